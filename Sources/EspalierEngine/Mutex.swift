@@ -22,7 +22,7 @@
         }
 
         deinit {
-            // SAFETY: initialised in `init`; no thread can hold the lock any more.
+            // SAFETY: initialized in `init`; no thread can hold the lock any more.
             unsafe value.deinitialize(count: 1)
             unsafe value.deallocate()
         }

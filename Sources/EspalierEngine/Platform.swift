@@ -298,7 +298,7 @@ package enum Platform {
 
     /// Whether forks are counted; the first access starts the count.
     private static let countsForks: Bool = {
-        // Initialises the counter before a child can need it.
+        // Initializes the counter before a child can need it.
         forks.store(0, ordering: .relaxed)
         return atFork { Platform.forks.add(1, ordering: .relaxed) } == 0
     }()
@@ -415,7 +415,7 @@ package final class Monitor: @unchecked Sendable {
     /// - Parameter schedule: decides which thread runs next; `nil` means the operating system.
     package init(schedule: (any ThreadSchedule)? = CurrentSchedule.value) {
         self.schedule = schedule
-        // SAFETY: both are initialised before use and never move; the monitor owns them until its end.
+        // SAFETY: both are initialized before use and never move; the monitor owns them until its end.
         unsafe mutex = .allocate(capacity: 1)
         unsafe condition = .allocate(capacity: 1)
         unsafe mutex.initialize(to: pthread_mutex_t())
@@ -434,7 +434,7 @@ package final class Monitor: @unchecked Sendable {
 
     func lock() {
         if let schedule { return schedule.lock(self) }
-        // SAFETY: `mutex` is initialised; the same thread unlocks it.
+        // SAFETY: `mutex` is initialized; the same thread unlocks it.
         unsafe pthread_mutex_lock(mutex)
     }
 
@@ -454,7 +454,7 @@ package final class Monitor: @unchecked Sendable {
     /// Wakes all waiting threads; only inside `withLock`.
     package func wakeAll() {
         if let schedule { return schedule.wakeAll(self) }
-        // SAFETY: `condition` is initialised.
+        // SAFETY: `condition` is initialized.
         unsafe pthread_cond_broadcast(condition)
     }
 }

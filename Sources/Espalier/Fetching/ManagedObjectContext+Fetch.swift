@@ -80,7 +80,7 @@ extension ManagedObjectContext {
         try storedExplanation(resolve(request.terms))
     }
 
-    /// The request in terms of the model.
+    /// The request in terms of the model, after the context has processed its pending changes: a fetch reads them.
     func resolve(_ request: FetchTerms) throws(ContextError) -> StoreFetch {
         processChanges()
         guard let entity = model.entity(named: request.entityName) else {

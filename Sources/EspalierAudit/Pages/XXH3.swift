@@ -105,11 +105,11 @@ enum XXH3 {
     ) {
         let keyed = value ^ keys
         // Each word is added unchanged to the neighboring lane.
-        let swapped = SIMD8(lowHalf: neighbours(value.lowHalf), highHalf: neighbours(value.highHalf))
+        let swapped = SIMD8(lowHalf: neighbors(value.lowHalf), highHalf: neighbors(value.highHalf))
         lanes &+= swapped &+ (keyed & 0xFFFF_FFFF) &* (keyed &>> 32)
     }
 
-    private static func neighbours(_ words: SIMD4<UInt64>) -> SIMD4<UInt64> {
+    private static func neighbors(_ words: SIMD4<UInt64>) -> SIMD4<UInt64> {
         SIMD4(words.y, words.x, words.w, words.z)
     }
 

@@ -18,7 +18,7 @@ extension [UInt8] {
         return number
     }
 
-    /// Reads a variable-length integer at `offset` and moves `offset` behind it.
+    /// Reads a variable-length integer at `offset` and moves `offset` after it.
     ///
     /// Each of the first eight bytes has seven bits and a mark that more follow; the ninth has eight bits.
     ///

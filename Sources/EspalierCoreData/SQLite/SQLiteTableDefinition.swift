@@ -89,7 +89,7 @@ package struct SQLiteTableParser {
         return SQLiteTableDefinition(columns: columns, rowIDColumn: rowIDColumn, isWithoutRowIDs: isWithout)
     }
 
-    /// The tokens between commas of the parenthesis at `open`, and the position behind it.
+    /// The tokens between commas of the parenthesis at `open`, and the position after it.
     private func parts(_ tokens: [Token], from open: Int) throws(Fault) -> (parts: [ArraySlice<Token>], end: Int) {
         var (depth, start): (Int, Int) = (0, open + 1)
         var parts: [ArraySlice<Token>] = []
@@ -194,7 +194,7 @@ package struct SQLiteTableParser {
         return bytes.count
     }
 
-    /// The text in quotes at `place`, which moves behind it; two quotes in it stand for one.
+    /// The text in quotes at `place`, which moves after it; two quotes in it stand for one.
     private func quoted(at place: inout Int) throws(Fault) -> String {
         let opening = bytes[place]
         let closing = opening == UInt8(ascii: "[") ? UInt8(ascii: "]") : opening

@@ -1,7 +1,7 @@
 // A page of a tree of a SQLite file: its kind, and where its cells are (fileformat2.html, section 1.6).
 //
 // Invariants
-//   1. The array of cell pointers is within the page, and each cell begins behind it.
+//   1. The array of cell pointers is within the page, and each cell begins after it.
 
 /// The two kinds of trees.
 enum SQLiteTreeKind: Sendable {
@@ -51,7 +51,7 @@ struct SQLiteTreePage {
         return offset
     }
 
-    /// The page below: that of a cell, or the one behind the last cell.
+    /// The page below: that of a cell, or the one after the last cell.
     func child(_ cell: Int, in pages: SQLitePages) throws(SQLiteFileError) -> UInt32 {
         guard cell < cellCount else { return page.bytes.sqliteUInt32(at: headerOffset + 8) }
         return page.bytes.sqliteUInt32(at: try offset(ofCell: cell, in: pages))

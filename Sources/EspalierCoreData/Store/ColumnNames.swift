@@ -3,9 +3,9 @@
 // Facts, as stores show them
 //   1. A hierarchy has one table, `Z` and the name of its topmost entity in capitals.
 //   2. A property has the column `Z` and its name in capitals. Where several entities of a hierarchy declare properties
-//      of one name, the second one, by the number of its entity, has `1` behind the name, the third one `2` ...
+//      of one name, the second one, by the number of its entity, has `1` after the name, the third one `2` ...
 //   3. A to-one relationship to a hierarchy also has a column with the number of the destination's entity, whose name
-//      has a number behind the `Z`; an ordered one has its place in `Z_FOK_` and the name of the relationship that
+//      has a number after the `Z`; an ordered one has its place in `Z_FOK_` and the name of the relationship that
 //      leads back.
 //   4. A many-to-many relationship has a table `Z_`, the number of an entity and the name of one end. In it, each end
 //      has a column `Z_`, the number of the destination's entity and the name; `REFLEXIVE` is the other column of a

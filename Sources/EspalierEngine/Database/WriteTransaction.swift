@@ -252,7 +252,7 @@ public struct WriteTransaction: ~Copyable {
     /// Calls `body` with the bytes of the value of `key`, which it may change in place; their number does not change.
     ///
     /// - Returns: whether the key exists; without it `body` is not called.
-    /// - Complexity: O(log n); O(1) in a run of neighbouring keys. A value that does not fit into a leaf is copied and
+    /// - Complexity: O(log n); O(1) in a run of neighboring keys. A value that does not fit into a leaf is copied and
     ///   stored again.
     @discardableResult
     public mutating func withMutableValue(
@@ -266,7 +266,7 @@ public struct WriteTransaction: ~Copyable {
     /// Calls `body` with the bytes of the value of `key`, which it may change in place; their number does not change.
     ///
     /// - Returns: whether the key exists; without it `body` is not called.
-    /// - Complexity: O(log n); O(1) in a run of neighbouring keys. A value that does not fit into a leaf is copied and
+    /// - Complexity: O(log n); O(1) in a run of neighboring keys. A value that does not fit into a leaf is copied and
     ///   stored again.
     @discardableResult
     public mutating func withMutableValue(

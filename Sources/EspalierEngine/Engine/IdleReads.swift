@@ -16,7 +16,7 @@ import Synchronization
 final class IdleReads: @unchecked Sendable {
     private typealias Slot = Atomic<Unmanaged<ReadPages>?>
     private static let count = 8
-    /// Slots are 128 bytes apart, so that no two are in neighbouring cache lines.
+    /// Slots are 128 bytes apart, so that no two are in neighboring cache lines.
     private static let stride = 128 / MemoryLayout<UInt>.stride
 
     private let slots: UnsafeMutablePointer<Slot>

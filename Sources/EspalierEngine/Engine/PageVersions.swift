@@ -88,7 +88,7 @@ struct PageVersions {
     /// Pins `page` as it is in the store file.
     private func pinStored(_ page: PageNumber) throws(StorageError) -> PagePin {
         let pin = try loadStored(page)
-        guard isVisible(pin.view) else { throw try outrun(page, pin.view.lsn) }
+        guard isVisible(pin.view) else { throw try errorForNewer(page, pin.view.lsn) }
         return pin
     }
 
@@ -97,7 +97,7 @@ struct PageVersions {
     /// The snapshot has expired, or another process has overtaken it; in the second case the log holds a commit after
     /// the page's LSN by now. In any other case the page is damaged.
     @inline(never)
-    private func outrun(_ page: PageNumber, _ lsn: UInt64) throws(StorageError) -> StorageError {
+    private func errorForNewer(_ page: PageNumber, _ lsn: UInt64) throws(StorageError) -> StorageError {
         if mark?.isExpired ?? false { return .transaction(.snapshotExpired) }
         if files.mayChangeUnderneath {
             try engine.follower?.follow(engine)
@@ -107,8 +107,6 @@ struct PageVersions {
     }
 
     private func loadStored(_ page: PageNumber) throws(StorageError) -> PagePin {
-        // A local copy, because the closure would otherwise copy all properties and retain each reference.
-        let files = files
         do throws(StorageError) {
             // Capture only `files`: capturing `self` would copy all of it, with six references.
             let loaded = try pool.pin(page, version: 0) { [files] target throws(StorageError) in

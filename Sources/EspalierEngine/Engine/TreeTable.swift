@@ -7,8 +7,7 @@
 //   3. A handle is identified by its mark, so a handle of another store, or of a tree that had the number elsewhere,
 //      is refused.
 //   4. Each record has memory of its own, from the first lookup to the end of the table or of the tree: operations
-//      change it in place, even if other trees are looked up meanwhile. In a structure of the transaction, each use of
-//      a record would be checked for exclusivity, which was a tenth of a run of insertions.
+//      change it in place, even if other trees are looked up meanwhile.
 
 /// The trees that a transaction knows.
 @safe

@@ -87,7 +87,7 @@ final class WriteSet {
 
     init(state: StoreState) {
         self.state = state
-        // SAFETY: freed in `deinit`; the first `copyCount` places are initialised, and copies are trivial.
+        // SAFETY: freed in `deinit`; the first `copyCount` places are initialized, and copies are trivial.
         unsafe copyPlaces = .allocate(capacity: copyCapacity)
     }
 
@@ -146,7 +146,7 @@ final class WriteSet {
     func removeCopy(of page: PageNumber) -> Copy? {
         guard let number = copyNumbers.remove(page) else { return nil }
         copyCount -= 1
-        // SAFETY: the number was below `copyCount`, and the last place is still initialised.
+        // SAFETY: the number was below `copyCount`, and the last place is still initialized.
         let (removed, last) = unsafe (copyPlaces[Int(number)], copyPlaces[copyCount])
         if Int(number) < copyCount {
             unsafe copyPlaces[Int(number)] = last

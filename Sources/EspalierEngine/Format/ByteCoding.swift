@@ -75,7 +75,7 @@ package struct RecordBytes {
 
     /// Stores the XXH3-64 of all bytes before `offset` at `offset`.
     package mutating func seal(at offset: Int) {
-        // SAFETY: reading any initialised bytes is safe; the span only loses its element type.
+        // SAFETY: reading any initialized bytes is safe; the span only loses its element type.
         unsafe store(bytes.span.bytes.checksum(of: 0..<offset), at: offset)
     }
 }

@@ -140,7 +140,7 @@ enum Secret {
 
     /// Word `index` of the secret.
     ///
-    /// A switch over constants needs no initialisation of a global and no bounds check of an array.
+    /// A switch over constants needs no initialization of a global and no bounds check of an array.
     @inline(__always)
     static func word(_ index: Int) -> UInt64 {
         switch index {

@@ -1,7 +1,7 @@
 // The part of XXH3-64 for inputs over 240 bytes: eight lanes of 64 bits over stripes of 64 bytes.
 //
 // Invariants
-//   1. Lane i of the specification's accumulator is `products[i] + sums[i ^ 1]`: the neighbour's sum is added once per
+//   1. Lane i of the specification's accumulator is `products[i] + sums[i ^ 1]`: the neighbor's sum is added once per
 //      block instead of once per stripe, which is the same because addition commutes.
 // In an optimised build eight lanes are one SIMD value, whose multiplication becomes `pmuludq`. An unoptimised build
 // calls a function for each SIMD operation, so there the lanes are plain integers.
@@ -14,7 +14,7 @@ package enum LongChecksum {
     /// The hash of `bytes` (more than 240), computed with one of the two kernels.
     package static func of(_ bytes: ByteString, seed: UInt64, lanes: some ChecksumLanes) -> UInt64 {
         // A greater alignment than the stack's would need heap memory, which costs a sixth of the checksum of a page.
-        // SAFETY: the memory is initialised by `deriveSecret` before it is read, and used only within the closure.
+        // SAFETY: the memory is initialized by `deriveSecret` before it is read, and used only within the closure.
         unsafe withUnsafeTemporaryAllocation(byteCount: 8 * Secret.wordCount, alignment: 16) { memory in
             let secret = unsafe PageView(base: memory.baseAddress.unsafelyUnwrapped, byteCount: memory.count)
             deriveSecret(secret, seed)
@@ -99,7 +99,7 @@ package struct VectorLanes: ChecksumLanes {
         sums &+= input
     }
 
-    /// Moves the sums to their neighbours' lanes.
+    /// Moves the sums to their neighbors' lanes.
     @inline(__always)
     private mutating func settle() {
         var swapped = SIMD8<UInt64>()

@@ -4,7 +4,7 @@
 //   1. Validation is total: any bytes have a result; no load depends on bytes that were not checked before.
 //   2. An accepted tree page is safe to search and to change: every offset and length that later code follows is
 //      within the page, and cells, fragments and gap add up.
-//   3. The tree checks the rules that need a second page (tree, level of the parent, fences of neighbours).
+//   3. The tree checks the rules that need a second page (tree, level of the parent, fences of neighbors).
 
 /// The checks of one page.
 package struct PageValidation {

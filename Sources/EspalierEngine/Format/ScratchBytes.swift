@@ -3,7 +3,7 @@
 /// Temporary memory, freed at the end of its scope.
 @safe
 package struct ScratchBytes: ~Copyable {
-    /// The bytes, which `init` does not initialise.
+    /// The bytes, which `init` does not initialize.
     package let buffer: UnsafeMutableRawBufferPointer
 
     /// Allocates `byteCount` bytes.

@@ -139,15 +139,16 @@ extension Log {
             try closeSegment()
             openSegment()
         } else if buffered == 0 {
-            // SAFETY of the subtraction: a segment is active, because bytes of it remain.
             locateBuffer()
         }
         if buffered + frameByteCount > buffer.byteCount { try flush() }
         assert(frameByteCount <= remaining && buffered + frameByteCount <= buffer.byteCount, "\(frameByteCount) bytes")
     }
 
+    /// Finds the place of the empty buffer in the file.
     private func locateBuffer() {
         guard let last = ring.active.last else { return }
+        // The position lies in the last active segment, so that the subtraction does not underflow.
         bufferOffset = fileOffset(ofPlace: last.place) + ring.position - last.sequence * UInt64(segmentByteCount)
     }
 

@@ -47,7 +47,7 @@ package final class LogIndex: @unchecked Sendable {
     package init(capacity: Int) {
         self.capacity = max(capacity, 64)
         probes = ProbeSequence(capacity: self.capacity, minimumCount: 128)
-        // SAFETY: both belong to this object until `deinit`; the table is initialised here, entries before use.
+        // SAFETY: both belong to this object until `deinit`; the table is initialized here, entries before use.
         unsafe entries = .allocate(capacity: self.capacity)
         unsafe table = .allocate(capacity: probes.count)
         for place in 0..<probes.count { unsafe (table + place).initialize(to: Atomic(0)) }

@@ -30,7 +30,7 @@ final class FreshPages: WritablePageSource {
         self.pageSize = pageSize
         self.storeSeed = storeSeed
         memory = ScratchBytes(byteCount: Self.frameCount * pageSize)
-        // SAFETY: initialised here, freed in `deinit`, which no pin outlives.
+        // SAFETY: initialized here, freed in `deinit`, which no pin outlives.
         unsafe counters = .allocate(capacity: Self.frameCount)
         for frame in 0..<Self.frameCount { unsafe (counters + frame).initialize(to: Atomic(0)) }
         let bitmap = try edit(FixedPlace.firstBitmap)

@@ -20,7 +20,7 @@ package final class PageMap {
     /// An empty map.
     package init(minimumCapacity: Int = 4) {
         probes = ProbeSequence(capacity: minimumCapacity, minimumCount: 8)
-        // SAFETY: owned by this map, freed in `deinit`; never read before it is initialised here.
+        // SAFETY: owned by this map, freed in `deinit`; never read before it is initialized here.
         unsafe places = .allocate(capacity: probes.count)
         unsafe places.initialize(repeating: (0, 0), count: probes.count)
     }

@@ -2,7 +2,7 @@
 //
 // Invariants
 //   1. A value keeps its byte count, so no cell moves and no page splits.
-//   2. As with insertions, a run of neighbouring changes does not descend: the leaf of the last one is tried first.
+//   2. As with insertions, a run of neighboring changes does not descend: the leaf of the last one is tried first.
 
 extension BTree where Source: WritablePageSource {
     /// Calls `body` with the bytes of the value of `key`, which it may change in place.
@@ -11,7 +11,7 @@ extension BTree where Source: WritablePageSource {
     ///
     /// - Returns: whether the key exists; without it `body` is not called.
     /// - Throws: `corruption` or what the source throws.
-    /// - Complexity: O(log n) pages; O(1) in a run of neighbouring keys.
+    /// - Complexity: O(log n) pages; O(1) in a run of neighboring keys.
     package func changeValue(
         of key: TreeKey, in record: inout TreeRecord, _ body: (inout MutableRawSpan) -> Void
     ) throws(StorageError) -> Bool {

@@ -1,7 +1,7 @@
 // Inserts and replaces entries.
 //
 // Invariants
-//   1. A run of neighbouring insertions or replacements does not descend: the leaf of the last one is tried first, if
+//   1. A run of neighboring insertions or replacements does not descend: the leaf of the last one is tried first, if
 //      its fences contain the key.
 //   2. A leaf is changed only if its fences contain the key.
 
@@ -41,7 +41,7 @@ extension BTree where Source: WritablePageSource {
     ///
     /// - Returns: whether it replaced an older value.
     /// - Throws: `keyTooLong`, `valueTooLarge`, with nothing changed; `corruption` or what the source throws.
-    /// - Complexity: O(log n) pages; O(1) in a run of neighbouring keys.
+    /// - Complexity: O(log n) pages; O(1) in a run of neighboring keys.
     package func insert(
         _ key: TreeKey, _ value: ByteString, into record: inout TreeRecord
     ) throws(StorageError) -> Bool {

@@ -1,12 +1,12 @@
 // Merges pages that have become nearly empty, and lowers the root when it has a single child.
 //
 // Invariants
-//   1. Two neighbours are merged into the left one; the right one is freed, and the parent loses its separator.
+//   1. Two neighbors are merged into the left one; the right one is freed, and the parent loses its separator.
 //   2. The sizes of a merged page are computed exactly before anything is written.
 //   3. A tree that has lost all its entries is one empty leaf.
 
 extension BTree where Source: WritablePageSource {
-    /// Merges pages from the end of `path` up as long as they are less than a quarter full and a neighbour has room.
+    /// Merges pages from the end of `path` up as long as they are less than a quarter full and a neighbor has room.
     func mergeUpwards(_ path: TreePath, _ record: inout TreeRecord) throws(StorageError) {
         var depth = path.count - 1
         while depth > 0 {
@@ -14,7 +14,7 @@ extension BTree where Source: WritablePageSource {
             let parent = path.page(depth - 1)
             let index = path.index(depth - 1)
             let separatorCount = try cellCount(of: parent)
-            // A page without a neighbour is the only child of its parent; the parent may still have a neighbour.
+            // A page without a neighbor is the only child of its parent; the parent may still have a neighbor.
             if separatorCount > 0 {
                 var isMerged = false
                 if index < separatorCount { isMerged = try mergeChildren(index, of: parent, &record) }

@@ -1,11 +1,11 @@
 // Removes entries, ranges of entries, and whole trees.
 //
 // Invariants
-//   1. A page that becomes less than a quarter full is merged with a neighbour under the same parent, if both fit into
+//   1. A page that becomes less than a quarter full is merged with a neighbor under the same parent, if both fit into
 //      one page. Otherwise no entry moves: a tree that shrinks and grows again does not merge and split in turn.
-//   2. A run of neighbouring removals does not descend: the leaf of the last one is tried first, if its fences contain
+//   2. A run of neighboring removals does not descend: the leaf of the last one is tried first, if its fences contain
 //      the key.
-//   3. An empty leaf may remain if the merged page would be too large (a shorter prefix makes the neighbour's keys
+//   3. An empty leaf may remain if the merged page would be too large (a shorter prefix makes the neighbor's keys
 //      longer).
 
 extension BTree where Source: WritablePageSource {

@@ -1,4 +1,4 @@
-// Spreads the entries of a full leaf over its neighbours, or those of full neighbours over one leaf more.
+// Spreads the entries of a full leaf over its neighbors, or those of full neighbors over one leaf more.
 //
 // Invariants
 //   1. The leaves are adjacent children of one page, and keep their numbers and their order.
@@ -8,7 +8,7 @@
 // Elsewhere: keys that are inserted in order (`BTree+Shift.swift`).
 
 extension BTree where Source: WritablePageSource {
-    /// Stores an entry, which belongs at the last index of `path`, after sharing entries with neighbours.
+    /// Stores an entry, which belongs at the last index of `path`, after sharing entries with neighbors.
     ///
     /// - Returns: whether the entry was stored; otherwise nothing was changed.
     func spread(
@@ -21,10 +21,10 @@ extension BTree where Source: WritablePageSource {
         var first = path.index(depth - 1)
         var leaves = [page]
         var room = try room(of: page, record) - newByteCount(key, stored, in: page)
-        // Uses as few leaves as possible, and adds the emptier neighbour first.
+        // Uses as few leaves as possible, and adds the emptier neighbor first.
         while leaves.count < SpreadPlan.leafCountMax {
-            let left = try neighbour(first - 1, of: parent, besides: leaves, record)
-            let right = try neighbour(first + leaves.count, of: parent, besides: leaves, record)
+            let left = try neighbor(first - 1, of: parent, besides: leaves, record)
+            let right = try neighbor(first + leaves.count, of: parent, besides: leaves, record)
             guard let next = [left, right].compactMap(\.self).max(by: { $0.room < $1.room }) else { break }
             if next.page == left?.page {
                 leaves.insert(next.page, at: 0)
@@ -62,7 +62,7 @@ extension BTree where Source: WritablePageSource {
     }
 
     /// Child `index` of `parent` and its free bytes; `nil` if there is no such child.
-    private func neighbour(
+    private func neighbor(
         _ index: Int, of parent: PageNumber, besides leaves: [PageNumber], _ record: TreeRecord
     ) throws(StorageError) -> (page: PageNumber, room: Int)? {
         let page: PageNumber

@@ -1,4 +1,4 @@
-// Distributes the entries of neighbouring leaves, and a new one that does not fit, over as many leaves or one more.
+// Distributes the entries of neighboring leaves, and a new one that does not fit, over as many leaves or one more.
 //
 // Invariants
 //   1. The plan owns copies of the leaves, so it stays valid while they are written.

@@ -99,7 +99,7 @@ extension TreeRecord {
 
 /// The places of the last insertions into a tree, and of the last removals.
 ///
-/// With the hint a run of neighbours skips the descent, and a split knows that it is within such a run.
+/// With the hint a run of neighbors skips the descent, and a split knows that it is within such a run.
 package struct InsertHint: Sendable {
     /// The leaf of the last insertion, 0 if there was none.
     package private(set) var leaf: PageNumber = 0
@@ -116,7 +116,7 @@ package struct InsertHint: Sendable {
     /// A hint that names no leaf.
     package init() {}
 
-    /// Whether to try `leaf` first: the last insertions were neighbours.
+    /// Whether to try `leaf` first: the last insertions were neighbors.
     package var isInRun: Bool { ascending > 0 || descending > 0 }
 
     /// The index in `leaf` where the next entry of a run belongs.

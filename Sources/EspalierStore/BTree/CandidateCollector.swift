@@ -20,11 +20,6 @@ struct CandidateCollector {
         return try collect(source, into: &found) ? Self.ordered(found) : nil
     }
 
-    /// The candidates whose entries in an index begin with `prefix`, by ascending key; `nil` if there are too many.
-    func candidates(_ group: Int, beginningWith prefix: [UInt8]) throws(StoreError) -> [Candidate]? {
-        try Self.candidates(group, beginningWith: prefix, atMost: countMax, session.transaction, catalog)
-    }
-
     /// The candidates whose entries in an index begin with `prefix`, by ascending key; `nil` if there are more than
     /// `countMax`.
     static func candidates(

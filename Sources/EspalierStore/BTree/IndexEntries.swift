@@ -8,7 +8,7 @@
 
 struct IndexEntries {
     private struct Entry {
-        /// The eight bytes behind the common prefix of all keys, big-endian, with zeros behind the end of the key.
+        /// The eight bytes after the common prefix of all keys, big-endian, with zeros after the end of the key.
         var head: UInt64
         let start: Int
         let keyByteCount: UInt32

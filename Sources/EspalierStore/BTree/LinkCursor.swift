@@ -1,7 +1,7 @@
 // Reads any number of lists of one link tree with one lookup of the engine.
 //
 // Invariants
-//   1. Reading a list reveals the entry behind it: the owner of that entry needs no new descent, and an owner between
+//   1. Reading a list reveals the entry after it: the owner of that entry needs no new descent, and an owner between
 //      the two has no entries. Most members of a cohort are read in this order.
 //   2. The tree does not change while a cursor is in use.
 

@@ -3,7 +3,7 @@
 //
 // Invariants
 //   1. As many destinations as possible keep their entries: a longest sequence of those that stay in their order.
-//   2. Where there is no room, entries behind the place get new positions, twice as many with each try, until they are
+//   2. Where there is no room, entries after the place get new positions, twice as many with each try, until they are
 //      at least `roomMin` apart: insertions at one place write few entries each, on average.
 
 package import EspalierModel
@@ -100,7 +100,7 @@ package struct ListPositions {
         return ascent.reversed()
     }
 
-    /// Assigns positions to destinations between their neighbors, and to some behind them if there is no room.
+    /// Assigns positions to destinations between their neighbors, and to some after them if there is no room.
     ///
     /// - Returns: the end of the destinations that got a position.
     private static func fill(_ range: Range<Int>, of places: inout [UInt64?]) -> Int {
@@ -118,7 +118,7 @@ package struct ListPositions {
                 for index in places.indices { places[index] = start + UInt64(index) * stride }
                 return end
             }
-            // Include destinations behind, up to one that keeps its position.
+            // Include destinations after, up to one that keeps its position.
             end = min(places.count, end + max(1, end - range.lowerBound))
             while end < places.count, places[end] == nil { end += 1 }
             room = roomMin

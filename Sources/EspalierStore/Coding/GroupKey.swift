@@ -121,7 +121,7 @@ struct GroupKey {
 struct EntryRange: Hashable, Sendable {
     /// The least key.
     var lower: [UInt8]
-    /// The first key behind the range; `nil` = to the end.
+    /// The first key after the range; `nil` = to the end.
     var upper: [UInt8]?
 
     /// All keys that begin with `prefix`.

@@ -104,7 +104,7 @@ public struct SaveRequest: Sendable {
         /// The stored order on which `order` is based; `nil` = the one that is stored when the change is written.
         ///
         /// Destinations that only `order` has are added, and those that only `orderBase` has are removed. All other
-        /// destinations that are stored by then remain, behind those of `order`.
+        /// destinations that are stored by then remain, after those of `order`.
         public var orderBase: [ObjectID]?
 
         /// Changes a relationship.

@@ -2,7 +2,7 @@
 //
 // Invariants
 //   1. There are as many places as IDs.
-//   2. The rows before `parts[0].end` are in `parts[0]`, and so on; those behind the last of `parts` are in `rest`.
+//   2. The rows before `parts[0].end` are in `parts[0]`, and so on; those after the last of `parts` are in `rest`.
 // An array of snapshots would count a reference for each row when it is filled, and one more when it is released. The
 // last part is stored separately, so that a list of few rows is one array.
 
@@ -14,7 +14,7 @@ public struct SnapshotList: RandomAccessCollection, Sendable {
     package struct Part {
         /// The memory that holds the rows.
         package let content: RowContent
-        /// The position behind the last of them.
+        /// The position after the last of them.
         package let end: Int
     }
 
@@ -40,7 +40,7 @@ public struct SnapshotList: RandomAccessCollection, Sendable {
         self.init(ids, at: places, in: parts, rest ?? .none)
     }
 
-    /// The rows with these IDs at these places, in these parts and, behind them, in `rest`.
+    /// The rows with these IDs at these places, in these parts and, after them, in `rest`.
     init(_ ids: [ObjectID], at places: [RowPlace], in parts: [Part], _ rest: RowContent) {
         (self.ids, self.places, self.parts, self.rest) = (ids, places, parts, rest)
         assert(checkInvariants())
@@ -67,7 +67,7 @@ public struct SnapshotList: RandomAccessCollection, Sendable {
     /// The number of parts; most lists have one.
     package var partCount: Int { parts.count + 1 }
 
-    /// Part `index`, whose rows are behind those of part `index - 1`.
+    /// Part `index`, whose rows are after those of part `index - 1`.
     package func part(_ index: Int) -> Part {
         index < parts.count ? parts[index] : Part(content: rest, end: ids.count)
     }

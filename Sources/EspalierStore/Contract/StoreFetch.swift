@@ -41,7 +41,7 @@ public struct StoreFetch: Sendable {
 public struct FetchBatch: Sendable {
     /// The first rows.
     public let rows: SnapshotList
-    /// The fetch for the rows behind them; `nil` if there are none.
+    /// The fetch for the rows after them; `nil` if there are none.
     public let rest: StoreFetch?
 
     /// A batch of these rows, and the fetch for more.

@@ -1,7 +1,7 @@
 // The trees and records of a store during a migration: names, entity numbers, layouts, counters.
 //
 // Invariants
-//   1. The record of a removed entity's number has its name behind a `-`, which no entity name has: an entity of
+//   1. The record of a removed entity's number has its name after a `-`, which no entity name has: an entity of
 //      that name that is added later gets a number of its own.
 //   2. A field of a layout that no property continues is called `-` and its position, for the same reason.
 

@@ -1,8 +1,9 @@
 // How a fetch is answered: the tree and the range to read, the conditions that are left to test, the order of the rows.
 //
 // Invariants
-//   1. A plan is a value: making one reads nothing, executing one decides nothing except to fall back to all rows when
-//      there are more candidates than are worth reading one by one.
+//   1. A plan is a value, and making one reads nothing. Its execution decides one thing only: if there are more
+//      candidates than are worth reading one by one, it reads all rows; with a limit, it first looks for the result
+//      among the first of all rows.
 //   2. The rows a plan finds are exactly those the fetch asks for; a plan only determines how to find them faster.
 
 internal import EspalierModel
@@ -100,6 +101,8 @@ extension FetchPlan {
     /// The whole condition in parts, tested instead of `residual` if the plan falls back from candidates to all rows.
     var condition: [ResolvedPredicate.Node] { predicate?.conditions ?? [] }
 
+    private var reading: String { isExact ? "exact: rows are read only for their values" : "read each row" }
+
     /// One line for each step.
     func explanation(_ schema: StoreSchema) -> [String] {
         var lines: [String] = []
@@ -108,14 +111,14 @@ extension FetchPlan {
         case .rows: lines.append("read all rows of \(schema.model.entities[entity.root].name)")
         case .entries(let group, let prefix):
             lines += CandidateSource.index(group: group, [.beginning(with: prefix)]).explanation(schema)
-            lines.append(isExact ? "exact: rows are read only for their values" : "read each row")
+            lines.append(reading)
         case .candidates(let source):
             lines += source.explanation(schema)
-            lines.append(isExact ? "exact: rows are read only for their values" : "read each row")
+            lines.append(reading)
         case .index(let group, let range, let isReversed):
             lines.append(
                 "\(CandidateSource.name(of: group, schema)), \(range.explanation)\(isReversed ? ", backwards" : "")")
-            lines.append(isExact ? "exact: rows are read only for their values" : "read each row")
+            lines.append(reading)
         }
         if !residual.isEmpty {
             lines.append("test \(residual.count) condition\(residual.count == 1 ? "" : "s") on each row")

@@ -59,7 +59,7 @@ struct FetchPlanner {
         if let ordered = orderedAccess(fetch, terms, conditions, candidates, rowCount, wantsRows: wantsRows) {
             plan.access = ordered.access
             plan.residual = conditions.indices.filter { !ordered.answered.contains($0) }.map { conditions[$0] }
-            plan.isExact = ordered.isExact && plan.residual.isEmpty
+            plan.isExact = plan.residual.isEmpty
             plan.order = .asRead
         } else if let candidates {
             plan.access = .candidates(candidates.source)
@@ -98,7 +98,6 @@ struct FetchPlanner {
     private struct OrderedAccess {
         let access: FetchPlan.Access
         let answered: [Int]
-        let isExact: Bool
     }
 
     /// An index that has the rows in the wanted order, if reading along it is the better way.
@@ -124,7 +123,7 @@ struct FetchPlanner {
             if !narrowsAll, let candidates, candidates.estimate < rowCount / 20 { continue }
             return OrderedAccess(
                 access: .index(group: group, isRanged ? found.ranges[0] : .all, isReversed: isReversed),
-                answered: answered, isExact: true)
+                answered: answered)
         }
         return nil
     }

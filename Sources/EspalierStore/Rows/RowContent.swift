@@ -1,7 +1,7 @@
 // The memory that holds the values of rows: the bytes of many rows in one allocation, shared by the snapshots of them.
 //
 // Invariants
-//   1. The bytes of every row passed `RowReader.check`, and never change: rows are written one behind the other, each
+//   1. The bytes of every row passed `RowReader.check`, and never change: rows are written one after another, each
 //      before another object knows its place (`SnapshotBuilder`).
 //   2. The bytes are at most `byteCountMax` long unless they are a single longer row: a snapshot keeps no more than
 //      that alive.

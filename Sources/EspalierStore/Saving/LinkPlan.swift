@@ -5,13 +5,13 @@
 //      order can be sent.
 //   2. A pair of a many-to-many relationship is in the lists of both ends, or in neither.
 //   3. Within one list: removals, then additions at the end, then the order that was sent. Rows in an order that are no
-//      members are ignored; members that are not in it keep their places behind those that are. An order with a base
+//      members are ignored; members that are not in it keep their places after those that are. An order with a base
 //      adds and removes only what differs from the base.
 // Not here: the effect of deletions on lists (DeleteRules), which is applied before.
 
 internal import EspalierModel
 
-/// The questions of the plan to a store about the state before the save.
+/// The questions of the plan to a store about the state at that moment of the save.
 protocol LinkSource: ~Copyable {
     /// The destinations of a to-many relationship, in order.
     func links(of owner: ObjectID, _ relationship: Relationship) throws(StoreError) -> [ObjectID]

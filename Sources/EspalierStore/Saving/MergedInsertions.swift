@@ -99,7 +99,7 @@ struct MergedInsertions {
 
     // MARK: Deciding
 
-    /// The positions of insertions, each behind those to which its unique values lead.
+    /// The positions of insertions, each after those to which its unique values lead.
     private func order() -> [Int] {
         let hasRelationships = constraints.contains { groups in
             groups.contains { schema.groups[$0].elements.contains { $0.type == .objectID } }

@@ -142,7 +142,7 @@ struct PageMap {
         }
     }
 
-    /// Whether an intact bitmap page marks the page as free, or the page is behind the store's last one.
+    /// Whether an intact bitmap page marks the page as free, or the page is after the store's last one.
     private func isFree(_ number: UInt64) -> Bool {
         if number >= endOfStore { return true }
         let bit = Int(number % pagesPerBitmap)

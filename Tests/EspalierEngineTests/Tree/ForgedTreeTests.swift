@@ -92,7 +92,7 @@ import Testing
         }
     }
 
-    @Test func `a leaf is not its own neighbour`() throws {
+    @Test func `a leaf is not its own neighbor`() throws {
         let oracle = try sample(.integer, height: 2)
         let root = oracle.pages.page(oracle.record.root)
         let leaf = root.child(0)
@@ -135,7 +135,7 @@ import Testing
         }
     }
 
-    @Test func `entries are not moved to a neighbour where their parent would not look for them`() throws {
+    @Test func `entries are not moved to a neighbor where their parent would not look for them`() throws {
         let (oracle, parent) = try treeWithHighFence(.bytes)
         var record = oracle.record
         for key in oracle.keys where key >= .bytes(parent.keyArray(0)) && key < .bytes(parent.keyArray(1)) {
@@ -174,15 +174,15 @@ import Testing
         let pages = ArrayPages()
         let depth = StoreGeometry.treeDepthMax
         let numbers = try (0...depth).map { _ in try pages.allocate(near: 0, count: 1).first }
-        let (leaf, neighbour, root) = (numbers[0], numbers[depth], numbers[depth - 1])
+        let (leaf, neighbor, root) = (numbers[0], numbers[depth], numbers[depth - 1])
         try fill(pages, leaf, level: 0, keys: [6, 10, 20, 30], children: [], low: nil, high: 100)
-        try fill(pages, neighbour, level: 0, keys: [100, 110, 120, 130], children: [], low: 100, high: 200)
+        try fill(pages, neighbor, level: 0, keys: [100, 110, 120, 130], children: [], low: 100, high: 200)
         for level in 1..<depth {
             let first = level == 1 ? 100 : UInt64(1000 * (level - 1))
             let keys = [first] + (0..<36).map { first + 100 + $0 }
             try fill(
                 pages, numbers[level], level: level, keys: keys,
-                children: [numbers[level - 1]] + keys.map { _ in neighbour }, low: nil,
+                children: [numbers[level - 1]] + keys.map { _ in neighbor }, low: nil,
                 high: level == depth - 1 ? nil : UInt64(1000 * level), rootTag: level == depth - 1 ? 0 : nil)
         }
         var record = TreeRecord(treeID: 2, root: root, kind: .integer)

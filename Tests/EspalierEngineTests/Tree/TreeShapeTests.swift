@@ -51,7 +51,7 @@ import Testing
         #expect(oracle.record.leafPageCount == before + 1)
     }
 
-    @Test func `leaves that become neighbours when their parents are merged are merged, too`() throws {
+    @Test func `leaves that become neighbors when their parents are merged are merged, too`() throws {
         let oracle = try TreeOracle(.integer)
         func page(_ number: PageNumber) -> PageView { oracle.pages.page(number) }
         var root: PageView { page(oracle.record.root) }
