@@ -25,6 +25,7 @@ extension ManagedObjectContext {
     func mergeWaitingSaves() {
         // The changes of a running save are based on the rows at its beginning.
         guard let mailbox, stage == nil, !generation.isPinned else { return }
+        source.tellWaitingChanges()
         let saves = mailbox.takeAll()
         moveToNewestGeneration()
         merge(saves)
@@ -59,6 +60,8 @@ extension ManagedObjectContext {
         }
         forgetPairs(with: left)
         takeNewerRows(of: changed)
+        changeCount &+= 1
+        if let childSource { for saved in saves { childSource.tell(saved, except: nil) } }
         for saved in saves { tellDidMerge(saved) }
     }
 
