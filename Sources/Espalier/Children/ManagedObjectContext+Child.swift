@@ -39,6 +39,8 @@ extension ManagedObjectContext {
         }
         self.init(childOf: source)
         automaticallyMergesChangesFromParent = true
+        // In an initializer, setting the property does not run its observer.
+        if mailbox == nil { mailbox = source.subscribe(notice: nil) }
     }
 
     /// Runs the delete rules of all deleted objects again: for rows that are not in memory, the context has left them to

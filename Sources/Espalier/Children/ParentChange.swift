@@ -66,6 +66,11 @@ struct ParentChange {
                 set(insertion, of: known)
                 return known
             }
+            if known.state.contains(.gone) {
+                set(insertion, of: known)
+                context.turnNew(known)
+                return known
+            }
             // A fault that was made after the row was deleted.
             guard !known.hasChanges else { return nil }
             context.memory.registry.remove(known)
@@ -81,7 +86,7 @@ struct ParentChange {
         return object
     }
 
-    /// Gives an object whose deletion is taken back the values of an insertion, and no relationships yet.
+    /// Gives an object that was deleted in one way or another the values of an insertion, and no relationships yet.
     private func set(_ insertion: SaveRequest.Insertion, of object: ManagedObject) {
         for attribute in object.entity.attributes where !attribute.isTransient {
             let value = insertion.row.attribute(at: attribute.slot)
@@ -179,6 +184,22 @@ extension ManagedObjectContext {
         changeCount &+= 1
         noteInserted(object)
         object.willChange { _ in .inserted }
+    }
+}
+
+extension ManagedObjectContext {
+    /// Makes a changed object whose row is deleted a new one with the same attributes.
+    fileprivate func turnNew(_ object: ManagedObject) {
+        object.newValues = RowValues(
+            object.entity.attributes.map { object.attributeValue(at: $0.slot) },
+            relationshipCount: object.entity.relationships.count)
+        (object.changes, object.row) = (nil, nil)
+        object.state.subtract([.updated, .gone])
+        object.state.formUnion([.inserted, .fulfilled])
+        memory.updated.remove(object)
+        memory.inserted.insert(object)
+        changeCount &+= 1
+        noteRefreshed(object)
     }
 }
 

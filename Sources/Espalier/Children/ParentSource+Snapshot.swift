@@ -97,8 +97,8 @@ extension ParentSource {
                 records[id] = object.record()
                 if let former, former.isSame(as: entry, of: object.entity) { continue }
                 changes.set(entry, for: id, root: object.entity.root)
-                told.note(id, kind, former?.kind)
-                if (kind == .deleted) != (former?.kind == .deleted) { noteOneWay(object.entity, &told) }
+                told.note(id, entry.kind, former?.kind)
+                if (entry.kind == .deleted) != (former?.kind == .deleted) { noteOneWay(object.entity, &told) }
             }
         }
         guard records.count > memory.inserted.count + memory.updated.count + memory.deleted.count else { return told }
@@ -221,7 +221,8 @@ extension ManagedObject {
         _ kind: OverlayEntry.Kind, former: OverlayEntry?
     ) throws(ContextError) -> OverlayEntry {
         let id = storedID
-        guard kind != .deleted else { return OverlayEntry(id: id, kind: .deleted, row: nil, lists: [:]) }
+        // A row that was deleted below changes is deleted for children, until a save of the parent decides.
+        guard kind != .deleted, !state.contains(.gone) else { return OverlayEntry(id: id, kind: .deleted, row: nil, lists: [:]) }
         if kind == .updated, !hasRow { try managedObjectContext?.loadRow(of: self) }
         var lists: [Int: OverlayList] = [:]
         for (slot, change) in changes?.values.toMany.pairs ?? [] {

@@ -7,7 +7,7 @@ import TestSupport
 import Testing
 
 @Suite struct ChildWalkTests {
-    private static let stepCount = campaignCount("ESPALIER_CHILD_STEPS", default: 80)
+    private static let stepCount = campaignCount("ESPALIER_CHILD_STEPS", default: 60)
     private static let walkCount = campaignCount("ESPALIER_CHILD_WALKS", default: 33)
 
     @Test(arguments: BeadBoard.Place.allCases)
@@ -176,7 +176,7 @@ private struct ChildWalk {
             log.append("\(place): dropped")
             renew(place)
         }
-        expect(try state(of: self[place]), try state(of: self[place.parent]), "\(place) after its changes are discarded")
+        try expectAbove(place, state(of: self[place]), "above \(place), whose changes are discarded,")
     }
 
     /// Compares fetches, counts and an order with the state.
@@ -216,17 +216,17 @@ private struct ChildWalk {
         do {
             try context.save()
             if place == .root { stored = before }
-            expect(try stateAbove(place), before, "above \(place) after its save")
+            try expectAbove(place, before, "above \(place) after its save")
         } catch ContextError.conflicts, ContextError.references {
             log.append("in conflict")
             expect(try state(of: context), before, "\(place) after a conflict")
-            expect(try stateAbove(place), above, "above \(place) after a conflict")
+            try expectAbove(place, above, "above \(place) after a conflict")
             context.mergePolicy = .objectTrump
             do {
                 try context.save()
                 let now = try state(of: context)
                 if place == .root { stored = now }
-                expect(try stateAbove(place), now, "above \(place) after its save over others")
+                try expectAbove(place, now, "above \(place) after its save over others")
             } catch ContextError.violations, ContextError.references, ContextError.conflicts {
                 try giveUp(place, above)
             }
@@ -239,9 +239,15 @@ private struct ChildWalk {
         if let finding = try board.findings().first { failure = "after a save of \(place): \(finding)" }
     }
 
+    private mutating func expectAbove(_ place: Place, _ expected: BeadState, _ call: String) throws {
+        let above = try stateAbove(place)
+        if place == .grandchild, try !isWhole(above) { return }
+        expect(above, expected, call)
+    }
+
     private mutating func giveUp(_ place: Place, _ above: BeadState) throws {
         log.append("refused")
-        expect(try stateAbove(place), above, "above \(place) after a refused save")
+        try expectAbove(place, above, "above \(place) after a refused save")
         self[place].rollback()
         self[place].refreshAllObjects()
     }
@@ -249,6 +255,15 @@ private struct ChildWalk {
     /// The state of the parent, or that of the store.
     private func stateAbove(_ place: Place) throws -> BeadState {
         try state(of: place == .root ? ManagedObjectContext(board.coordinator) : self[place.parent])
+    }
+
+    /// Whether the root or the left child itself has all objects of a state of the left child.
+    ///
+    /// A context keeps the values of objects that it has changed and its parent has deleted, and does not show them to
+    /// its children.
+    private func isWhole(_ state: BeadState) throws -> Bool {
+        let own = Set(self[.left].insertedObjects.compactMap { code(of: $0) })
+        return try own.union(self.state(of: self[.root]).keys).isSuperset(of: state.keys)
     }
 
     private mutating func check(_ place: Place) throws {
@@ -259,6 +274,8 @@ private struct ChildWalk {
         guard place == .root || !context.hasChanges && context.automaticallyMergesChangesFromParent else { return }
         if let fault = BeadBoard.fault(in: shown) { failure = "\(place): \(fault)" }
         guard place != .root else { return }
-        expect(shown, try state(of: self[place.parent]), "\(place), which has no changes")
+        let above = try state(of: self[place.parent])
+        if place == .grandchild, try !isWhole(above) { return }
+        expect(shown, above, "\(place), which has no changes")
     }
 }
