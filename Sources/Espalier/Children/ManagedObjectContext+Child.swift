@@ -43,8 +43,9 @@ extension ManagedObjectContext {
         if mailbox == nil { mailbox = source.subscribe(notice: nil) }
     }
 
-    /// Runs the delete rules of all deleted objects again: for rows that are not in memory, the context has left them to
-    /// the store, but a child sees their effects before the store does.
+    /// Runs the delete rules of all deleted objects again.
+    ///
+    /// For rows that are not in memory the context has left them to the store, but a child sees their effects before.
     private func runAllDeleteRules() {
         guard !memory.deleted.isEmpty else { return }
         for object in memory.deleted where object.state.contains(.propagated) {

@@ -222,7 +222,9 @@ extension ManagedObject {
     ) throws(ContextError) -> OverlayEntry {
         let id = storedID
         // A row that was deleted below changes is deleted for children, until a save of the parent decides.
-        guard kind != .deleted, !state.contains(.gone) else { return OverlayEntry(id: id, kind: .deleted, row: nil, lists: [:]) }
+        if kind == .deleted || state.contains(.gone) {
+            return OverlayEntry(id: id, kind: .deleted, row: nil, lists: [:])
+        }
         if kind == .updated, !hasRow { try managedObjectContext?.loadRow(of: self) }
         var lists: [Int: OverlayList] = [:]
         for (slot, change) in changes?.values.toMany.pairs ?? [] {

@@ -386,7 +386,7 @@ import Testing
 
     @Test func `each object of a tree goes to the store of its entity`() throws {
         let coordinator = PersistentStoreCoordinator(managedObjectModel: try ManagedObjectModel(for: musicClasses))
-        let stores = [InMemoryStore(model: coordinator.managedObjectModel), .init(model: coordinator.managedObjectModel)]
+        let stores = (0..<2).map { _ in InMemoryStore(model: coordinator.managedObjectModel) }
         coordinator.add(stores[0], entityNames: ["Listener"])
         coordinator.add(stores[1], entityNames: ["Artist", "Album", "Track", "Playlist"])
         let root = ManagedObjectContext(coordinator)

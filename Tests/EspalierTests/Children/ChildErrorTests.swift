@@ -60,7 +60,8 @@ import Testing
                 #expect(changed.isDeleted == !isKept)
                 #expect(try root.fetch(FetchRequest<Artist>()).map(\.name).contains("Bea") == isKept)
                 try root.saveAndCompare()
-                #expect(try stack.stored(Artist.self).map(\.name).sorted() == (isKept ? ["Artist 1", "Bea"] : ["Artist 1"]))
+                let names = isKept ? ["Artist 1", "Bea"] : ["Artist 1"]
+                #expect(try stack.stored(Artist.self).map(\.name).sorted() == names)
             }
         }
     }
@@ -209,6 +210,25 @@ import Testing
         #expect(try board.stored()[0]?[.a] == [1] && board.stored()[0]?[.b] == [5])
     }
 
+    @Test func `hooks are called in the context where the application works, and not again above it (MO-27)`() throws {
+        let coordinator = PersistentStoreCoordinator(managedObjectModel: try ManagedObjectModel(for: [Diary.self]))
+        try coordinator.addPersistentStore(.inMemory)
+        let root = ManagedObjectContext(coordinator)
+        let child = ManagedObjectContext(parent: root)
+        let diary = Diary(context: child)
+        diary.text = "new"
+        try child.save()
+        let above = try #require(root.registeredObject(for: diary.objectID) as? Diary)
+        #expect(diary.calls == ["awakeFromInsert", "willSave", "didSave"] && above.calls.isEmpty)
+
+        try root.save()
+        try child.delete(diary)
+        try child.save()
+
+        #expect(diary.calls.suffix(3) == ["prepareForDeletion", "willSave", "didSave"])
+        #expect(above.calls == ["willSave", "didSave"] && above.isDeleted && above.text == "new")
+    }
+
     @Test(arguments: StoreKind.allCases)
     func `a child of a parent without stores reads and saves nothing, and says why`(_ kind: StoreKind) throws {
         let stack = try Stack(kind)
@@ -288,6 +308,23 @@ import Testing
         try root.save()
         #expect(try ManagedObjectContext(coordinator).fetch(FetchRequest<Artist>()).first?.founded == 1)
     }
+}
+
+/// An object that notes the calls of its hooks.
+private final class Diary: ManagedObject {
+    override class var entityDescription: EntityDescription {
+        EntityDescription("Diary", properties: [EntityDescription._property("text", String.self)])
+    }
+    var calls: [String] = []
+    var text: String {
+        get { _get("text", at: 0) }
+        set { _set("text", at: 0, newValue) }
+    }
+
+    override func awakeFromInsert() { calls.append("awakeFromInsert") }
+    override func willSave() { calls.append("willSave") }
+    override func didSave() { calls.append("didSave") }
+    override func prepareForDeletion() { calls.append("prepareForDeletion") }
 }
 
 /// An empty store that refuses to save.

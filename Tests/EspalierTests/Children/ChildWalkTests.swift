@@ -189,8 +189,7 @@ private struct ChildWalk {
         let equal = FetchRequest<Bead>(try FetchPredicate(format: "a == \(value)"))
         let expected = state.filter { $0.value[.a] == [value] }.keys
         let count = try context.count(for: equal)
-        if count != expected.count { 
-            failure = "\(place) counts \(count) with a == \(value), not \(expected.sorted())" }
+        if count != expected.count { failure = "\(place) counts \(count) with a == \(value), not \(expected.sorted())" }
         let best = FetchRequest<Bead>(try FetchPredicate(format: "best.a == \(value)"), sortedBy: [SortKey("code")])
         let led = state.filter { $0.value[.best].first.flatMap { state[$0] }?[.a] == [value] }.keys.sorted()
         let found = try context.fetch(best).compactMap { code(of: $0) }
@@ -205,7 +204,9 @@ private struct ChildWalk {
         if codes != Array(order.dropFirst().prefix(3)) { failure = "\(place) sorts \(codes), not \(order)" }
     }
 
-    /// Saves one level up. If nobody else has changed the same objects, the level above shows what the context showed.
+    /// Saves one level up.
+    ///
+    /// If nobody else has changed the same objects, the level above shows what the context showed.
     private mutating func save(_ place: Place) throws {
         let context = self[place]
         context.processPendingChanges()
