@@ -85,6 +85,14 @@ final class RowCache {
         counts.modifyAll { $0.remove(id) }
     }
 
+    /// Forgets the rows and lists of all objects that a save has changed in the store.
+    func invalidate(_ ids: some Sequence<ObjectID>) {
+        changeCount += 1
+        // A save has just moved the context to another generation, so that there is rarely anything.
+        if rows.isEmpty, lists.isEmpty, counts.isEmpty { return }
+        for id in ids { invalidate(id) }
+    }
+
     func removeAll() {
         changeCount += 1
         rows = ObjectIDTable()

@@ -103,9 +103,7 @@ extension ManagedObject {
     final func noteChange() {
         withContext { context in
             if context.memory.pendingValues.isActive { context.memory.pendingValues.noteChange(of: storedID) }
-        }
-        guard state.isDisjoint(with: .awakening) else { return }
-        withContext { context in
+            guard state.isDisjoint(with: .awakening) else { return }
             context.changeCount &+= 1
             context.noteUpdated(self)
             guard state.isDisjoint(with: [.inserted, .updated, .deleted]) else { return }

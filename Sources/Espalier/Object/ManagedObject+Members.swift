@@ -152,6 +152,7 @@ extension ManagedObject {
         return nil
     }
 
+    @inline(__always)
     final func changeOrder(of relationship: Relationship, _ change: (inout ToManyChange) -> Void) {
         beginChange(of: relationship).values.toMany.modify(relationship.slot, change)
     }

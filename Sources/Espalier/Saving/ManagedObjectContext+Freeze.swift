@@ -253,6 +253,7 @@ extension EntityShape {
 extension ObjectChanges {
     /// Whether an ordered relationship has changed its order.
     fileprivate var changesOrder: Bool {
-        values.toMany.pairs.contains { _, change in change.list.map { $0 != change.base } == true }
+        guard !values.toMany.isEmpty else { return false }
+        return values.toMany.pairs.contains { _, change in change.list.map { $0 != change.base } == true }
     }
 }

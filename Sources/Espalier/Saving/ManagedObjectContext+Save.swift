@@ -290,6 +290,7 @@ extension ManagedObjectContext {
             // The rows that were written, in the order of the objects; not every changed object writes its row.
             var written = part.result.updated.makeIterator()
             var next = written.next()
+            cache.invalidate(part.changes.updated.lazy.map(\.storedID))
             for object in part.changes.updated {
                 if let row = next, row.id == object.storedID {
                     object.row = row
@@ -298,13 +299,12 @@ extension ManagedObjectContext {
                 }
                 object.becomeCommitted()
                 object.becomeInaccessibleIfGone()
-                cache.invalidate(object.storedID)
                 told.updated.append(object.storedID)
             }
             takeMerged(part, into: &told)
             take(part.result, namedCount: part.changes.deleted.count, into: &told)
+            cache.invalidate(part.changes.deleted.lazy.map(\.storedID))
             for object in part.changes.deleted {
-                cache.invalidate(object.storedID)
                 memory.registry.remove(object)
                 told.deleted.append(object.storedID)
                 object.leaveContext()

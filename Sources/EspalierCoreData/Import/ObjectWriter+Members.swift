@@ -53,21 +53,20 @@ extension ObjectWriter {
         _ member: SourceMember, _ relationship: Relationship, isReported: Bool, _ report: inout CoreDataImportReport
     ) -> Bool {
         let entity = model.entities[relationship.declaredBy]
-        guard id(ofKey: member.owner, of: entity) != nil else {
+        func isMissing(_ text: String) -> Bool {
             if isReported {
                 report.add(
                     .destination, entity.name, key: Int64(clamping: member.owner), relationship.name,
-                    "there is no such row, which leads to \(member.destination)")
+                    "there is no \(text)")
             }
             return false
         }
+        guard id(ofKey: member.owner, of: entity) != nil else {
+            return isMissing("such row, which leads to \(member.destination)")
+        }
         guard id(ofKey: member.destination, for: relationship) != nil else {
-            if isReported {
-                report.add(
-                    .destination, entity.name, key: Int64(clamping: member.owner), relationship.name,
-                    "there is no \(model.destination(of: relationship).name) with the key \(member.destination)")
-            }
-            return false
+            return isMissing(
+                "\(model.destination(of: relationship).name) with the key \(member.destination)")
         }
         return true
     }
@@ -87,21 +86,21 @@ extension ObjectWriter {
             let destinations = members[start..<end].compactMap { member in
                 known.insert(member.destination).inserted ? id(ofKey: member.destination, for: relationship) : nil
             }
-            guard let id = id(ofKey: owner, of: entity),
-                let slot = model.entity(named: id.entityName)?.relationship(named: relationship.name)?.slot
-            else { continue }
-            request.links.append(
-                relationship.isOrdered
-                    ? .init(owner: id, slot: slot, order: destinations)
-                    : .init(owner: id, slot: slot, added: destinations))
-            memberCount += destinations.count
             start = end
-            if memberCount >= limits.rowCount || start == members.count {
-                _ = try storing { () throws(StoreError) in try store.save(request) }
-                report.memberCount += memberCount
-                (request, memberCount) = (SaveRequest(), 0)
-                try advance(by: 0)
+            if let id = id(ofKey: owner, of: entity),
+                let slot = model.entity(named: id.entityName)?.relationship(named: relationship.name)?.slot
+            {
+                request.links.append(
+                    relationship.isOrdered
+                        ? .init(owner: id, slot: slot, order: destinations)
+                        : .init(owner: id, slot: slot, added: destinations))
+                memberCount += destinations.count
             }
+            guard memberCount >= limits.rowCount || start == members.count else { continue }
+            _ = try storing { () throws(StoreError) in try store.save(request) }
+            report.memberCount += memberCount
+            (request, memberCount) = (SaveRequest(), 0)
+            try advance(by: 0)
         }
     }
 }

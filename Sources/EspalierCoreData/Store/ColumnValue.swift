@@ -1,6 +1,7 @@
 // The value of an attribute from the value of its column, by the type of the attribute (MD-18 to MD-26).
 
 import EspalierModel
+import EspalierStore
 import FoundationEssentials
 
 /// A value that its attribute does not have.
@@ -42,8 +43,8 @@ extension AttributeType {
         case (.binary, .blob(let bytes)): return .binary(Data(bytes))
         case (.transformable, .blob(let bytes)): return .transformable(Data(bytes))
         case (.uuid, .blob(let bytes)):
-            guard let id = Self.uuid(bytes) else { throw ColumnValueError("\(bytes.count) bytes are no UUID") }
-            return .uuid(id)
+            guard bytes.count == 16 else { throw ColumnValueError("\(bytes.count) bytes are no UUID") }
+            return .uuid(UUID(bytes: bytes))
         case (.uuid, .text(let text)):
             guard let id = UUID(uuidString: text) else { throw ColumnValueError("the text is no UUID") }
             return .uuid(id)
@@ -60,13 +61,6 @@ extension AttributeType {
             throw ColumnValueError("'\(text.prefix(40))' is no decimal number")
         }
         return number
-    }
-
-    private static func uuid(_ bytes: [UInt8]) -> UUID? {
-        guard bytes.count == 16 else { return nil }
-        let digits = bytes.map { String($0 >> 4, radix: 16) + String($0 & 15, radix: 16) }
-        let parts = [digits[0..<4], digits[4..<6], digits[6..<8], digits[8..<10], digits[10..<16]]
-        return UUID(uuidString: parts.map { $0.joined() }.joined(separator: "-"))
     }
 }
 

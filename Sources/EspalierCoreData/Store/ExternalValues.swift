@@ -41,14 +41,12 @@ struct ExternalValues {
         guard let attributes = try? FileManager.default.attributesOfItem(atPath: file.path),
             attributes[.type] as? FileAttributeType == .typeRegular
         else { throw ColumnValueError(.externalFile, "the value's file '\(text)' is not there") }
+        guard let byteCount = attributes[.size] as? Int, byteCount <= Self.byteCountMax else {
+            throw ColumnValueError(
+                .externalFile, "the value's file '\(text)' has more than \(Self.byteCountMax) bytes")
+        }
         do {
-            let data = try Data(contentsOf: file)
-            guard data.count <= Self.byteCountMax else {
-                throw ColumnValueError(.externalFile, "the value's file '\(text)' is larger than \(Self.byteCountMax)")
-            }
-            return [UInt8](data)
-        } catch let error as ColumnValueError {
-            throw error
+            return [UInt8](try Data(contentsOf: file))
         } catch {
             throw ColumnValueError(.externalFile, "the value's file '\(text)' cannot be read: \(error)")
         }

@@ -45,6 +45,10 @@ public struct ObjectIDTable<Value> {
     @inlinable
     public var count: Int { used }
 
+    /// Whether there are no entries.
+    @inlinable
+    public var isEmpty: Bool { used == 0 }
+
     /// Makes an empty table, which allocates no memory.
     @inlinable
     public init() { multiplier = tableMultiplier }

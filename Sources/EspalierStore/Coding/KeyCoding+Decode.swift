@@ -116,7 +116,7 @@ package struct KeyReader {
 
 extension UUID {
     /// The UUID with these 16 bytes.
-    init(bytes: [UInt8]) {
+    package init(bytes: [UInt8]) {
         precondition(bytes.count == 16, "a UUID has 16 bytes")
         var uuid: uuid_t = (0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0)
         // SAFETY: both sides have 16 bytes.

@@ -11,14 +11,21 @@ struct Progress {
 
     /// Shows `done` of `total` units, at most ten times a second, so that frequent calls cost little.
     mutating func show(_ label: String, _ done: some BinaryInteger, of total: some BinaryInteger) {
+        let percent = total == 0 ? 100 : Int(done) * 100 / Int(total)
+        show("\(label): \(DisplayText.grouped(done)) of \(DisplayText.grouped(total)) (\(percent) %)")
+    }
+
+    /// Shows `done` units of a number that is not known.
+    mutating func show(_ label: String, _ done: some BinaryInteger) { show("\(label): \(DisplayText.grouped(done))") }
+
+    /// Shows a text unless another one was shown a moment ago.
+    private mutating func show(_ text: @autoclosure () -> String) {
         guard let sink else { return }
         let now = clock.now
         if let lastUpdate, now - lastUpdate < .milliseconds(100) { return }
         lastUpdate = now
-        let percent = total == 0 ? 100 : Int(done) * 100 / Int(total)
         // Carriage return, then "erase to the end of the line" (ECMA-48 EL).
-        sink.write(
-            "\r\u{1B}[K\(label): \(DisplayText.grouped(done)) of \(DisplayText.grouped(total)) (\(percent) %)")
+        sink.write("\r\u{1B}[K\(text())")
     }
 
     /// Erases the line.

@@ -37,9 +37,15 @@ enum ImportCoreDataVerb: Verb {
             throw .usage(UsageError(message: "-o is missing: -o STORE", hint: "usage: \(usage.synopsis)"))
         }
         let report: CoreDataImportReport
+        var progress = Progress(console)
         do throws(CoreDataImportError) {
-            report = try CoreDataImport.importStore(at: path, to: target, model: try model(arguments.text("--model")))
+            report = try CoreDataImport.importStore(at: path, to: target, model: try model(arguments.text("--model"))) {
+                progress.show("importing objects", $0)
+                return true
+            }
+            progress.finish()
         } catch {
+            progress.finish()
             throw ToolError(error, source: path, target: target)
         }
         if arguments.wantsJSON {

@@ -23,6 +23,17 @@ struct WalkSave {
     let isNothing: Bool
     var born = Set<Int>()
 
+    /// Whether the row of a bead was certainly in conflict: both sides have changed an attribute, to different values.
+    func isInConflict(_ bead: Int) -> Bool {
+        guard isSynced, !side.isMixed, !side.inserted.contains(bead), let row = old[bead], let mine = mine[bead]
+        else { return false }
+        return [BeadProperty.a, .b].contains { property in
+            let cell = BeadCell(bead, property)
+            return side.bases[cell] != nil && row[property] != mine[property]
+                && side.allBases(cell).allSatisfy { $0 != row[property] && $0 != mine[property] }
+        }
+    }
+
     /// Whether the row of a bead may have been in conflict.
     ///
     /// One that leads to what goes with the save is rolled back as a whole.
@@ -200,6 +211,12 @@ extension ContextWalk {
             either.formUnion(removed.subtracting(base).union(added.intersection(base)))
         }
         if save.policy == .rollback {
+            // What is rolled back keeps no relationship that changed here, at neither end.
+            let isBack = save.isInConflict(cell.bead)
+            let hasInverse = cell.property.inverse != nil
+            for other in found.symmetricDifference(old) where isBack || hasInverse && save.isInConflict(other) {
+                fail("\(cell) is \(now.sorted()), was \(former), and \(isBack ? cell.bead : other) is rolled back")
+            }
             if !old.subtracting(removed).subtracting(either).isSubset(of: found)
                 || !found.isSubset(of: old.union(added).union(either))
             {
