@@ -77,6 +77,10 @@ extension ParentSource {
                 VersionConflict(id: expected.id, expectedVersion: expected.expectedVersion, stored: row))
         }
         guard conflicts.isEmpty else { throw .conflict(conflicts) }
+        let restored = request.insertions.map(\.id).filter { !$0.isTemporary }
+        for case let row? in try content.snapshots(of: restored) {
+            throw .invalidRequest(reason: "\(row.id) is to be inserted, and the parent context has it already")
+        }
         let broken = try missing(request, content) + denied(request, content)
         guard broken.isEmpty else { throw .references(broken) }
     }
@@ -116,7 +120,7 @@ extension ParentSource {
         _ request: SaveRequest, _ content: OverlaySnapshot
     ) throws(StoreError) -> [ReferenceConflict] {
         var conflicts: [ReferenceConflict] = []
-        let deleted = Set(request.deletions.map(\.id))
+        let (deleted, left) = (Set(request.deletions.map(\.id)), removedPairs(of: request))
         let updated = Dictionary(request.updates.map { ($0.id, $0) }, uniquingKeysWith: { first, _ in first })
         for id in deleted {
             guard let entity = entities[id.entityTag] else { continue }
@@ -126,16 +130,9 @@ extension ParentSource {
                 staying.removeAll { other in
                     if deleted.contains(other) { return true }
                     if updated[id]?.destinations.contains(where: { $0.slot == slot }) == true { return true }
-                    let isLeft = request.links.contains { link in
-                        link.owner == id && link.slot == slot && link.removed.contains(other)
-                            || link.owner == other && link.slot == inverse?.slot && link.removed.contains(id)
-                            || link.order.map { order in
-                                link.owner == other && link.slot == inverse?.slot && !order.contains(id)
-                                    || link.owner == id && link.slot == slot && !order.contains(other)
-                            } == true
-                    }
-                    if isLeft { return true }
-                    guard let inverse, !inverse.isToMany else { return false }
+                    if left.contains(Pair(owner: id, slot: slot, other: other)) { return true }
+                    guard let inverse else { return false }
+                    if inverse.isToMany { return left.contains(Pair(owner: other, slot: inverse.slot, other: id)) }
                     return updated[other]?.destinations.contains { $0.slot == inverse.slot } == true
                 }
                 guard !staying.isEmpty else { continue }
@@ -144,6 +141,27 @@ extension ParentSource {
             }
         }
         return conflicts
+    }
+
+    /// A destination of a to-many relationship.
+    private struct Pair: Hashable {
+        let owner: ObjectID
+        let slot: Int
+        let other: ObjectID
+    }
+
+    /// The destinations that the request removes from lists.
+    private func removedPairs(of request: SaveRequest) -> Set<Pair> {
+        var pairs = Set<Pair>()
+        for link in request.links {
+            var removed = link.removed
+            if let order = link.order, let base = link.orderBase {
+                let kept = Set(order)
+                removed = base.filter { !kept.contains($0) }
+            }
+            for id in removed { pairs.insert(Pair(owner: link.owner, slot: link.slot, other: id)) }
+        }
+        return pairs
     }
 
     private func destinations(

@@ -19,7 +19,7 @@ public enum ContextError: Error, Sendable {
     case references([ReferenceConflict])
     /// Each round of `willSave` and validation hooks changes or inserts objects again.
     case unsettledSave(rounds: Int)
-    /// A hook of a running save has called `save()` of the same context; the running save continues.
+    /// A hook of a running save has called `save()` of the same context or of a child; the running save continues.
     case alreadySaving(hook: String, object: ObjectID?)
     /// The model has no entity of this name.
     case unknownEntity(String, known: [String])
@@ -95,8 +95,9 @@ extension ContextError: CustomStringConvertible {
             "after \(rounds) rounds hooks of the save still change objects; they must not set values that are set "
                 + "already, and not insert an object each time they are called"
         case .alreadySaving(let hook, let object):
-            "save() was called in \(hook)\(object.map { " of \($0)" } ?? "") while the context was saving; leave the "
-                + "call out: what hooks change before the save writes is part of it, the rest can be saved afterwards"
+            "save() was called in \(hook)\(object.map { " of \($0)" } ?? "") while the context or its parent was "
+                + "saving; leave the call out: what hooks change before the save writes is part of it, the rest can be "
+                + "saved afterwards"
         case .unknownEntity(let name, let known):
             "the model has no entity \"\(name)\"; it has \(known.joined(separator: ", "))"
         case .abstractEntity(let name): "\(name) is abstract; use one of the entities that inherit from it"
