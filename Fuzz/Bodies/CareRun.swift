@@ -60,7 +60,7 @@ final class CareRun {
         var write = try operations.database.beginWrite()
         do throws(StorageError) {
             let receipt = try write.shrink(movingAtMost: 1 + operations.input.number(below: 64))
-            precondition(receipt.pageCount <= receipt.pageCountBefore, "a shrink makes the store longer")
+            precondition(receipt.pageCount <= receipt.pageCountBefore, "a shrink makes the store larger")
             if operations.input.number(below: 4) == 0 { return write.rollback() }
             let number = write.transactionID
             try write.commit()
@@ -128,7 +128,7 @@ final class CareRun {
             guard let last = changes.last else { return }
             try Database.bringForward(Self.copyPath, by: changes, in: system)
             guard let content = operations.history[last.point.transactionID] else {
-                preconditionFailure("nobody made transaction \(last.point.transactionID)")
+                preconditionFailure("transaction \(last.point.transactionID) was never committed")
             }
             copied = content
             try examine(Self.copyPath, content)

@@ -126,8 +126,8 @@ struct CrashSchedule {
     ) throws(StorageError) {
         let read = try database.beginRead()
         let found = read.transactionID
-        precondition(found >= durable, "transaction \(durable) was acknowledged, \(found) is the newest")
-        guard let content = history[found] else { preconditionFailure("nobody made transaction \(found)") }
+        precondition(found >= durable, "transaction \(durable) was acknowledged, but \(found) is the newest")
+        guard let content = history[found] else { preconditionFailure("transaction \(found) was never committed") }
         try OperationRun.compare(read, with: content)
     }
 }

@@ -81,7 +81,7 @@ struct DerivedRun {
         let damaged = try Self.contents(of: database)
         let store = try BTreeStore.open(database, path: nil, model: nil)
         let report = try store.check()
-        precondition(report.isComplete, "the check did not go to its end")
+        precondition(report.isComplete, "the check did not complete")
         let objects = !report.isOK || !report.dangling.isEmpty
         if damaged == before { precondition(!objects, "a sound store: \(report.findings)\(report.dangling)") }
         if !hasAlteredRow, let isInOrder = try judge(store, damaged) {
@@ -122,12 +122,15 @@ struct DerivedRun {
 
     private mutating func rebuild(_ store: BTreeStore, _ damaged: TreeContents) throws {
         let plan = try store.rebuildDerivedTrees(isDryRun: true)
-        precondition(plan.after == nil, "a dry run checks what it did not write")
+        precondition(plan.after == nil, "a dry run checks a result that it did not write")
         let untouched = try Self.contents(of: store.database)
         precondition(untouched == damaged, "a dry run writes")
         let rebuilt = try store.rebuildDerivedTrees()
-        precondition(plan.hasChanges == rebuilt.hasChanges, "a dry run announces something else")
-        precondition(plan.trees.map(\.isChanged) == rebuilt.trees.map(\.isChanged), "a dry run names other trees")
+        precondition(
+            plan.hasChanges == rebuilt.hasChanges, "a dry run and a rebuild disagree about whether anything changes")
+        precondition(
+            plan.trees.map(\.isChanged) == rebuilt.trees.map(\.isChanged),
+            "a dry run and a rebuild change different trees")
         let after = try store.check()
         let problems = after.findings.filter { !$0.tree.hasPrefix("rows:") }
         precondition(problems.isEmpty, "after a rebuild: \(problems)")

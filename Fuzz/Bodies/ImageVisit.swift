@@ -53,7 +53,7 @@ struct ImageVisit {
             system.limitSpace(to: nil)
             let new = try Database.open("new", in: system, options: .small)
             let isWhole = try new.check().isOK
-            precondition(isWhole, "what salvage made is not whole")
+            precondition(isWhole, "the store that salvage made is damaged")
             let count = try new.beginRead().trees().reduce(0) { $0 + $1.entryCount }
             precondition(count == report.rowCount, "salvage reports \(report.rowCount) rows and wrote \(count)")
             try new.close()
@@ -74,7 +74,7 @@ struct ImageVisit {
         let isWhole = report.isOK
         let session = try database.beginCheck()
         while !session.isOver { _ = try session.resume(pages: 3) }
-        precondition(session.report.findings == report.findings, "slices find something else than the whole")
+        precondition(session.report.findings == report.findings, "a check in slices and a whole check disagree")
         session.end()
         do throws(StorageError) {
             try readAll(database, isWhole: isWhole)
@@ -101,7 +101,7 @@ struct ImageVisit {
                 if isWhole {
                     precondition(previous.map { $0.lexicographicallyPrecedes(key) } ?? true, "keys are out of order")
                     let found = try read.get(key, from: summary.tree)
-                    precondition(found == value, "a search finds something else than the cursor")
+                    precondition(found == value, "a search and the cursor find different values")
                 }
                 previous = key
                 forward += 1

@@ -36,7 +36,7 @@ extension FuzzBody {
             let content = Array(bytes.dropFirst(2))
             let ascending = checkCode(content, type, isAscending: true)
             let descending = checkCode(content.map { ~$0 }, type, isAscending: false)
-            precondition(ascending == descending, "a descending code is read otherwise than an ascending one")
+            precondition(ascending == descending, "a descending code and an ascending one are read differently")
             var reader = KeyReader(content)
             _ = reader.nextReference()
             checkTagged(content, options)
@@ -55,7 +55,7 @@ extension FuzzBody {
         let code = code(value, type, isAscending: isAscending)
         var again = KeyReader(code)
         guard let found = again.next(as: type, isAscending: isAscending) else {
-            preconditionFailure("the code of \(value) is not read")
+            preconditionFailure("the code of \(value) cannot be read")
         }
         precondition(again.offset == code.count && isSame(found, value), "\(value) is read as \(found)")
         return true
@@ -69,7 +69,7 @@ extension FuzzBody {
         for value in values {
             var tagged: [UInt8] = []
             TaggedValue.append(value, to: &tagged)
-            guard let found = TaggedValue.decode(tagged) else { preconditionFailure("\(value) is not read again") }
+            guard let found = TaggedValue.decode(tagged) else { preconditionFailure("\(value) cannot be read again") }
             precondition(isSame(found, value), "\(value) is read as \(found)")
         }
         guard values.count == 2, let type = keyTypes.first(where: { $0.rawValue == halves[0].typeNumber }),
@@ -82,7 +82,7 @@ extension FuzzBody {
                 codes[0] == codes[1]
                 ? .orderedSame
                 : codes[0].lexicographicallyPrecedes(codes[1]) ? .orderedAscending : .orderedDescending
-            precondition(found == order, "codes of \(values[0]) and \(values[1]) are in another order than they are")
+            precondition(found == order, "\(values[0]) and \(values[1]) and their codes have different orders")
         }
     }
 

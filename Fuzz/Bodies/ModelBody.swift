@@ -45,7 +45,7 @@ extension FuzzBody {
             precondition(!error.description.isEmpty)
             return
         }
-        precondition(EncodedModel(model).entities == encoded.entities, "a model forgets what was described")
+        precondition(EncodedModel(model).entities == encoded.entities, "a model loses part of its description")
         guard model.entities.count < 16 else { return }
         do throws(StoreError) {
             let store = try BTreeStore.inMemory(model: model)

@@ -10,7 +10,7 @@ extension FuzzBody {
         do throws(StorageError) {
             try OperationRun(FuzzInput(bytes), in: system).run()
         } catch {
-            preconditionFailure("an error without a cause: \(error)")
+            preconditionFailure("an error has no cause: \(error)")
         }
         precondition(system.violations.isEmpty, "\(system.violations)")
     }
@@ -38,7 +38,7 @@ extension FuzzBody {
         do throws(StorageError) {
             try CareRun(FuzzInput(bytes), in: system).run()
         } catch {
-            preconditionFailure("an error without a cause: \(error)")
+            preconditionFailure("an error has no cause: \(error)")
         }
         precondition(system.violations.isEmpty, "\(system.violations)")
     }

@@ -122,7 +122,7 @@ final class OperationRun {
         do throws(StorageError) {
             try database.checkpoint(mode)
         } catch .transaction(.logFull) {
-            precondition(!snapshots.isEmpty && mode != .passive, "a checkpoint waits for readers that are not there")
+            precondition(!snapshots.isEmpty && mode != .passive, "a checkpoint waits although no reader is open")
         }
     }
 
@@ -218,7 +218,7 @@ final class OperationRun {
         }
         let existed =
             try write.withMutableValue(of: key, in: tree) { change(&$0) }
-        precondition(existed == (model.value(of: key) != nil), "changing \(key) says \(existed)")
+        precondition(existed == (model.value(of: key) != nil), "a change of \(key) reports \(existed)")
         guard var value = model.value(of: key), !value.isEmpty else { return }
         value[0] ^= 1
         _ = model.put(value, for: key)
@@ -248,7 +248,7 @@ final class OperationRun {
         let (low, high) = (key(tree.kind), key(tree.kind))
         let removed = try write.removeAll(KeyRange(from: .including(low), to: .excluding(high)), from: tree)
         let gone = model.position(of: low)..<max(model.position(of: low), model.position(of: high))
-        precondition(removed == UInt64(gone.count), "removing \(low)..<\(high) says \(removed)")
+        precondition(removed == UInt64(gone.count), "a removal of \(low)..<\(high) reports \(removed)")
         for entry in model.entries[gone] { _ = model.remove(entry.key) }
     }
 
@@ -263,12 +263,12 @@ final class OperationRun {
         let isEmpty = model.entries.isEmpty
         do throws(StorageError) {
             try write.load(keys.map { ($0, value) }, into: tree)
-            precondition(isEmpty && ascends, "a load that cannot be")
+            precondition(isEmpty && ascends, "a load succeeds that must fail")
             for key in keys { _ = model.put(value, for: key) }
         } catch .argument(.treeNotEmpty) {
-            precondition(!isEmpty, "an empty tree is said to have entries")
+            precondition(!isEmpty, "a load reports entries in an empty tree")
         } catch .argument(.keysNotAscending) {
-            precondition(!ascends, "keys that ascend are said not to")
+            precondition(!ascends, "a load reports ascending keys as not ascending")
         }
     }
 
@@ -276,14 +276,14 @@ final class OperationRun {
         _ key: [UInt8], _ value: [UInt8], _ tree: AnyTree, _ model: inout SortedModel, _ write: inout WriteTransaction
     ) throws(StorageError) {
         let didReplace = try write.put(value, for: key, in: tree)
-        precondition(didReplace == model.put(value, for: key), "put of \(key) says replaced: \(didReplace)")
+        precondition(didReplace == model.put(value, for: key), "a put of \(key) reports \(didReplace) as replaced")
     }
 
     private func remove(
         _ key: [UInt8], _ tree: AnyTree, _ model: inout SortedModel, _ write: inout WriteTransaction
     ) throws(StorageError) {
         let wasThere = try write.remove(key, from: tree)
-        precondition(wasThere == model.remove(key), "removal of \(key) says there: \(wasThere)")
+        precondition(wasThere == model.remove(key), "a removal of \(key) reports \(wasThere) as present")
     }
 
     private func walk(_ tree: AnyTree, _ model: SortedModel, _ write: borrowing WriteTransaction) throws(StorageError) {
@@ -303,11 +303,11 @@ final class OperationRun {
     ) throws(StorageError) {
         var (position, isOnEntry) = (model.position(of: key), isOnEntry)
         for _ in 0..<input.number(below: 64) {
-            precondition(isOnEntry == model.entries.indices.contains(position), "the cursor stands elsewhere")
+            precondition(isOnEntry == model.entries.indices.contains(position), "the cursor is on another entry")
             if isOnEntry {
                 let entry = model.entries[position]
                 let found = try cursor.withKey { $0.loadBytes(at: 0, count: $0.byteCount) }
-                precondition(found == entry.key, "the cursor stands on \(found), not \(entry.key)")
+                precondition(found == entry.key, "the cursor is on \(found), not \(entry.key)")
                 let value = try cursor.value()
                 precondition(value == entry.value, "another value under the cursor")
             }

@@ -44,12 +44,14 @@ extension FuzzBody {
             let again = try FetchPredicate(format: printed)
             precondition(again == parsed, "\(printed) is read as \(again)")
         } catch {
-            preconditionFailure("the text of a predicate is not read: \(printed): \(error)")
+            preconditionFailure("the text of a predicate cannot be read: \(printed): \(error)")
         }
         for object in objects {
             let resolved = try ResolvedPredicate(parsed, for: object.entity, in: FuzzModel.model)
             let answer = resolved.evaluate(on: object)
-            precondition(resolved.evaluate(on: object) == answer || printed.contains("random"), "two answers")
+            precondition(
+                resolved.evaluate(on: object) == answer || printed.contains("random"),
+                "a predicate gives two answers for one object")
         }
     }
 

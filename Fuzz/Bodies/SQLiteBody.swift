@@ -66,7 +66,7 @@ extension FuzzBody {
             precondition(!error.description.isEmpty)
             if case .checkFailed = error { preconditionFailure("\(error)") }
             let left = try system.names(beginningWith: "new")
-            precondition(left.isEmpty, "a part of a store is left")
+            precondition(left.isEmpty, "the import leaves part of a store")
         }
     }
 

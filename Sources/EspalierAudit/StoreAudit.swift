@@ -67,7 +67,7 @@ package enum StoreAudit {
         if UInt64(slot.state.pageCount) > pages.filePageCount {
             report.findings.add(
                 94, .page(0, offset: 0),
-                "the file has \(pages.filePageCount) pages, and the newest slot counts \(slot.state.pageCount)")
+                "the file has \(pages.filePageCount) pages, but the newest slot states \(slot.state.pageCount)")
         }
         try checkTrees(pages, &report)
         report.hasChanged = try hasChanged(store, since: page0, walk)

@@ -29,37 +29,39 @@ enum EntityDiagnostic: DiagnosticMessage {
     var message: String {
         switch self {
         case .notAClass(let found):
-            "@Entity belongs on a class that inherits from ManagedObject, and this is declared with '\(found)'"
+            "@Entity belongs on a class that inherits from ManagedObject, but this is declared with '\(found)'"
         case .inheritsNothing(let name): "\(name) must inherit from ManagedObject or from another entity's class"
         case .constant(let name):
-            "\(name) is a property of the model and must be a 'var'; a constant of the class is a 'static let'"
-        case .untyped(let name): "\(name) needs its type written out: the model is made from it"
+            "\(name) is a property of the model and must be a 'var'; use 'static let' for a constant of the class"
+        case .untyped(let name): "\(name) needs an explicit type, from which the model is made"
         case .implicitlyUnwrapped(let name):
-            "\(name) cannot be implicitly unwrapped; write '?' if it may be without a value"
-        case .observed: "a property of the model has no observers; override willSave(), or use a computed property"
+            "\(name) cannot be implicitly unwrapped; write '?' if it can have no value"
+        case .observed: "a property of the model cannot have observers; override willSave(), or use a computed property"
         case .modified(let name, let modifier): "\(name) is a property of the model and cannot be '\(modifier)'"
         case .severalInOneDeclaration: "declare one property of the model in each 'var'"
         case .conditional(let name):
-            "\(name) stands within #if, and the model would differ from build to build; declare it outside"
+            "\(name) is within #if, so the model would differ from build to build; declare it outside"
         case .reservedName(let name):
-            "every ManagedObject has '\(name)' already; give the property another name"
+            "every ManagedObject already has '\(name)'; give the property another name"
         case .ownInitializer:
-            "contexts make objects by ManagedObject's initializers; write a 'convenience init' that calls "
+            "a context makes objects with ManagedObject's initializers; write a 'convenience init' that calls "
                 + "self.init(context:), or a static function"
         case .momentaryDefault(let name):
-            "the default of \(name) is computed once for the model, not for each object; set it in awakeFromInsert()"
+            "the model computes the default of \(name) once, not for each object; set it in awakeFromInsert()"
         case .contradictingMarks(let name, let other):
             "\(name) cannot be a relationship and have @\(other), which is for attributes"
         case .relationshipMarkOnAttribute(let name, let type):
-            "\(name) is an attribute, since \(type) is no entity; @Relationship is for entity classes"
-        case .optionNotLiteral: "write the options out, such as '.indexed' and '.unique': the macro reads their names"
+            "\(name) is an attribute, because \(type) is not an entity; @Relationship is for entity classes"
+        case .optionNotLiteral:
+            "write the options as literals such as '.indexed' and '.unique': the macro reads their names"
         case .inverseNotLiteral:
             "write the inverse as a key path of one property, such as '\\Album.tracks', or as its name, such as "
                 + "'\"tracks\"'"
         case .inverseOfItself(let name):
             "a key path cannot lead from \(name) to \(name) itself; write the name of the inverse, '\"\(name)\"'"
         case .markOutsideEntity(let mark): "@\(mark) belongs on a stored property of a class with @Entity"
-        case .markOnUnmodelledProperty(let mark): "@\(mark) belongs on a stored property; this is no part of the model"
+        case .markOnUnmodelledProperty(let mark):
+            "@\(mark) belongs on a stored property; this is not a property of the model"
         }
     }
 

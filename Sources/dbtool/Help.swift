@@ -20,14 +20,14 @@ enum Help {
         for code in ExitCode.allCases { codes.append(["  \(code.rawValue)", code.meaning]) }
         sink.write(
             """
-            dbtool looks into Espalier stores: object graphs that live in a file.
+            dbtool inspects and maintains Espalier stores: object graphs in a file.
 
             usage: dbtool VERB ... | dbtool help VERB | dbtool --version
 
             \(table.rendered())
             Exit codes
             \(codes.rendered())
-            'dbtool help VERB' explains a verb with examples. New here? Begin with 'dbtool demo'.
+            'dbtool help VERB' explains a verb with examples. Start with 'dbtool demo'.
 
             """)
     }

@@ -2,6 +2,7 @@
 
 import EspalierCoreData
 import EspalierEngine
+import EspalierModelFile
 import Foundation
 import Testing
 
@@ -12,7 +13,12 @@ enum Files {
     /// The bytes of a file that is kept compressed.
     static func bytes(_ name: String) throws -> [UInt8] {
         let compressed = try Data(contentsOf: folder.appending(path: name + ".deflate"))
-        return try Inflation.inflate([UInt8](compressed), byteCountMax: 1 << 24)
+        return try Inflation.inflate([UInt8](compressed), byteCountMax: 1 << 26)
+    }
+
+    /// The model of the stores whose names begin with `zoo`.
+    static func zooModel() throws -> ModelDocument {
+        try ModelDocument(contentsOf: folder.appending(path: "Zoo.xcdatamodel"))
     }
 
     /// A file system with these files.

@@ -25,7 +25,7 @@ import Testing
         try expectFaults(
             inTrack: "",
             and: """
-                @Entity struct Genre {} // error: inherits from ManagedObject, and this is declared with 'struct'
+                @Entity struct Genre {} // error: inherits from ManagedObject, but this is declared with 'struct'
                 @Entity final class Invoice {} // error: Invoice must inherit from ManagedObject or from another entity
                 """)
     }
@@ -34,12 +34,12 @@ import Testing
         try expectFaults(
             inTrack: """
                 let id: Int = 0 // error: id is a property of the model and must be a 'var'
-                var name = "" // error: name needs its type written out: the model is made from it
+                var name = "" // error: name needs an explicit type, from which the model is made
                 var genre: String! // error: genre cannot be implicitly unwrapped; write '?'
                 lazy var length: Int = 0 // error: length is a property of the model and cannot be 'lazy'
                 weak var album: Album? // error: album is a property of the model and cannot be 'weak'
                 var a: Int = 0, b: Int = 0 // error: declare one property of the model in each 'var'
-                var price: Int = 0 { didSet {} } // error: a property of the model has no observers; override willSave()
+                var price: Int = 0 { didSet {} } // error: a property of the model cannot have observers; override
                 """)
     }
 
@@ -76,7 +76,7 @@ import Testing
                 @Transient @Relationship var best: Album? // error: cannot be a relationship and have @Transient
                 @Attribute(.indexed) static var count: Int { 0 } // error: @Attribute belongs on a stored property;
                 @Transient var length: Int { 0 } // error: @Transient belongs on a stored property;
-                @Attribute(options) var price: Int // error: write the options out, such as '.indexed'
+                @Attribute(options) var price: Int // error: write the options as literals such as '.indexed'
                 static let options = AttributeOption.indexed
                 @Relationship(inverse: \Album.tracks.count) var a: Album? // error: as a key path of one property
                 @Relationship(inverse: path) var b: Album? // error: write the inverse as a key path of one property
@@ -124,9 +124,9 @@ import Testing
     @Test func `a default of the moment is an error, since a default belongs to the model`() throws {
         try expectFaults(
             inTrack: """
-                var made: Date = Date() // error: the default of made is computed once for the model
-                var seen: Date? = .now // error: the default of seen is computed once for the model
-                var id: UUID = UUID() // error: the default of id is computed once for the model
+                var made: Date = Date() // error: the model computes the default of made once
+                var seen: Date? = .now // error: the model computes the default of seen once
+                var id: UUID = UUID() // error: the model computes the default of id once
                 var begun: Date = Date(timeIntervalSinceReferenceDate: 0)
                 """)
     }
@@ -136,9 +136,9 @@ import Testing
             inTrack: """
                 var name: String
                 #if DEBUG
-                var note: String // error: note stands within #if, and the model would differ from build to build
+                var note: String // error: note is within #if, so the model would differ from build to build
                 #else
-                var rating: Int // error: rating stands within #if, and the model would differ from build to build
+                var rating: Int // error: rating is within #if, so the model would differ from build to build
                 var half: Int { 0 }
                 #endif
                 """)
@@ -158,7 +158,7 @@ import Testing
             """)
 
         for (index, name) in names.enumerated() {
-            let expected = "\(index + 3): every ManagedObject has '\(name)' already; give the property another name"
+            let expected = "\(index + 3): every ManagedObject already has '\(name)'; give the property another name"
             #expect(snippet.faults.map(\.description).contains(expected), "\(snippet.log)")
         }
     }

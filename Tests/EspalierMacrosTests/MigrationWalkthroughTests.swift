@@ -157,7 +157,7 @@ private enum Second {
                 return
             }
             #expect(found == first.versionChecksum && known == [second.versionChecksum])
-            #expect(unknown?.description.contains("add the version that the store was made with") == true)
+            #expect(unknown?.description.contains("add the version with which the store was made") == true)
 
             for isBefore in [true, false] {
                 let stop: MigrationStage.Work = { _ in throw Stop() }

@@ -176,7 +176,7 @@ import Testing
                 let error = try #require(throws: ModelFileError.self) { try ModelDocument(contentsOf: shop) }
                 return error.description.replacing(shop.path, with: "momd")
             }
-            #expect(try failure() == "momd: the folder holds no file NAME.mom")
+            #expect(try failure() == "momd: the folder contains no file NAME.mom")
             for name in ["Bookmarks_V1", "Bookmarks_V2"] {
                 try FileManager.default.copyItem(at: compiled(name), to: shop.appending(path: "\(name).mom"))
                 if name == "Bookmarks_V1" {
@@ -185,8 +185,8 @@ import Testing
             }
             #expect(
                 try failure()
-                    == "momd: nothing says which version is the current one: 'Bookmarks_V1.mom', 'Bookmarks_V2.mom'; "
-                    + "name it in 'VersionInfo.plist'"
+                    == "momd: the folder does not say which version is the current one: 'Bookmarks_V1.mom', "
+                    + "'Bookmarks_V2.mom'; name it in 'VersionInfo.plist'"
             )
             let key = "NSManagedObjectModel_CurrentVersionName"
             let list = shop.appending(path: "VersionInfo.plist")
@@ -201,15 +201,15 @@ import Testing
             try ArchiveBuilder.bytes(.dictionary([(key, .text("V3"))])).write(to: list)
             #expect(
                 try failure()
-                    == "momd/VersionInfo.plist: the current version 'V3' is not there; there are 'Bookmarks_V1.mom', "
-                    + "'Bookmarks_V2.mom'"
+                    == "momd/VersionInfo.plist: the current version 'V3' does not exist; the versions are "
+                    + "'Bookmarks_V1.mom', 'Bookmarks_V2.mom'"
             )
             try ArchiveBuilder.bytes(.dictionary([(key, .integer(3))])).write(to: list)
             #expect(
                 try failure()
-                    == "momd/VersionInfo.plist: there is no text under the key '\(key)', which names a version")
+                    == "momd/VersionInfo.plist: the key '\(key)' has no text; it must name a version")
             try Data("bplist00".utf8).write(to: list)
-            #expect(try failure() == "momd/VersionInfo.plist: byte 0: this is no binary property list of version 00")
+            #expect(try failure() == "momd/VersionInfo.plist: byte 0: this is not a binary property list of version 00")
         }
     }
 
@@ -227,17 +227,20 @@ import Testing
         }
         let end = whole.count - 32
 
-        #expect(try failure(Data()) == "f: byte 0: this is no binary property list of version 00")
+        #expect(try failure(Data()) == "f: byte 0: this is not a binary property list of version 00")
         #expect(try failure(changed(-26, 0)) == "f: byte \(end): the sizes of offsets and references are impossible")
-        #expect(try failure(changed(-24, 0xFF)) == "f: byte \(end + 8): a number is greater than any file")
+        #expect(try failure(changed(-24, 0xFF)) == "f: byte \(end + 8): a number is greater than any file size")
         #expect(
-            try failure(changed(-20, 1)) == "f: byte \(end): the number of objects is impossible, or more than is read")
-        #expect(try failure(changed(-4, 1)) == "f: byte \(end): the table of offsets lies outside of the file")
-        #expect(try failure(changed(8, 0xF0)) == "f: byte 8: there is no kind of object 240")
-        #expect(try failure(ArchiveBuilder.bytes(.array([.null]))) == "f: the property list is no keyed archive")
+            try failure(changed(-20, 1))
+                == "f: byte \(end): the number of objects is impossible, or greater than the limit")
+        #expect(try failure(changed(-4, 1)) == "f: byte \(end): the offset table is outside of the file")
+        #expect(try failure(changed(8, 0xF0)) == "f: byte 8: 240 is not a known kind of object")
+        #expect(try failure(ArchiveBuilder.bytes(.array([.null]))) == "f: the property list is not a keyed archive")
         var other = ArchiveBuilder()
         let text = other.add("NSString", [])
-        #expect(try failure(other.archive(text)) == "f: the archive holds no model; was it archived by Core Data?")
+        #expect(
+            try failure(other.archive(text)) == "f: the archive does not contain a model; "
+                + "name a model that Core Data's compiler made")
     }
 
     @Test func `a property list whose objects share bytes is refused`() throws {
@@ -250,7 +253,7 @@ import Testing
         bytes += [0, 0, 0, 0, 0, 0, UInt8(table >> 8), UInt8(table & 255)]
         let error = try #require(throws: ModelFileError.self) { try ModelDocument(compiled: Data(bytes), path: "f") }
 
-        #expect(error.description == "f: byte 12: objects have more in them than the file has bytes")
+        #expect(error.description == "f: byte 12: the objects contain more parts than the file has bytes")
     }
 
     @Test func `an archive that names one thing again and again is refused in bounded time`() throws {

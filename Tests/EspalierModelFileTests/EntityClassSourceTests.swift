@@ -44,7 +44,7 @@ import Testing
 
         #expect(
             source.text == #"""
-                // Made of Shop.xcdatamodeld by 'dbtool schema --swift'.
+                // Made from Shop.xcdatamodeld by 'dbtool schema --swift'.
 
                 import Espalier
                 import Foundation
@@ -79,7 +79,7 @@ import Testing
                 """#)
         #expect(
             source.omissions == [
-                "'Album.cover' of type transformable is left out: no property of a class has this type"
+                "'Album.cover' of type transformable is left out: a property of a class cannot have this type"
             ])
     }
 
@@ -96,12 +96,13 @@ import Testing
             fetchRequestTemplates: [FetchRequestTemplate("q", entity: "A")])
         let source = try EntityClassSource(model, origin: "a\nb")
 
-        #expect(source.text.hasPrefix("// Made of a b by"))
+        #expect(source.text.hasPrefix("// Made from a b by"))
         #expect(source.text.contains("    var b: Data?\n"))
         #expect(
             source.omissions == [
-                "the default of 'A.b' is left out: no literal says it", "the modifier of the hash of 'A' is left out",
-                "the application's own texts of 'A.n' are left out", "the configuration 'C' is left out",
+                "the default of 'A.b' is left out: no Swift literal expresses it",
+                "the version hash modifier of 'A' is left out",
+                "the user info of 'A.n' is left out", "the configuration 'C' is left out",
                 "the request 'q' is left out",
             ])
     }
@@ -116,6 +117,7 @@ import Testing
 
         #expect(error.problems.count == 3)
         #expect(
-            error.description.contains("'Data.objectID' is a property that every object has; rename it in the model"))
+            error.description.contains(
+                "'Data.objectID' has the name of a property of every object; rename it in the model"))
     }
 }

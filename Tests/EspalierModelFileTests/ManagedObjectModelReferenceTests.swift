@@ -31,7 +31,7 @@ import Testing
                 #expect(error.problems.map(\.kind) == [.otherVersion])
                 #expect(
                     error.description
-                        == "\(path): the model has the checksum \(checksum), not \(other); it is another version")
+                        == "\(path): the model has the checksum \(checksum), not \(other), so it is another version")
             }
             let named = ManagedObjectModelReference(named: "Shop", in: library, versionChecksum: checksum)
             #expect(try named.resolvedModel().versionChecksum == checksum)

@@ -93,45 +93,45 @@ import Testing
             (
                 .validationRules,
                 "<attribute name='n' attributeType='String' maxValueString='9' regularExpressionString='a'/>",
-                "attribute 'n': has a rule (maxValueString, regularExpressionString), and values are not checked "
-                    + "against rules"
+                "attribute 'n': has validation rules (maxValueString, regularExpressionString), which "
+                    + "Espalier does not check"
             ),
             (
                 .validationRules, "<attribute name='n' attributeType='Date' minDateTimeInterval='0'/>",
-                "attribute 'n': has a rule (minDateTimeInterval), and values are not checked against rules"
+                "attribute 'n': has validation rules (minDateTimeInterval), which Espalier does not check"
             ),
             (
                 .derivedAttributes,
                 "<attribute name='n' attributeType='String' derived='YES' derivationExpression='canonical:(t)'/>",
-                "attribute 'n': is derived (canonical:(t)), and nothing computes it"
+                "attribute 'n': is derived (canonical:(t)), and Espalier does not compute it"
             ),
             (
                 .fetchedProperties,
                 "<fetchedProperty name='f'><fetchRequest name='q' entity='A' predicateString='n'/></fetchedProperty>",
-                "fetchedProperty 'f': is a request; objects do not have it"
+                "fetchedProperty 'f': is a fetched property, which objects do not have"
             ),
             (
                 .specialIndexes,
                 "<fetchIndex name='i'><fetchIndexElement expression='n + 1' expressionType='Integer 16'/></fetchIndex>",
-                "fetchIndex 'i': is over an expression, and there is no such index"
+                "fetchIndex 'i': indexes an expression, which Espalier does not support"
             ),
             (
                 .specialIndexes, "<fetchIndex name='i'><fetchIndexElement property='n' type='RTree'/></fetchIndex>",
-                "fetchIndex 'i': is over places on a map, and there is no such index"
+                "fetchIndex 'i': indexes locations, which Espalier does not support"
             ),
             (
                 .specialIndexes, "<fetchIndex name='i'><fetchIndexElement property='n.x' type='Binary'/></fetchIndex>",
-                "fetchIndex 'i': is over a part of a composite, and there is no such index"
+                "fetchIndex 'i': indexes a part of a composite, which Espalier does not support"
             ),
             (
                 .specialIndexes,
                 "<fetchIndex name='i' partialIndexPredicate='n > 1'><fetchIndexElement property='n'/></fetchIndex>",
-                "fetchIndex 'i': has a condition, and there is no such index"
+                "fetchIndex 'i': has a condition, which Espalier does not support"
             ),
             (
                 .transientRelationships,
                 "<relationship name='r' optional='YES' transient='YES' maxCount='1' destinationEntity='A'/>",
-                "relationship 'r': is transient, and relationships are always stored"
+                "relationship 'r': is transient, but Espalier stores every relationship"
             ),
         ] as [(ModelFeature, String, String)])
     func `what Espalier does not do is refused by name, unless the application can do without`(
@@ -252,10 +252,12 @@ import Testing
 
         #expect(
             error.problems.map(\.description) == [
-                "model: has 2 names of its version, and a file has one",
-                "entity 'A', attribute 'b': has a default of type binary that files cannot say; set it in code",
-                "entity 'A', attribute 'o': has type objectID, for which files have no name",
-                "entity 'A', attribute 'n': has a default of type decimal that files cannot say; set it in code",
+                "model: has 2 version identifiers, but a file can have only one",
+                "entity 'A', attribute 'b': has a default of type binary that model files cannot express; "
+                    + "set it in code",
+                "entity 'A', attribute 'o': has type objectID, for which model files have no name",
+                "entity 'A', attribute 'n': has a default of type decimal that model files cannot express; "
+                    + "set it in code",
             ])
     }
 }

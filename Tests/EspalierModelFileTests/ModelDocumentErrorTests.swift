@@ -15,20 +15,20 @@ import Testing
 
     @Test(
         arguments: [
-            ("", "f: line 1: there is no element; an XML text has exactly one at its top"),
-            ("no xml", "f: line 1: here an element has to begin, with <"),
+            ("", "f: line 1: the text has no element; an XML text must have exactly one top element"),
+            ("no xml", "f: line 1: an element must begin here, with <"),
             ("<model>\n", "f: line 2: the text ends within 'model' of line 1; close it with </model>"),
             ("<model>\n<entity>\n</model>", "f: line 3: </model> closes no element; 'entity' of line 2 is still open"),
             ("<model/>\n<model/>", "f: line 2: something follows the end of the top element; remove it"),
-            ("<model a=\"1\"\na=\"2\"/>", "f: line 2: 'model' has the attribute 'a' twice; leave one out"),
-            ("<model a=1/>", "f: line 1: the value of the attribute 'a' stands in no quotes"),
+            ("<model a=\"1\"\na=\"2\"/>", "f: line 2: 'model' has the attribute 'a' twice; remove one"),
+            ("<model a=1/>", "f: line 1: the value of the attribute 'a' is not in quotes"),
             ("<model a/>", "f: line 1: the attribute 'a' has no value; write a=\"…\""),
-            ("<model a='1'b='2'/>", "f: line 1: the attributes of 'model' are not parted; put a space between them"),
+            ("<model a='1'b='2'/>", "f: line 1: no space separates the attributes of 'model'; put one between them"),
             (
                 "<model a=\"<\"/>",
-                "f: line 1: the value of the attribute 'a' holds <; write &lt;, or close its quotes"
+                "f: line 1: the value of the attribute 'a' contains <; write &lt;, or close the quotes"
             ),
-            ("<model a=\"", "f: line 1: the value of the attribute 'a' does not end"),
+            ("<model a=\"", "f: line 1: the value of the attribute 'a' has no closing quote"),
             ("<model a=\"1\"", "f: line 1: the tag of 'model' does not end; close it with >"),
             ("<model>\n</model", "f: line 2: </model has no > at its end"),
             ("<>", "f: line 1: the name of an element is missing"),
@@ -44,7 +44,7 @@ import Testing
                 "<model a='x & y'/>",
                 "f: line 1: & begins a reference that does not end with ;  Write &amp; for the character"
             ),
-            ("<model a='\u{1}'/>", "f: line 1: the control character 1 is none that XML has; remove it"),
+            ("<model a='\u{1}'/>", "f: line 1: XML does not allow the control character 1; remove it"),
             ("<model><!-- </model>", "f: line 1: a comment does not end; close it with -->"),
             ("<model><![CDATA[ </model>", "f: line 1: a CDATA section does not end; close it with ]]>"),
             ("<?xml version='1.0'", "f: line 1: a processing instruction does not end; close it with ?>"),
@@ -55,7 +55,8 @@ import Testing
             ("<!DOCTYPE model", "f: line 1: the document type does not end; close it with >"),
             (
                 "<!DOCTYPE model [<!ENTITY a 'aaaa'>]><model/>",
-                "f: line 1: the document type declares things of its own, which is not read; remove the [ … ]"
+                "f: line 1: the document type has its own declarations, which this reader does not support; "
+                    + "remove the [ … ]"
             ),
         ])
     func `broken XML is refused with its line`(xml: String, message: String) throws {
@@ -68,7 +69,7 @@ import Testing
     @Test func `bytes that are no UTF-8 are refused with their line`() throws {
         let latin = Data("<model>\n<entity name=\"caf".utf8) + [0xE9] + Data("\"/></model>".utf8)
         let error = try #require(throws: ModelFileError.self) { try ModelDocument(xml: latin, path: "f") }
-        #expect(error.description == "f: line 2: the bytes are no UTF-8; save the text as UTF-8")
+        #expect(error.description == "f: line 2: the bytes are not UTF-8; save the text as UTF-8")
         let wide = try #require(throws: ModelFileError.self) {
             try ModelDocument(xml: Data([0xFF, 0xFE, 0x3C, 0]), path: "f")
         }
@@ -77,49 +78,50 @@ import Testing
 
     @Test(
         arguments: [
-            ("<plist/>", .unknownElement, "f: line 1: the top element is 'plist'; that of a model file is 'model'"),
+            ("<plist/>", .unknownElement, "f: line 1: the top element is 'plist'; in a model file it must be 'model'"),
             (
                 "<model>\n<entitty name='A'/></model>", .unknownElement,
-                "f: line 2: model: the element 'entitty' is unknown: did you mean 'entity'?; in it can be composite, "
-                    + "configuration, elements, entity, fetchRequest, userInfo"
+                "f: line 2: model: the element 'entitty' is unknown; did you mean 'entity'?; allowed here are "
+                    + "composite, configuration, elements, entity, fetchRequest, userInfo"
             ),
             (
                 "<model><entity name='A'>\n<entry key='k'/></entity></model>", .unknownElement,
-                "f: line 2: entity 'A': the element 'entry' has no place here; in it can be "
+                "f: line 2: entity 'A': the element 'entry' is not allowed here; allowed here are "
                     + "attribute, compoundIndexes, "
                     + "fetchIndex, fetchedProperty, relationship, uniquenessConstraints, userInfo"
             ),
             (
                 "<model><entity name='A'>\n<userInfo/>\n<userInfo/></entity></model>", .unknownElement,
-                "f: line 3: entity 'A': there is a second 'userInfo' here; unite the two"
+                "f: line 3: entity 'A': a second element 'userInfo' is here; merge the two"
             ),
             (
                 "<model><entity name='A'>\n text</entity></model>", .unknownElement,
-                "f: line 1: entity 'A': there is text in it, and model files have none; remove the text"
+                "f: line 1: entity 'A': the element contains text, but elements of model files have none; "
+                    + "remove the text"
             ),
             (
                 "<model>\n<entity/></model>", .missingAttribute,
-                "f: line 2: entity: the attribute 'name' is missing; it is needed"
+                "f: line 2: entity: the required attribute 'name' is missing; add it"
             ),
             (
                 "<model><entity name='A'>\n<attribute name='n' attributeType='Integer 8'/></entity></model>",
                 .invalidValue,
-                "f: line 2: entity 'A', attribute 'n': attributeType=\"Integer 8\" has no meaning: did you mean "
-                    + "'Integer 16'? it has to be one of 'Integer 16', 'Integer 32', 'Integer 64', "
+                "f: line 2: entity 'A', attribute 'n': attributeType=\"Integer 8\" is not valid: did you mean "
+                    + "'Integer 16'? the value must be one of 'Integer 16', 'Integer 32', 'Integer 64', "
                     + "'Decimal', 'Double', "
                     + "'Float', 'String', 'Boolean', 'Date', 'Binary', 'UUID', 'URI', 'Transformable', 'Composite', "
                     + "'Undefined'"
             ),
             (
                 "<model><entity name='A' isAbstract='yes'/></model>", .invalidValue,
-                "f: line 1: entity 'A': isAbstract=\"yes\" has no meaning: it has to be YES or NO"
+                "f: line 1: entity 'A': isAbstract=\"yes\" is not valid: the value must be YES or NO"
             ),
             (
                 "<model><entity name='A'><attribute name='n' attributeType='Integer 16' "
                     + "defaultValueString='x'/></entity></model>",
                 .invalidValue,
-                "f: line 1: entity 'A', attribute 'n': defaultValueString=\"x\" is no value of "
-                    + "type integer16; correct it "
+                "f: line 1: entity 'A', attribute 'n': defaultValueString=\"x\" is not a value of "
+                    + "type integer16; correct it, "
                     + "or leave it out"
             ),
             (
@@ -132,8 +134,8 @@ import Testing
             (
                 "<model><entity name='A'><relationship name='r' maxCount='-1' destinationEntity='A'/></entity></model>",
                 .invalidValue,
-                "f: line 1: entity 'A', relationship 'r': maxCount=\"-1\" has no meaning: it has "
-                    + "to be a whole number, 0 or more"
+                "f: line 1: entity 'A', relationship 'r': maxCount=\"-1\" is not valid: the "
+                    + "value must be a whole number, 0 or more"
             ),
             (
                 "<model>\n<entity name='A' parentEntity='Bse'/><entity name='Base'/></model>", .invalidModel,
@@ -142,33 +144,32 @@ import Testing
             (
                 "<model><entity name='A' parentEntity='B'/>\n<entity name='B' parentEntity='A'/></model>",
                 .invalidModel,
-                "inherits from itself: B → A → B; one of them needs another superentity or none"
+                "inherits from itself: B → A → B; give one of them another superentity, or none"
             ),
             (
                 "<model><entity name='A'>\n<relationship name='r' maxCount='1' destinationEntity='A' inverseName='q' "
                     + "inverseEntity='A'/></entity></model>", .invalidModel,
-                "f: line 2: entity 'A', relationship 'r': inverse 'q' is no relationship of 'A'; did you mean 'r'?"
+                "f: line 2: entity 'A', relationship 'r': inverse 'q' is not a relationship of 'A'; did you mean 'r'?"
             ),
             (
                 "<model><entity name='B'/><entity name='A'><relationship name='r' maxCount='1' destinationEntity='A' "
                     + "inverseName='r' inverseEntity='B'/></entity></model>", .invalidModel,
-                "f: line 1: entity 'A', relationship 'r': the inverse belongs to 'B', the "
-                    + "destination is 'A'; they have to "
-                    + "be the same"
+                "f: line 1: entity 'A', relationship 'r': the inverse belongs to 'B', but the "
+                    + "destination is 'A'; both must be the same entity"
             ),
             (
                 "<model><entity name='A'><attribute name='x' attributeType='String' elementID='o'/>\n"
                     + "<attribute name='y' attributeType='String' elementID='o'/></entity></model>", .invalidModel,
-                "f: line 2: entity 'A', attribute 'y': another property was called 'o' too; a "
-                    + "property has one successor"
+                "f: line 2: entity 'A', attribute 'y': another property has the renaming identifier "
+                    + "'o' too; only one property can have it"
             ),
             (
                 "<model><entity name='A' elementID='O'/>\n<entity name='B' elementID='O'/></model>", .invalidModel,
-                "f: line 2: entity 'B': entity 'A' was called 'O' too; an entity has one successor"
+                "f: line 2: entity 'B': entity 'A' has the renaming identifier 'O' too; only one entity can have it"
             ),
             (
                 "<model><entity name='A'/>\n<entity name='A'/></model>", .invalidModel,
-                "f: line 1: entity 'A': there are two entities of this name; rename one of them"
+                "f: line 1: entity 'A': two entities have this name; rename one of them"
             ),
             (
                 "<model><entity name='A'><attribute name='p' attributeType='Composite' composite='Pont'/></entity>"
@@ -179,7 +180,7 @@ import Testing
             (
                 "<model><composite name='P'><attribute name='x' attributeType='Double'/></composite>\n"
                     + "<composite name='P'/></model>", .invalidModel,
-                "f: line 2: composite 'P': there is another composite of this name; rename one of them"
+                "f: line 2: composite 'P': two composites have this name; rename one of them"
             ),
             (
                 "<model><configuration name='C'><memberEntity name='A'/></configuration></model>", .invalidModel,
@@ -192,7 +193,7 @@ import Testing
             (
                 "<model><entity name='A'><userInfo><entry key='k'/>\n<entry key='k'/></userInfo></entity></model>",
                 .invalidValue,
-                "f: line 2: entity 'A', entry 'k': the key is there twice; leave one entry out"
+                "f: line 2: entity 'A', entry 'k': two entries have this key; remove one of them"
             ),
         ] as [(String, ModelFileError.Kind, String)])
     func `a model that cannot be is refused with file, line, element and what would be right`(
@@ -226,7 +227,7 @@ import Testing
         let big = Data(count: 17 << 20)
         let tooBig = try #require(throws: ModelFileError.self) { try ModelDocument(xml: big, path: "f") }
         #expect(tooBig.problems.map(\.kind) == [.tooLarge])
-        #expect(tooBig.description == "f: the file has 17825792 bytes; model files have at most 16777216")
+        #expect(tooBig.description == "f: the file has 17825792 bytes; a model file can have at most 16777216")
     }
 
     @Test func `inheritance without bound and composites that contain themselves are refused`() throws {
@@ -237,7 +238,7 @@ import Testing
 
         let part = "<attribute name='a' attributeType='Composite' composite='C'/>"
         let round = try error("<model><entity name='E'>\(part)</entity><composite name='C'>\(part)</composite></model>")
-        #expect(round.description.contains("composites lie in each other more than 8 deep; does one contain itself?"))
+        #expect(round.description.contains("composites are nested more than 8 deep; no composite may contain itself"))
 
         // Each level has 30 times as many parts as the one before.
         let levels = (0..<4).map { level in
@@ -252,6 +253,6 @@ import Testing
                 + "attributeType='Double'/></composite></model>"
         )
         #expect(bomb.problems.allSatisfy { $0.kind == .tooLarge } && bomb.problems.count <= 100)
-        #expect(bomb.description.contains("the composites have too many parts all together; use fewer"))
+        #expect(bomb.description.contains("the composites together have too many parts; use fewer"))
     }
 }

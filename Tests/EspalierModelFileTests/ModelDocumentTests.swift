@@ -55,8 +55,8 @@ import Testing
         #expect(conversion.unsupportedFeatures == [.unknownAttributes])
         #expect(
             conversion.unsupported.map(\.description) == [
-                "line 1: model: the attribute 'novelty' is unknown, so what it asks for is not done",
-                "line 1: entity 'A': the attribute 'isAbstrct' is unknown, so what it asks for is not done; "
+                "line 1: model: the attribute 'novelty' is unknown and has no effect",
+                "line 1: entity 'A': the attribute 'isAbstrct' is unknown and has no effect; "
                     + "did you mean 'isAbstract'?",
             ])
         #expect(throws: ModelFileError.self) { try ManagedObjectModel(document) }
@@ -91,8 +91,8 @@ import Testing
         #expect(
             error.description == """
                 x: 2 problems:
-                  the value of 'name' has the character U+0, which no XML can hold; remove it
-                  entity 'E': 'not a name' can be no name of an attribute
+                  the value of 'name' contains the character U+0, which XML does not allow; remove it
+                  entity 'E': 'not a name' cannot be the name of an XML attribute
                 """)
         var deep = ModelElement(.entity)
         for _ in 0..<100 { deep = ModelElement(.entity, children: [deep]) }
@@ -108,10 +108,10 @@ import Testing
         let error = try #require(throws: ModelFileError.self) { try ModelDocument(root: root).conversion() }
 
         #expect(error.problems.map(\.kind) == [.invalidValue, .unknownElement])
-        #expect(error.description.contains("attributeType=\"Strng\" has no meaning: did you mean 'String'?"))
+        #expect(error.description.contains("attributeType=\"Strng\" is not valid: did you mean 'String'?"))
         let other = try #require(throws: ModelFileError.self) {
             try ModelDocument(root: ModelElement(.entity, [.init("name", "E")])).conversion()
         }
-        #expect(other.description == "the model document: the top element is 'entity'; it has to be 'model'")
+        #expect(other.description == "the model document: the top element is 'entity'; it must be 'model'")
     }
 }

@@ -29,7 +29,8 @@ import Testing
             let error = try #require(throws: ModelFileError.self) { try library.model(named: "shop") }
             #expect(error.problems.map(\.kind) == [.notFound])
             #expect(
-                error.description.hasSuffix("there is no model 'shop': did you mean 'Shop'? there are 'Club', 'Shop'"))
+                error.description.hasSuffix(
+                    "the model 'shop' does not exist: did you mean 'Shop'? the folder has 'Club', 'Shop'"))
             #expect(throws: ModelFileError.self) { try ModelLibrary(folders: [folder.appending(path: "3")]) }
         }
     }

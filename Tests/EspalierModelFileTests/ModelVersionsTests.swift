@@ -45,7 +45,8 @@ import Testing
                 try ModelDocument(contentsOf: shop.appending(path: "Shop.xcdatamodel/contents")).entities.count == 1)
             let error = try #require(throws: ModelFileError.self) { try versions.document(named: "Shop 3") }
             #expect(
-                error.description.hasSuffix("there is no version 'Shop 3'; there are 'Shop', 'Shop & <3', 'Shop 2'"))
+                error.description.hasSuffix(
+                    "the version 'Shop 3' does not exist; the versions are 'Shop', 'Shop & <3', 'Shop 2'"))
         }
     }
 
@@ -83,28 +84,28 @@ import Testing
             #expect(failure.0 == .currentVersion)
             #expect(
                 failure.1
-                    == "Shop.xcdatamodeld: nothing says which version is the current one: 'A', 'B'; name it in "
-                    + "'.xccurrentversion'"
+                    == "Shop.xcdatamodeld: the folder does not say which version is the current one: 'A', 'B'; "
+                    + "name it in '.xccurrentversion'"
             )
             let key = "<key>_XCCurrentVersionName</key>\n"
             for (text, kind, message) in [
                 (
                     list("\(key)<string>A</string>\n\(key)<string>B</string>"), ModelFileError.Kind.currentVersion,
-                    "line 6: there are 2 current versions; leave one '_XCCurrentVersionName'"
+                    "line 6: the list has 2 current versions; keep one key '_XCCurrentVersionName'"
                 ),
                 (
                     list("\(key)<array><string>A</string><string>B</string></array>"), .currentVersion,
-                    "line 4: behind the key '_XCCurrentVersionName' has to be a <string> with the name of one version"
+                    "line 4: a <string> with the name of a version must follow the key '_XCCurrentVersionName'"
                 ),
                 (
                     list(key), .currentVersion,
-                    "line 4: behind the key '_XCCurrentVersionName' has to be a <string> with the name of one version"
+                    "line 4: a <string> with the name of a version must follow the key '_XCCurrentVersionName'"
                 ),
                 (
                     list("\(key)<string>C.xcdatamodel</string>"), .currentVersion,
-                    "the current version 'C' is not there; there are 'A', 'B'"
+                    "the current version 'C' does not exist; the versions are 'A', 'B'"
                 ),
-                ("<plist><array/></plist>", .invalidValue, "line 1: this is no property list of one dictionary"),
+                ("<plist><array/></plist>", .invalidValue, "line 1: this is not a property list with one dictionary"),
                 ("<plist>", .malformedXML, "line 1: the text ends within 'plist' of line 1; close it with </plist>"),
             ] {
                 try write(text, to: currentVersion)
@@ -136,35 +137,35 @@ import Testing
                 at: folder.appending(path: "device.xcdatamodel"), withDestinationURL: URL(filePath: "/dev/zero"))
 
             for (path, kind, message) in [
-                ("no.xcdatamodel", ModelFileError.Kind.notFound, "no.xcdatamodel: there is no such file"),
+                ("no.xcdatamodel", ModelFileError.Kind.notFound, "no.xcdatamodel: the file does not exist"),
                 (
                     "bare.xcdatamodel", .missingContents,
-                    "bare.xcdatamodel: the folder has no file 'contents'; that of a model has one, or holds versions"
+                    "bare.xcdatamodel: the folder has no file 'contents' and no versions, so it is not a model"
                 ),
                 (
                     "none.xcdatamodeld", .missingContents,
-                    "none.xcdatamodeld: the folder holds no version; a version is a folder NAME.xcdatamodel"
+                    "none.xcdatamodeld: the folder contains no version; a version is a folder NAME.xcdatamodel"
                 ),
                 (
                     "twice.xcdatamodel", .wrongKindOfFile,
-                    "twice.xcdatamodel/contents: this is a folder; it has to be a file"
+                    "twice.xcdatamodel/contents: this is a folder; name a file"
                 ),
                 (
                     "hollow.xcdatamodeld", .missingContents,
-                    "hollow.xcdatamodeld/V.xcdatamodel: the folder has no file 'contents'; that of a model has one, or "
-                        + "holds versions"
+                    "hollow.xcdatamodeld/V.xcdatamodel: the folder has no file 'contents' and no "
+                        + "versions, so it is not a model"
                 ),
                 (
                     "compiled.mom", .malformedArchive,
-                    "compiled.mom: byte 0: this is no binary property list of version 00"
+                    "compiled.mom: byte 0: this is not a binary property list of version 00"
                 ),
                 (
                     "loop.xcdatamodeld", .missingContents,
-                    "loop.xcdatamodeld/V.xcdatamodel: the folder has no file 'contents'; that of a model has one, or "
-                        + "holds versions"
+                    "loop.xcdatamodeld/V.xcdatamodel: the folder has no file 'contents' and no "
+                        + "versions, so it is not a model"
                 ),
-                ("self.xcdatamodel", .wrongKindOfFile, "self.xcdatamodel: this is no regular file"),
-                ("device.xcdatamodel", .wrongKindOfFile, "device.xcdatamodel: this is no regular file"),
+                ("self.xcdatamodel", .wrongKindOfFile, "self.xcdatamodel: this is not a regular file"),
+                ("device.xcdatamodel", .wrongKindOfFile, "device.xcdatamodel: this is not a regular file"),
             ] {
                 let failure = try failure(folder.appending(path: path), in: folder)
                 #expect(failure.0 == kind && failure.1 == message, "\(path): \(failure)")

@@ -54,11 +54,11 @@ import Testing
             refused == [
                 "ashalkhakov+FreeCoreData/EmployeeDirectory.xcdatamodeld/EmployeeDirectory.xcdatamodel": [
                     "unsupported(EspalierModelFile.ModelFeature.validationRules) line 11: entity 'Employee', attribute "
-                        + "'salary': has a rule (minValueString), and values are not checked against rules"
+                        + "'salary': has validation rules (minValueString), which Espalier does not check"
                 ],
                 "JohnEstropia+CoreStore/Classic.ColorsDemo.xcdatamodeld/ColorsDemo.xcdatamodel": [
                     "unsupported(EspalierModelFile.ModelFeature.fetchedProperties) line 8: entity 'Palette', "
-                        + "fetchedProperty 'testFetchProperty': is a request; objects do not have it"
+                        + "fetchedProperty 'testFetchProperty': is a fetched property, which objects do not have"
                 ],
             ])
     }

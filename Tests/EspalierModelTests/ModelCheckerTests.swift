@@ -45,12 +45,13 @@ import Testing
         #expect(
             found == [
                 "Artist: superentity 'Nmaed' does not exist; did you mean 'Named'?",
-                "Artist.name: the default does not fit: the whole number 1 is no value of type string, "
+                "Artist.name: the default does not fit: the whole number 1 is not a value of type string, "
                     + "which takes text",
                 "Artist.rank: the default does not fit: 40000 is out of range for type integer16, "
                     + "which takes whole numbers from -32768 to 32767",
                 "Artist.albums: destination 'Albun' does not exist; did you mean 'Album'?",
-                "Artist: uniqueness constraint (nam) names 'nam', which is no property of it; did you mean 'name'?",
+                "Artist: uniqueness constraint (nam) names 'nam', which is not a property of the entity; "
+                    + "did you mean 'name'?",
             ])
     }
 
@@ -74,9 +75,9 @@ import Testing
             entity("C", AttributeDescription("self", .string)))
         #expect(
             found == [
-                "A: there are two entities of this name; rename one of them",
-                "B.x: superentity 'A' has a property of this name already; rename one of them",
-                "B.y: this entity has a property of this name already; rename one of them",
+                "A: two entities have this name; rename one of them",
+                "B.x: superentity 'A' already has a property with this name; rename one of them",
+                "B.y: this entity already has a property with this name; rename one of them",
                 "C.self: this name stands for the object itself in predicates; choose another",
             ])
     }
@@ -86,7 +87,7 @@ import Testing
             EntityDescription("A", superentity: "B"), EntityDescription("B", superentity: "A"),
             EntityDescription("C", superentity: "C"))
         #expect(found.count == 3)
-        #expect(found[0] == "A: inherits from itself: A → B → A; one of them needs another superentity or none")
+        #expect(found[0] == "A: inherits from itself: A → B → A; give one of them another superentity, or none")
         #expect(found[2].contains("C → C"))
     }
 
@@ -103,7 +104,7 @@ import Testing
         (AttributeDescription("x", .string, isTransient: true, isIndexed: true), "cannot be indexed"),
         (AttributeDescription("x", .transformable, isIndexed: true), "no order"),
         (AttributeDescription("x", .string, valueTransformerName: "T"), "value transformer"),
-        (AttributeDescription("x", .decimal, defaultValue: .double(0.5)), "written for type decimal"),
+        (AttributeDescription("x", .decimal, defaultValue: .double(0.5)), "a default of type decimal is written"),
         (AttributeDescription("x", .string, renamingIdentifier: ""), "renaming identifier is empty"),
     ]) func `an attribute that makes no sense is refused`(attribute: AttributeDescription, part: String) {
         let found = problems(entity("A", attribute))
@@ -128,7 +129,7 @@ import Testing
                 EntityDescription("C", relationships: [RelationshipDescription("b", to: "B")]))
         }
         #expect(pair("b") == [])
-        #expect(pair(nil) == ["A.b: inverse 'B.a' does not name this relationship back; give it inverse 'b'"])
+        #expect(pair(nil) == ["A.b: inverse 'B.a' does not name this relationship as its inverse; give it inverse 'b'"])
         #expect(pair("c").first?.contains("names 'c' as its inverse") == true)
         #expect(pair("b", to: "C").first == "A.b: inverse 'B.a' leads to 'C', not back to 'A'")
         #expect(
@@ -144,7 +145,7 @@ import Testing
             EntityDescription("B", relationships: [RelationshipDescription("a", to: "A", inverse: "b")]),
             EntityDescription("SubB", superentity: "B"))
         #expect(found.count == 2)
-        #expect(found.first?.contains("let the destination be 'B'") == true)
+        #expect(found.first?.contains("make 'B' the destination") == true)
     }
 
     @Test func `no inverse at all is legal (MD-30), and so is an inverse to oneself`() {
@@ -157,7 +158,7 @@ import Testing
     }
 
     @Test(arguments: [
-        (RelationshipDescription("r", to: "A", .toMany, minCount: 3, maxCount: 2), "nothing could ever be saved"),
+        (RelationshipDescription("r", to: "A", .toMany, minCount: 3, maxCount: 2), "no object could be saved"),
         (RelationshipDescription("r", to: "A", .toMany, minCount: -1), "negative"),
         (RelationshipDescription("r", to: "A", maxCount: 5), "to-one relationship has 1"),
         (RelationshipDescription("r", to: "A", minCount: 2), "0 or 1"),
@@ -186,14 +187,14 @@ import Testing
         #expect(
             found.map { $0.dropFirst(3) } == [
                 "a uniqueness constraint names no property; name at least one",
-                "uniqueness constraint (one, x) is there twice; leave one out",
-                "uniqueness constraint (t) names 't', which is never stored; name a stored attribute",
-                "uniqueness constraint (many) names 'many', which is to-many; only to-one relationships are possible",
+                "uniqueness constraint (one, x) is defined twice; remove one",
+                "uniqueness constraint (t) names 't', which is transient; name a stored attribute",
+                "uniqueness constraint (many) names 'many', which is to-many; name attributes or to-one relationships",
                 "uniqueness constraint (x, x) names a property twice",
-                "'A' has an index called 'x' already; rename this one",
+                "'A' already has an index called 'x'; rename this one",
                 "index 'empty' has no elements; name at least one property",
                 "index 'bad' names 'blob', whose type transformable has no order",
-                "index 'bad' names 'y', which is no property of it; did you mean 'x'?",
+                "index 'bad' names 'y', which is not a property of the entity; did you mean 'x'?",
             ])
     }
 }

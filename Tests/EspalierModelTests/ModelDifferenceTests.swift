@@ -37,7 +37,7 @@ import Testing
             entities[0].userInfo = ["a": "b"]
         }
 
-        #expect(difference.isEmpty && difference.description == "the models are alike")
+        #expect(difference.isEmpty && difference.description == "the models are equal")
     }
 
     @Test func `each change is named with its cost and its loss`() throws {
@@ -50,28 +50,28 @@ import Testing
             } == ["Human: was called Person"])
         #expect(
             try texts { $0[0].attributes[0].isOptional = false } == [
-                "Person.name: must have a value now (reads the rows of Person, Worker)"
+                "Person.name: must now have a value (reads the rows of Person, Worker)"
             ])
         #expect(
             try texts {
                 $0[0].attributes[1].type = .string
                 $0[0].attributes[1].isIndexed = false
             } == [
-                "Person.age: type string, before integer16 (writes the rows of Person, Worker anew)",
-                "Person: the index age is gone",
+                "Person.age: type string, before integer16 (rewrites the rows of Person, Worker)",
+                "Person: removed index age",
             ])
         #expect(
             try texts { $0[1].attributes = [] } == [
-                "Worker.room: the attribute is gone; loses: removal of Worker.room"
+                "Worker.room: removed attribute; loses: removal of Worker.room"
             ])
         #expect(
             try texts { $0[0].relationships[0].cardinality = .toMany } == [
-                "Person.pets: to-many, before to-many in order (writes the rows of Person, Worker anew); "
+                "Person.pets: to-many, before to-many in order (rewrites the rows of Person, Worker); "
                     + "loses: order of Person.pets"
             ])
         #expect(
             try texts { $0[2].uniquenessConstraints = [["name"]] } == [
-                "Pet: name must be unique now (builds an index of the rows of Pet)"
+                "Pet: name must now be unique (builds an index of the rows of Pet)"
             ])
         #expect(
             try texts { $0[2].relationships[0].deleteRule = .deny } == ["Pet.owner: delete rule deny, before nullify"])

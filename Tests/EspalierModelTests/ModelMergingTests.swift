@@ -69,12 +69,12 @@ import Testing
         #expect(
             error.problems.map(\.message) == [
                 "configuration 'C' names the entity 'Albm', which does not exist; did you mean 'Album'?",
-                "configuration 'C' names 'Album' twice; leave one out",
-                "configuration 'C' is there twice; rename one of them",
+                "configuration 'C' names 'Album' twice; remove one",
+                "configuration 'C' is defined twice; rename one of them",
                 "the name of a configuration is empty; give it one",
                 "request 'q' names the entity 'Artist', which does not exist",
                 "request 'q' has the limit -1; it cannot be negative, 0 means no limit",
-                "request 'q' is there twice; rename one of them", "the name of a request is empty; give it one",
+                "request 'q' is defined twice; rename one of them", "the name of a request is empty; give it one",
             ])
     }
 
@@ -149,11 +149,11 @@ import Testing
             ])
         }
 
-        let empty = "the modifier of the hash is empty; give a text, or nil"
+        let empty = "the version hash modifier is empty; give a text, or nil"
         #expect(
             error.problems.map(\.description) == [
                 "A: \(empty)", "A: the name of the class is empty; give one, or nil", "A.n: \(empty)", "A.r: \(empty)",
-                "B: entity 'A' was called 'Old' too; an entity has one successor",
+                "B: entity 'A' has the renaming identifier 'Old' too; only one entity can have it",
             ])
     }
 }

@@ -78,12 +78,13 @@ import Testing
     }
 
     @Test(arguments: [
-        ("(", "'(' without ')', at position 1"), (")", "')' without '('"), ("[a", "'[' without ']'"),
-        ("*a", "'*' has nothing to repeat"), ("a**", "'*' has nothing to repeat"), ("a{2", "'{' without '}'"),
-        ("a{3,2}", "a repeat from 3 to 2 times"), ("\\", "nothing follows"), ("\\y", "no escape that is known"),
-        ("\\1", "there is no group 1"), ("\\k<x>", "there is no group 'x'"), ("[b-a]", "end comes before its start"),
-        ("\\p{Nothing}", "there is no property 'Nothing'"), ("\\u12", "no Unicode scalar"),
-        ("\\uD800", "no Unicode scalar"),
+        ("(", "'(' has no ')', at position 1"), (")", "')' has no '('"), ("[a", "'[' has no ']'"),
+        ("*a", "'*' has nothing to repeat"), ("a**", "'*' has nothing to repeat"), ("a{2", "'{' has no '}'"),
+        ("a{3,2}", "a repeat from 3 to 2 times is impossible"), ("\\", "nothing follows"),
+        ("\\y", "is not a known escape"),
+        ("\\1", "no group 1 precedes"), ("\\k<x>", "no group 'x' precedes"), ("[b-a]", "ends before it begins"),
+        ("\\p{Nothing}", "there is no property 'Nothing'"), ("\\u12", "not a Unicode scalar"),
+        ("\\uD800", "not a Unicode scalar"),
         ("(?y)", "begins nothing"), ("a{1000000000}", "more than 10000 steps"),
         ("((a{100}){100}){100}", "more than 10000"),
         (String(repeating: "(", count: 51) + String(repeating: ")", count: 51), "nested more than 50 levels"),

@@ -149,7 +149,7 @@ enum GoldenRows {
             let error = #expect(throws: StoreError.self) {
                 try BTreeStore.open(path: path, model: try GoldenRows.model(), isReadOnly: true)
             }
-            #expect(error?.description.contains("in format 1; opening the store once to write") == true)
+            #expect(error?.description.contains("in format 1; open the store for writing once") == true)
         }
     }
 
@@ -175,7 +175,7 @@ enum GoldenRows {
             let error = #expect(throws: StoreError.self) {
                 try BTreeStore.open(path: path, model: try GoldenRows.model())
             }
-            #expect(error?.description.contains("none of format 1") == true)
+            #expect(error?.description.contains("the row is not in format 1") == true)
             #expect(try rows(path) == before)
         }
     }

@@ -50,8 +50,12 @@ import Testing
         #expect(message("f", "--limit=1001") == "--limit needs a whole number from 0 to 1000, not '1001'")
         #expect(message("f", "--json", "--json") == "--json is given twice")
         #expect(message("f", "--json=yes") == "--json takes no value, but was given 'yes'")
-        #expect(message("f", "a", "b") == "unexpected argument 'b'; a predicate must be quoted as one argument")
+        #expect(message("f", "a", "b") == "unexpected argument 'b'; quote a predicate as one argument")
         #expect(message() == "FILE is missing: the store")
+    }
+
+    @Test func `only a verb that takes a predicate advises to quote it`() {
+        #expect(ToolRun("info", "a", "b").errors.hasPrefix("dbtool: unexpected argument 'b'\nusage: dbtool info"))
     }
 
     @Test func `suggestions are near misses, prefixes or nothing`() {

@@ -116,7 +116,7 @@ import Testing
 
             #expect(ToolRun("page", path, "3000").code == 2)
             #expect(ToolRun("page", path, "3000").errors.contains("has no page 3000: its pages are 0 to "))
-            #expect(ToolRun("page", path, "two").errors.hasPrefix("dbtool: N needs a page number, not 'two'\n"))
+            #expect(ToolRun("page", path, "two").errors.hasPrefix("dbtool: N must be a page number, not 'two'\n"))
         }
     }
 

@@ -54,7 +54,7 @@ import Testing
             #expect(run.code == 2 && run.errors.contains("the file exists"))
             #expect(try Data(contentsOf: URL(filePath: target)) == Data([1]))
             let missing = ToolRun("import-coredata", source + "x", "-o", target + "x")
-            #expect(missing.code == 3 && missing.errors.contains("there is no such file"))
+            #expect(missing.code == 3 && missing.errors.contains("the file does not exist"))
             #expect(!FileManager.default.fileExists(atPath: target + "x"))
         }
     }

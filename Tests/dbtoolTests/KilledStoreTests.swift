@@ -63,8 +63,9 @@ import Testing
             for number in 0..<count {
                 let page = ToolRun("page", path, "\(number)")
                 #expect(page.code == 0, "page \(number): \(page.output.prefix(300))\(page.errors)")
-                let isOld = page.output.contains("As it is in the store file; the log has a newer version")
-                let isNew = page.output.contains("From the log; the store file does not have the page yet.")
+                let isOld = page.output.contains("This is the version in the store file; the log has a newer one")
+                let isNew = page.output.contains(
+                    "This is the version in the log; the store file does not have the page yet.")
                 #expect(isNew == (number >= inFile), "page \(number): \(page.output.prefix(300))")
                 #expect(isOld || isNew || number < 2, "page \(number): \(page.output.prefix(300))")
             }

@@ -44,7 +44,7 @@ import Testing
             let run = ToolRun("salvage", path, new)
 
             #expect(run.code != 0)
-            #expect(run.errors.contains("--damaged takes pages whose structure is sound"))
+            #expect(run.errors.contains("use --damaged to accept pages with a sound structure"))
             #expect(!FileManager.default.fileExists(atPath: new))
         }
     }
@@ -73,7 +73,7 @@ import Testing
             #expect(ToolRun("check", path).code == 1)
             #expect(ToolRun("repair", path).output == "\(path): repaired\n")
             #expect([UInt8](try Data(contentsOf: URL(fileURLWithPath: path))) == good)
-            #expect(ToolRun("repair", path).output == "\(path): superblock and copy are in order\n")
+            #expect(ToolRun("repair", path).output == "\(path): the superblock and its copy are intact\n")
             #expect(ToolRun("check", path).code == 0)
         }
     }

@@ -89,8 +89,8 @@ import Testing
         #expect(run.code == 0)
         // A class has no place for the editor's hash modifiers.
         let notes = run.errors.split(separator: "\n")
-        #expect(notes.count == 3 && notes.allSatisfy { $0.contains(": the modifier of the hash of 'BookmarkEntity.") })
-        #expect(run.output.hasPrefix("// Made of BookmarksModel.xcdatamodeld by 'dbtool schema --swift'.\n"))
+        #expect(notes.count == 3 && notes.allSatisfy { $0.contains(": the version hash modifier of 'BookmarkEntity.") })
+        #expect(run.output.hasPrefix("// Made from BookmarksModel.xcdatamodeld by 'dbtool schema --swift'.\n"))
 
         let program = try ExampleProgram(
             firstOf:
@@ -126,15 +126,16 @@ import Testing
             try Data(xml.utf8).write(to: url.appending(path: "contents"))
             let run = ToolRun("schema", url.path)
             let note =
-                "note: \(url.path): line 2: entity 'A', attribute 'n': has a rule (minValueString), and values are not "
-                + "checked against rules\n"
+                "note: \(url.path): line 2: entity 'A', attribute 'n': has validation rules (minValueString), "
+                + "which Espalier does not check\n"
 
             #expect(run.code == 0 && run.errors == note)
             #expect(run.output == "A\n  n  string\n  t  transformable\n\n")
             #expect(ToolRun("schema", url.path + "/", "A", "--json").output.contains("\"rows\":null"))
             #expect(
                 ToolRun("schema", url.path, "--swift").errors == note
-                    + "note: \(url.path): 'A.t' of type transformable is left out: no property of a class has this type"
+                    + "note: \(url.path): 'A.t' of type transformable is left out: a property of a class "
+                    + "cannot have this type"
                     + "\n"
             )
         }
@@ -143,13 +144,13 @@ import Testing
     @Test func `a model file that is wrong, and words that do not go together, are refused`() throws {
         try withTemporaryFolder { folder in
             let missing = ToolRun("schema", folder.appending(path: "No.xcdatamodeld").path, "--swift")
-            #expect(missing.code == 3 && missing.errors.hasSuffix("No.xcdatamodeld: there is no such file\n"))
+            #expect(missing.code == 3 && missing.errors.hasSuffix("No.xcdatamodeld: the file does not exist\n"))
             let path = try write(ManagedObjectModel(entities: [EntityDescription("Data")]), "A.xcdatamodel", in: folder)
             let hidden = ToolRun("schema", path, "--swift")
             #expect(hidden.code == 2)
             #expect(
                 hidden.errors
-                    == "dbtool: \(path): a class 'Data' would hide what Swift and Espalier call so; rename the entity\n"
+                    == "dbtool: \(path): a class 'Data' would hide a name of Swift or Espalier; rename the entity\n"
             )
             #expect(ToolRun("schema", path, "--swift", "--json").code == 2)
             #expect(ToolRun("schema", path, "Data", "--swift").code == 2)

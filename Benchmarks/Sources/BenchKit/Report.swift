@@ -57,7 +57,7 @@ package struct Report {
             # Results
 
             Written by `\(command)`. Figures are medians of repetitions in turn (A B C A B C ...); a ratio above 1 \
-            says how many times less the first column takes; the spread is that of the first column.
+            says how many times as much another column takes as the first; the spread is that of the first column.
 
             \(facts)
 

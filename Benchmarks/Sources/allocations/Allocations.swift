@@ -67,7 +67,7 @@ struct Allocations {
             for number in 0..<count { try body(number) }
         }
         guard let counted else {
-            print("this Swift runtime has no hooks for instruments")
+            print("this Swift runtime has no instrumentation hooks")
             exit(2)
         }
         let all = [counted.allocations, counted.objects, counted.retains, counted.releases]

@@ -70,10 +70,10 @@ struct Bench {
             [SQLite.shared.map { "SQLite \($0.version)" }, LMDB.shared.map { "LMDB \($0.version)" }].compactMap(\.self)
         var report = Report(environment: environmentFacts(peers: peers))
         for fact in report.environment { print("\(fact.name): \(fact.value)") }
-        if SQLite.shared == nil { print("libsqlite3 is not on this machine: its columns are missing") }
-        if LMDB.shared == nil { print("liblmdb is not on this machine: its columns are missing") }
+        if SQLite.shared == nil { print("libsqlite3 is not installed, so its columns are missing") }
+        if LMDB.shared == nil { print("liblmdb is not installed, so its columns are missing") }
 
-        print("\nmedians, then how many times less the first one takes")
+        print("\nmedians, then how many times as much the others take as the first")
         let scale = options.isQuick ? Scale.quick : .full
         // Reading the texts takes as long as a few lines, so do it only for lines that need them.
         let net = options.selectsAny("wordnet") ? try WordNet(folder: options.wordNetFolder) : nil
@@ -161,7 +161,7 @@ struct Options {
             case "--markdown": markdownPath = try Self.value(of: argument, rest.next())
             case "--wordnet": wordNetFolder = URL(fileURLWithPath: try Self.value(of: argument, rest.next()))
             case "--json": jsonPath = try Self.value(of: argument, rest.next())
-            default: throw UsageError("unknown argument '\(argument)'; there are \(Self.usage)")
+            default: throw UsageError("unknown argument '\(argument)'; the arguments are \(Self.usage)")
             }
         }
     }

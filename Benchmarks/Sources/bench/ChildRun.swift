@@ -63,7 +63,7 @@ enum ChildRun {
         guard arguments.count >= 3, let type = contender(arguments[1]) else {
             // The bare process, the baseline of the other start-ups.
             if arguments.first == "start" { return }
-            throw UsageError("--child start|scale CONTENDER ... is for bench itself")
+            throw UsageError("--child start|scale CONTENDER ... is only for bench itself")
         }
         if arguments[0] == "scale", arguments.count == 4, let count = Int(arguments[2]) {
             return try scale(type, count, arguments[3])
@@ -119,7 +119,7 @@ enum ChildRun {
     private static func objectContender(_ name: String) throws -> any ObjectContender.Type {
         let types: [any ObjectContender.Type] = [EspalierObjects.self, SQLiteObjects.self]
         guard let type = types.first(where: { $0.name == name }) else {
-            throw UsageError("--child fetch|keep|grow CONTENDER ... is for bench itself")
+            throw UsageError("--child fetch|keep|grow CONTENDER ... is only for bench itself")
         }
         return type
     }

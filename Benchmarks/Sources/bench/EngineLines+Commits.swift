@@ -27,7 +27,7 @@ extension EngineLines {
         var times = (espalier: 0.0, bare: 0.0)
         return Line(
             "fillsync beside bare fdatasync",
-            note: "as many bytes a sync, over a file written before, in turns of \(LatencyRun.turn)",
+            note: "the same bytes per sync, over a file written before, in turns of \(LatencyRun.turn)",
             operationCount: keys.count,
             contenders: [
                 Line.Contender("espalier") {

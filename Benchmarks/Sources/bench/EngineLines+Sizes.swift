@@ -7,10 +7,11 @@ extension EngineLines {
     /// The lines of file bytes per row.
     func sizeLines() -> [() -> Line] {
         [
-            { size("file after random load", "closed, bytes a row of 108", rows: scale.records) { _ in } },
+            { size("file after random load", "closed, bytes per row of 108", rows: scale.records) { _ in } },
             {
                 size(
-                    "file after churn", "half removed and put back at random, closed, bytes a row", rows: scale.records
+                    "file after churn", "half removed and inserted again at random, closed, bytes per row",
+                    rows: scale.records
                 ) {
                     let half = Array(shuffled().prefix(scale.records / 2))
                     try $0.remove(half, batch: 1000)
@@ -18,14 +19,16 @@ extension EngineLines {
                 }
             },
             {
-                size("file after removal", "half removed at random, closed, bytes a row left", rows: scale.records / 2)
-                {
+                size(
+                    "file after removal", "half removed at random, closed, bytes per remaining row",
+                    rows: scale.records / 2
+                ) {
                     try $0.remove(Array(shuffled().prefix(scale.records / 2)), batch: 1000)
                 }
             },
             {
                 size(
-                    "file after compaction", "the same, then compacted: VACUUM, mdb_env_copy2; bytes a row left",
+                    "file after compaction", "the same, then compacted: VACUUM, mdb_env_copy2; bytes per remaining row",
                     rows: scale.records / 2, compacts: true
                 ) {
                     try $0.remove(Array(shuffled().prefix(scale.records / 2)), batch: 1000)

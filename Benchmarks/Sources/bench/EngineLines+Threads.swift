@@ -16,7 +16,7 @@ extension EngineLines {
             "readwhilewriting \(readerCount)",
             note:
                 "\(readerCount) reading threads, 100 reads a transaction, beside one that overwrites 100 random keys a "
-                + "transaction, not synced; wall clock by all reads",
+                + "transaction, not synced; wall clock per read of all threads",
             operationCount: perReader * readerCount,
             contenders: contenderTypes.map { type in
                 Line.Contender(type.name) {

@@ -103,7 +103,7 @@ enum GrowthCases {
         },
         GrowthCase(
             "save of one, merged and read in a context of all", 1,
-            reason: "the first trip of the objects that were fetched together notes where each stands"
+            reason: "the first trip of objects that were fetched together notes the position of each"
         ) { store in
             let (context, other) = (store.context(), store.context())
             context.automaticallyMergesChangesFromParent = true

@@ -23,7 +23,7 @@ struct MemberLines {
         let lines: [(String, String, String, Line.Unit, Int)] = [
             ("relate one more", "relate", "insert one, save, count all", .time, Self.additionCount),
             ("relate memory", "relate", "peak resident bytes of that process, cache 32 MiB", .bytes, 1),
-            ("delete with all", "cascade", "the owner is deleted and takes all members along", .time, count),
+            ("delete with all", "cascade", "the owner is deleted, and all members with it", .time, count),
             ("delete memory", "cascade", "peak resident bytes of that process, cache 32 MiB", .bytes, 1),
         ]
         return lines.map { name, work, note, unit, operations in

@@ -63,7 +63,10 @@ struct PageSizeLines {
                 }
             },
             {
-                onLoaded("readseq uncached", .integer, cache: scarceCache, operations: scale.records, "a quarter") {
+                onLoaded(
+                    "readseq uncached", .integer, cache: scarceCache, operations: scale.records,
+                    "the cache has a quarter"
+                ) {
                     blackHole(try $0.scan(backward: false).sum)
                 }
             },
@@ -125,7 +128,7 @@ struct PageSizeLines {
     }
 
     private func fileSize(_ name: String, _ shape: KeyShape) -> Line {
-        line(name, "bytes a row of the closed store", unit: .bytes, operations: scale.records) { size in
+        line(name, "bytes per row of the closed store", unit: .bytes, operations: scale.records) { size in
             try Double(byteCount(ofFolder: try loaded(shape, size)))
         }
     }

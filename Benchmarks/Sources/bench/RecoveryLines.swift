@@ -19,7 +19,7 @@ struct RecoveryLines {
         let cleanMebibytes = isQuick ? [10, 1024] : [10, 1024, 10_240]
         return [
             { afterCrash("synced", .durable, rowCount: 1_000_000, "100 random rows of 1,000,000 a transaction") },
-            { afterCrash("not synced", .ordered, rowCount: 1_000_000, "as above; all of it is logged once more") },
+            { afterCrash("not synced", .ordered, rowCount: 1_000_000, "as above; recovery logs all of it again") },
             { afterCrash("few pages", .durable, rowCount: 10_000, "100 random rows of 10,000 a transaction") },
         ] + cleanMebibytes.map { size in { clean(size) } }
     }

@@ -21,7 +21,7 @@ struct ScaleLines {
             ("overwrite", "100,000 random keys, 1000 a transaction, not synced"),
         ]
         let bytes: [(String, String)] = [
-            ("file", "bytes a row of 108 after fillseq"),
+            ("file", "bytes per row of 108 after fillseq"),
             ("memory after fillseq", "peak resident bytes; cache 64 MiB; LMDB's counts its mapped file"),
             ("memory at the end", "the same, after reads and overwrites"),
         ]

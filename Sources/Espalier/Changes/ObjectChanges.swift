@@ -265,9 +265,9 @@ struct ToManyChange {
     /// Asserts that no destination is both added and removed; call it inside `assert`.
     func checkInvariants() -> Bool {
         assert(isWhole || base.isEmpty, "a relationship without order has no former order")
-        assert(!isWhole || added.isEmpty && removed.isEmpty, "the whole order says what came and went")
+        assert(!isWhole || added.isEmpty && removed.isEmpty, "a whole order needs no added or removed destinations")
         if added.count + removed.count <= 32 {
-            assert(!added.contains { removed.contains($0) }, "a destination came and went")
+            assert(!added.contains { removed.contains($0) }, "a destination is both added and removed")
         }
         return true
     }

@@ -49,7 +49,7 @@ final class ContextExecutor: SerialExecutor {
         queue.async { unsafe job.runSynchronously(on: self.asUnownedSerialExecutor()) }
     }
 
-    func checkIsolated() { precondition(isCurrent, "a context was used outside of its executor") }
+    func checkIsolated() { precondition(isCurrent, "a context is used outside of its executor") }
 
     // MARK: Blocks
 

@@ -52,10 +52,10 @@ extension SchemaMigrationError: CustomStringConvertible {
     public var description: String {
         switch self {
         case .unknownVersion(let found, let known):
-            "the store has a model with the checksum \(found), and the versions have \(known.joined(separator: ", ")); "
-                + "add the version that the store was made with"
+            "the store's model has the checksum \(found), but the versions have \(known.joined(separator: ", ")); "
+                + "add the version with which the store was made"
         case .stage(let version, let reached, let error):
-            "the step from version \(version) to version \(version + 1) failed, the store has version \(reached): "
+            "the step from version \(version) to version \(version + 1) failed; the store now has version \(reached): "
                 + "\(error)"
         case .store(let error): "\(error)"
         }

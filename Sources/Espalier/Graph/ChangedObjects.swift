@@ -32,7 +32,7 @@ struct ChangedObjects: Sequence {
         while counts.count <= index { counts.append(0) }
         counts[index] += difference
         count += difference
-        assert(count >= 0 && counts[index] >= 0, "more objects have left than came")
+        assert(count >= 0 && counts[index] >= 0, "an object was removed that was not counted")
     }
 
     /// The number of objects of these entities.
@@ -67,7 +67,7 @@ struct ChangedObjects: Sequence {
         let isShort = places.count < Self.longCount
         assert(isShort || count * 2 >= places.count, "invariant 2: \(count) of \(places.count) places")
         for case (let position, let object?) in places.enumerated() {
-            assert(object.changePosition == position, "invariant 1: \(object.storedID) stands at \(position)")
+            assert(object.changePosition == position, "invariant 1: \(object.storedID) has position \(position)")
         }
         return true
     }

@@ -87,50 +87,58 @@ extension ContextError: CustomStringConvertible {
         switch self {
         case .violations(let violations):
             Self.list("the changes break these rules", violations, countedOnly: violations.countedOnly)
-        case .conflicts(let conflicts): Self.list("these objects were changed by somebody else meanwhile", conflicts)
+        case .conflicts(let conflicts):
+            Self.list("another context or process changed these objects meanwhile", conflicts)
         case .constraints(let conflicts):
-            Self.list("these values must be unique and are not", conflicts.map(Self.text))
-        case .references(let conflicts): Self.list("these relationships would be broken", conflicts)
+            Self.list("these values must be unique, but are not", conflicts.map(Self.text))
+        case .references(let conflicts): Self.list("the save would break these relationships", conflicts)
         case .unsettledSave(let rounds):
-            "after \(rounds) rounds hooks of the save still change objects; they must not set values that are set "
-                + "already, and not insert an object each time they are called"
+            "after \(rounds) rounds the hooks of the save still change objects; a hook must not set a value that is "
+                + "set "
+                + "already, and must not insert an object on every call"
         case .alreadySaving(let hook, let object):
             "save() was called in \(hook)\(object.map { " of \($0)" } ?? "") while the context or its parent was "
-                + "saving; leave the call out: what hooks change before the save writes is part of it, the rest can be "
-                + "saved afterwards"
+                + "saving; remove the call: the save includes changes that hooks make before it writes; save later "
+                + "ones afterwards"
         case .unknownEntity(let name, let known):
             "the model has no entity \"\(name)\"; it has \(known.joined(separator: ", "))"
         case .abstractEntity(let name): "\(name) is abstract; use one of the entities that inherit from it"
         case .objectOfOtherContext(let id):
-            "\(id) belongs to another context; get it in this one with existingObject(with:)"
+            "\(id) belongs to another context; get it in this context with existingObject(with:)"
         case .objectWithoutContext(let id):
-            "\(id) is in no context: it was never inserted, or is deleted, or was merged into another object, or its "
+            "\(id) is in no context: it was never inserted, or it is deleted, or it was merged into another object, "
+                + "or its "
                 + "context was reset"
         case .contextEnded(let id):
             "the context of \(id) has ended; keep a reference to the ManagedObjectContext, or to the "
                 + "PersistentContainer that owns it, for as long as its objects are used"
-        case .objectNotFound(let id): "no store holds \(id)"
+        case .objectNotFound(let id): "no store holds \(id), or it is deleted in this context"
         case .wrongResultType(let entity, let found, let expected):
-            "objects of \(entity) are \(found), but the request asks for \(expected)"
+            "objects of \(entity) are of class \(found), but the request asks for class \(expected)"
         case .invalidPredicate(let error): "\(error)"
         case .unknownRelationship(let name, let entity): "\(entity) has no relationship \"\(name)\""
         case .noStore(let entity):
-            "no open store takes objects of \(entity): add one to the coordinator first, or open the container again "
+            "no open store accepts objects of \(entity): add one to the coordinator first, or open the container again "
                 + "if it was closed"
         case .unsupportedStore(let type):
-            "there is no built-in store of type \(type.rawValue); open it and add it to the coordinator"
-        case .readOnlyStore(let path): "the store \(path ?? "in memory") is open for reading only"
+            "no built-in store of type \(type.rawValue) fits the description: a store in a file needs a path, a store "
+                + "in "
+                + "memory has none and cannot migrate; open another kind of store yourself and add it to the "
+                + "coordinator"
+        case .readOnlyStore(let path):
+            "the store \(path ?? "in memory") is open for reading only; open it for writing to save changes"
         case .relationshipAcrossStores(let owner, let property, let destination):
-            "\(property) of \(owner) leads to \(destination) in another store; both must be in one store"
-        case .partlySaved(let error): "other stores have saved, but one has not: \(error)"
+            "\(property) of \(owner) leads to \(destination) in another store; both objects must be in one store"
+        case .partlySaved(let error): "some stores have saved, but one has failed: \(error)"
         case .queryGenerationExpired(let path):
             (path.map { "\($0): " } ?? "")
-                + "the generation that the context is pinned to was given up, because the store's log has reached its "
-                + "cap; move on with setQueryGeneration(from: nil), or let the log have more bytes"
+                + "the store has discarded the generation to which the context is pinned: its log reached its cap, or "
+                + "the "
+                + "store was closed; move on with setQueryGeneration(from: nil), or raise the store's logByteCountMax"
         case .queryGenerationOfOtherStores:
-            "the generation is of stores that are not open here; take it from a context of the same coordinator"
+            "the generation belongs to stores that are not open here; take it from a context of the same coordinator"
         case .invalidURI(let text):
-            "\"\(text)\" names no object; a URI looks like x-espalier://<store UUID>/<Entity>/p<key>, of an open store"
+            "\"\(text)\" is not the URI of an object; the form is x-espalier://<UUID of an open store>/<Entity>/p<key>"
         case .store(let error): "\(error)"
         }
     }
@@ -234,10 +242,10 @@ public struct MergeConflict: Sendable, CustomStringConvertible {
         guard let newVersion else { return "\(object): read at version \(oldVersion), deleted in the store" }
         let values = properties.map { property in
             if let order = property.order {
-                return "\(property.name): \(order.mine.count) destinations, moved here and in the store"
+                return "\(property.name): \(order.mine.count) destinations, reordered here and in the store"
             }
             return "\(property.name): here \(property.mine.text), in the store \(property.stored?.text ?? "nothing"), "
-                + "both began with \(property.base?.text ?? "an unknown value")"
+                + "originally \(property.base?.text ?? "an unknown value")"
         }
         return "\(object): read at version \(oldVersion), \(isDeletedHere ? "deleted here, " : "")"
             + "version \(newVersion) in the store" + (values.isEmpty ? "" : "; " + values.joined(separator: "; "))

@@ -29,7 +29,8 @@ struct EventChanges {
     mutating func noteInserted(_ object: ManagedObject) {
         deleted.remove(object)
         inserted.insert(object)
-        assert(!updated.contains(object) && !refreshed.contains(object), "a new object was changed before it came")
+        assert(
+            !updated.contains(object) && !refreshed.contains(object), "a new object was changed before it was inserted")
     }
 
     mutating func noteUpdated(_ object: ManagedObject) {

@@ -115,7 +115,7 @@ extension ManagedObjectContext {
 
     /// Ends a call that is an event or part of one; the end of the outermost call sends the messages of the event.
     func endEvent() {
-        assert(eventDepth > 0, "an event ends that has not begun")
+        assert(eventDepth > 0, "an event ends that did not begin")
         eventDepth -= 1
         guard eventDepth == 0 else { return }
         assert(checkInvariants())

@@ -57,7 +57,9 @@ struct ObjectRegistry {
     /// Enters an object unless there is one with its ID; returns whether it was entered.
     @inline(__always)
     mutating func insertIfAbsent(_ object: ManagedObject) -> Bool {
-        assert(object.managedObjectContext != nil, "an object of no context cannot leave the registry at its end")
+        assert(
+            object.managedObjectContext != nil, "an object without a context cannot leave the registry when it is freed"
+        )
         if count == chains.count { layOut(forCount: 4 * count) }
         guard entry(object.storedID).isNil else { return false }
         enter(object)
@@ -134,7 +136,7 @@ struct ObjectRegistry {
             var entry = first
             while let (id, next) = entry.withObject({ ($0.storedID, $0.nextInRegistry) }) {
                 assert(chain(of: id) == position, "invariant 3: \(id) is in chain \(position)")
-                assert(!ids.contains(id), "invariant 1: two objects stand for \(id)")
+                assert(!ids.contains(id), "invariant 1: two objects have the ID \(id)")
                 ids.append(id)
                 entry = next
             }

@@ -34,7 +34,7 @@ final class UndoJournal {
     }
 
     func resume() {
-        assert(pauseCount > 0, "a journal goes on that was not paused")
+        assert(pauseCount > 0, "a journal resumes that was not paused")
         pauseCount -= 1
     }
 

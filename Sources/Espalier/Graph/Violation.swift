@@ -101,11 +101,11 @@ extension Violation.Reason {
         case .missingValue:
             "has no value, but must have one"
         case .outOfRange(let value, let minimum, let maximum):
-            "\(value.text) does not fit; it must be from \(minimum) to \(maximum)"
+            "\(value.text) is out of range; the value must be from \(minimum) to \(maximum)"
         case .tooFewDestinations(let count, let minimum):
             "has \(count) destinations; it must have at least \(minimum), or none if it is optional"
         case .tooManyDestinations(let count, let maximum):
-            "has \(count) destinations; it may have at most \(maximum)"
+            "has \(count) destinations; it can have at most \(maximum)"
         case .deniedDelete(let destinations):
             "the object cannot be deleted while this relationship has destinations: "
                 + destinations.prefix(5).map { "\($0)" }.joined(separator: ", ")
@@ -116,32 +116,36 @@ extension Violation.Reason {
             "the change was refused: found \(found), expected \(expected)"
         case .unknownKey(let known):
             known.isEmpty
-                ? "there is no such property; the entity has none of this kind"
-                : "there is no such property; the entity has \(known.joined(separator: ", "))"
+                ? "the property does not exist; the entity has none of this kind"
+                : "the property does not exist; the entity has \(known.joined(separator: ", "))"
         case .objectOfOtherContext(let id):
-            "the change was refused: \(id) belongs to another context; get it in this one with existingObject(with:)"
+            "the change was refused: \(id) belongs to another context; get it in this context with "
+                + "existingObject(with:)"
         case .destinationIsDeleted(let id):
-            "the change was refused: \(id) is deleted; a destination must be an object that will stay"
+            "the change was refused: \(id) is deleted; a destination must not be deleted"
         case .objectIsDeleted:
             "the change was refused: the object is deleted, or its context was reset; fetch it again, or insert another"
         case .objectIsMerged(let id):
-            "the change was refused: the object was merged into another one; get that with existingObject(with: \(id))"
+            "the change was refused: the object was merged into another one; get that one with existingObject(with: "
+                + "\(id))"
         case .rowIsGone:
             "the change was refused: the store has no row for this object any more"
         case .indexOutOfRange(let index, let count):
-            "the change was refused: there is no place \(index) among \(count) destinations"
+            "the change was refused: index \(index) is out of range for \(count) destinations"
         case .noContext:
             "the change was refused: insert one of the two objects into a context first"
         case .abstractEntity:
             "the object was not inserted: its entity is abstract; insert an object of a subentity"
         case .unknownEntity(let known):
-            "the object was not inserted: the model has no such entity; it has \(known.joined(separator: ", "))"
+            "the object was not inserted: the model does not have its entity; it has \(known.joined(separator: ", "))"
         case .notWhileSaving(let call, let hook):
-            "\(call) was refused: it was called in \(hook) while the context was saving; call it after save() returned"
+            "\(call) was refused: it was called in \(hook) while the context was saving; call it after save() has "
+                + "returned"
         case .unknownValue(let value, let type):
-            "the stored value \(value.text) is none of \(type), so it read as another one; set it, or add the case"
+            "the stored value \(value.text) is not a value of \(type), so the object read another value; set it, or "
+                + "add the case"
         case .unreadable(let reason):
-            "could not be read, so it appeared empty: \(reason)"
+            "could not be read and appeared empty: \(reason)"
         case .more(let count):
             "and \(count) more, of this entity or others; correct these and save again to see them"
         }

@@ -12,7 +12,7 @@ extension ManagedObject {
         else {
             if !hasValues && wasRegistered && former.contains(.ended) {
                 requireContext()
-                recordOnce(nil, .unreadable("the context was reset, which made it forget the object; fetch it again"))
+                recordOnce(nil, .unreadable("the context was reset and has forgotten the object; fetch it again"))
             }
             return
         }
@@ -52,7 +52,7 @@ extension ManagedObject {
 
     /// Makes the object a fault without values and without unsaved changes.
     final func turnIntoFault() {
-        assert(!isInserted, "a new object has no row to be read again")
+        assert(!isInserted, "a new object has no row to refresh from")
         willTurnIntoFault()
         row = nil
         changes = nil

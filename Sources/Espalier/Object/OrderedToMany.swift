@@ -58,7 +58,7 @@ public struct OrderedToMany<Destination: ManagedObject>: Sequence, ExpressibleBy
     /// - Complexity: O(log n); O(n) if the list of IDs is not in memory.
     public subscript(index: Int) -> Destination {
         guard let object = members[index] as? Destination else {
-            preconditionFailure("there is no place \(index) among \(count) destinations")
+            preconditionFailure("index \(index) is out of range for \(count) destinations")
         }
         return object
     }

@@ -9,7 +9,7 @@
 class SharedByObjects {
     private final var objectCount = 0
 
-    deinit { assert(objectCount == 0, "invariant 1: it ends while \(objectCount) objects refer to it") }
+    deinit { assert(objectCount == 0, "invariant 1: it is freed while \(objectCount) objects refer to it") }
 
     /// Counts one more object that refers to it.
     @inline(__always)
@@ -22,7 +22,7 @@ class SharedByObjects {
     /// Counts one object less; after the last one it may be freed.
     @inline(__always)
     final func removeObject() {
-        precondition(objectCount > 0, "more objects have gone than came")
+        precondition(objectCount > 0, "an object is released that was not counted")
         objectCount &-= 1
         // SAFETY: the first `addObject` has retained it.
         if objectCount == 0 { unsafe Unmanaged.passUnretained(self).release() }

@@ -274,7 +274,7 @@ extension ManagedObjectContext {
                     }
                     let object = part.changes.inserted[row]
                     if object.storedID == insertedIDs[row] {
-                        // What was read of the row that had this ID before is not true any more.
+                        // Reads of the row that had this ID before are outdated.
                         cache.invalidate(object.storedID)
                         noteOwners(of: object, in: &told)
                     }

@@ -39,7 +39,7 @@ private struct ClassCollector {
         var description = objectClass.entityDescription
         guard !description.name.isEmpty, description.name == objectClass.entityName else {
             problems.append(
-                .init(entity: nil, "the class \(objectClass) describes no entity of its own; mark it with @Entity"))
+                .init(entity: nil, "the class \(objectClass) does not describe its own entity; mark it with @Entity"))
             return
         }
         if let known = classes[description.name] {
@@ -48,7 +48,7 @@ private struct ClassCollector {
                     .init(
                         entity: description.name,
                         "two classes, \(String(reflecting: known)) and \(String(reflecting: objectClass)), "
-                            + "describe this entity"))
+                            + "describe this entity; remove one of them"))
             }
             return
         }

@@ -26,12 +26,12 @@ extension UndoError: CustomStringConvertible {
         case .nothingToRedo: "there is nothing to redo; ask `canRedo` first"
         case .openGroup(let level):
             "\(level) undo groups are open; call `endUndoGrouping` for each `beginUndoGrouping` first"
-        case .noGroup: "no undo group is open; `endUndoGrouping` ends one that `beginUndoGrouping` has begun"
+        case .noGroup: "no undo group is open; call `beginUndoGrouping` before `endUndoGrouping`"
         case .registrationIsEnabled:
-            "undo registration is enabled; `enableUndoRegistration` takes back one `disableUndoRegistration`"
-        case .isBusy: "an action is being undone or redone; what it calls cannot undo or redo"
+            "undo registration is enabled; call `disableUndoRegistration` before `enableUndoRegistration`"
+        case .isBusy: "an action is being undone or redone; it cannot call undo or redo itself"
         case .noUndoManager: "the context has no undo manager; set `undoManager` before the first change"
-        case .contextIsSaving: "the context is saving; its hooks cannot undo or redo"
+        case .contextIsSaving: "the context is saving; a hook cannot undo or redo, so do it after save() has returned"
         }
     }
 }

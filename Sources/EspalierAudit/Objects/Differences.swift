@@ -136,7 +136,7 @@ final class Differences {
     private func takeEntry(_ key: [UInt8], _ value: [UInt8], _ tree: String, _ group: Int) {
         count(.group(group), ContentHash(key + value), -1) {
             let row = key.count > 8 ? "\(key.u64(key.count - 8).byteSwapped)" : "?"
-            return ("the entry is not that of its row \(row)", tree, key.hexadecimal)
+            return ("the entry differs from the one that its row \(row) requires", tree, key.hexadecimal)
         }
     }
 
@@ -148,7 +148,7 @@ final class Differences {
             count(.list(share.list), share.hash, share.isFirst ? 1 : -1) {
                 let what = "the link from \(link.owner) to \(link.destination)"
                 return (
-                    isDerived ? "\(what) is not what the row says" : "\(what) is missing in the other direction",
+                    isDerived ? "\(what) contradicts the row" : "\(what) is missing in the other direction",
                     source.name, key.hexadecimal
                 )
             }

@@ -29,26 +29,27 @@ struct LinkCheck {
     ) throws(Breach) -> LinkEntry {
         let byteCount = isOrdered ? 24 : 16
         guard key.count == byteCount, value.count == 2 else {
-            throw Breach(131, 0, "a link of \(key.count) and \(value.count) bytes")
+            throw Breach(131, 0, "a link has a key of \(key.count) bytes and a value of \(value.count) bytes")
         }
         let (first, last) = (key.u64(0).byteSwapped, key.u64(byteCount - 8).byteSwapped)
         let number = UInt16(value.u16(0))
         guard first > 0, last > 0, rows.schema.isConcrete(number, kindOf: target) else {
             let name = rows.schema.model.entities[target].name
-            throw Breach(131, 0, "a link from \(first) to \(last) of entity number \(number), no \(name)")
+            throw Breach(
+                131, 0, "a link from \(first) to \(last) has entity number \(number), which is not that of a \(name)")
         }
         if isOrdered {
             if first != owner { finish(report) }
             let next = key.u64(8).byteSwapped
             if first == owner, position == next {
-                report(Breach(132, 0, "two destinations at position \(next) in the list of \(first)"))
+                report(Breach(132, 0, "the list of \(first) has two destinations at position \(next)"))
             }
             (owner, position) = (first, next)
             destinations.append(last)
         }
         if !list.isDerived, !rows.exists(RowReference(entityNumber: number, key: last)) {
             let name = rows.schema.entity(number).map { rows.schema.model.entities[$0].name } ?? ""
-            report(Breach(135, 0, "a link from \(first) to \(name) \(last), which does not exist"))
+            report(Breach(135, 0, "a link from \(first) leads to \(name) \(last), which does not exist"))
         }
         return isOwnerTree
             ? LinkEntry(owner: last, destination: first, number: number)
@@ -59,7 +60,7 @@ struct LinkCheck {
     mutating func finish(_ report: (Breach) -> Void) {
         destinations.sort()
         for (left, right) in zip(destinations, destinations.dropFirst()) where left == right {
-            report(Breach(132, 0, "\(left) twice in the list of \(owner)"))
+            report(Breach(132, 0, "the list of \(owner) has \(left) twice"))
         }
         (destinations, position) = ([], nil)
     }

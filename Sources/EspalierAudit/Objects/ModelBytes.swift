@@ -76,11 +76,11 @@ struct ModelBytes {
     static func entities(_ bytes: [UInt8]) throws(Breach) -> [ModelEntity] {
         var reader = ModelBytes(bytes)
         for expected in magic where try reader.byte() != expected {
-            throw Breach(102, 0, "no beginning of a model")
+            throw Breach(102, 0, "the model does not begin with its magic bytes")
         }
         _ = try reader.list { (reader) throws(Breach) in try reader.text() }
         let entities = try reader.list { (reader) throws(Breach) in try reader.entity() }
-        guard reader.position == bytes.count else { throw reader.breach("bytes behind the end of the model") }
+        guard reader.position == bytes.count else { throw reader.breach("bytes follow the end of the model") }
         return entities
     }
 
@@ -89,7 +89,7 @@ struct ModelBytes {
     // MARK: Numbers and text
 
     private mutating func byte() throws(Breach) -> UInt8 {
-        guard position < bytes.count else { throw breach("an end in the middle of the model") }
+        guard position < bytes.count else { throw breach("the model ends too early") }
         position += 1
         return bytes[position - 1]
     }
@@ -98,15 +98,17 @@ struct ModelBytes {
         var value: UInt64 = 0
         for shift in stride(from: UInt64(0), to: 64, by: 7) {
             let byte = try byte()
-            guard shift < 63 || byte <= 1 else { throw breach("a number of more than 64 bits") }
+            guard shift < 63 || byte <= 1 else { throw breach("a number has more than 64 bits") }
             value |= UInt64(byte & 0x7F) << shift
             if byte < 0x80 { return value }
         }
-        throw breach("a number of more than 64 bits")
+        throw breach("a number has more than 64 bits")
     }
 
     private mutating func skip(_ count: UInt64) throws(Breach) {
-        guard count <= UInt64(bytes.count - position) else { throw breach("a length of \(count) bytes") }
+        guard count <= UInt64(bytes.count - position) else {
+            throw breach("a length of \(count) bytes exceeds the model")
+        }
         position += Int(count)
     }
 
@@ -115,7 +117,7 @@ struct ModelBytes {
         let start = position
         try skip(count)
         guard let text = String(validating: bytes[start..<position], as: UTF8.self) else {
-            throw breach("text that is not UTF-8")
+            throw breach("a text is not UTF-8")
         }
         return text
     }
@@ -130,7 +132,7 @@ struct ModelBytes {
 
     private mutating func list<Item>(_ item: (inout ModelBytes) throws(Breach) -> Item) throws(Breach) -> [Item] {
         let count = try uint()
-        guard count <= UInt64(bytes.count - position) else { throw breach("a count of \(count)") }
+        guard count <= UInt64(bytes.count - position) else { throw breach("a count of \(count) exceeds the model") }
         var items: [Item] = []
         for _ in 0..<count { items.append(try item(&self)) }
         return items
@@ -153,10 +155,10 @@ struct ModelBytes {
     }
 
     private mutating func attribute(depth: Int) throws(Breach) -> ModelEntity.Attribute {
-        guard depth <= Self.depthMax else { throw breach("composites more than \(Self.depthMax) deep") }
+        guard depth <= Self.depthMax else { throw breach("composites are nested more than \(Self.depthMax) deep") }
         let (name, type) = (try text(), try uint())
         guard let kind = UInt16(exactly: type).flatMap(AttributeKind.init) else {
-            throw breach("\(type) as type of an attribute")
+            throw breach("\(type) is not the type of an attribute")
         }
         let flags = try flags(3)
         try skipValue(depth: 0)
@@ -170,7 +172,7 @@ struct ModelBytes {
         let (name, destination, inverse) = (try text(), try text(), try optionalText())
         let (code, rule) = (try byte(), try byte())
         guard let cardinality = ModelEntity.Cardinality(rawValue: code), rule <= 3 else {
-            throw breach("\(code) as cardinality or \(rule) as delete rule")
+            throw breach("\(code) is not a cardinality, or \(rule) is not a delete rule")
         }
         _ = (try flags(1), try uint(), try uint(), try optionalText())
         return ModelEntity.Relationship(
@@ -187,12 +189,12 @@ struct ModelBytes {
 
     /// Skips a default value: the check of rows does not use it, but it must be valid.
     private mutating func skipValue(depth: Int) throws(Breach) {
-        guard depth <= Self.depthMax else { throw breach("values more than \(Self.depthMax) deep") }
+        guard depth <= Self.depthMax else { throw breach("values are nested more than \(Self.depthMax) deep") }
         switch try byte() {
         case 0x00, 0x06, 0x07, 0x0E: break
         case 0x01: _ = try uint()
         case 0x02:
-            guard try byte() <= 1 else { throw breach("no sign of a decimal") }
+            guard try byte() <= 1 else { throw breach("the sign of a decimal is neither 0 nor 1") }
             try skip(17)
         case 0x03, 0x08: try skip(8)
         case 0x04: try skip(4)
@@ -204,7 +206,7 @@ struct ModelBytes {
                 _ = try reader.text()
                 try reader.skipValue(depth: depth + 1)
             }
-        case let code: throw breach("\(code) as code of a value")
+        case let code: throw breach("\(code) is not the code of a value")
         }
     }
 }

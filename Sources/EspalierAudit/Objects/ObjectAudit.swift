@@ -101,16 +101,16 @@ final class ObjectAudit {
             if let record = trees[name] {
                 guard record.hasIntegerKeys != role.hasIntegerKeys else { continue }
                 incompleteTrees.insert(name)
-                add(Breach(106, 0, "the kind of keys is not that of such a tree"), name, "")
+                add(Breach(106, 0, "the tree has keys of the wrong kind"), name, "")
             } else {
                 incompleteTrees.insert(name)
                 if catalogIsComplete {
-                    add(Breach(106, 0, "the model asks for the tree, and it is not there"), name, "")
+                    add(Breach(106, 0, "the model requires the tree, but it does not exist"), name, "")
                 }
             }
         }
         for name in trees.keys.sorted() where roles[name] == nil && ObjectSchema.isNameOfModel(name) {
-            add(Breach(106, 0, "a tree that the model does not ask for"), name, "")
+            add(Breach(106, 0, "the model does not require the tree"), name, "")
         }
     }
 
@@ -130,14 +130,18 @@ final class ObjectAudit {
         guard value.count == 8, (1...4).contains(kind),
             kind == 3 || (number > 0 && number < UInt64(rows?.schema.entities.count ?? 0))
         else {
-            return add(Breach(107, 0, "\(value.count) bytes for number \(number)"), ObjectSchema.countersName, "\(key)")
+            return add(
+                Breach(107, 0, "a counter of kind \(kind) for number \(number) has \(value.count) bytes"),
+                ObjectSchema.countersName, "\(key)")
         }
         counters[key] = value.u64(0)
     }
 
     private func takeMetadata(_ name: [UInt8], _ value: [UInt8]) {
         guard !Text.isValid(name, 0..<name.count) || !TaggedBytes.isValue(value, 0..<value.count) else { return }
-        add(Breach(111, 0, "a name or a value that is none"), ObjectSchema.metadataName, name.hexadecimal)
+        add(
+            Breach(111, 0, "the name is not UTF-8, or the value cannot be decoded"), ObjectSchema.metadataName,
+            name.hexadecimal)
     }
 
     private func takeRow(_ key: UInt64, _ value: [UInt8], _ tree: String, _ root: Int) {
@@ -245,21 +249,21 @@ final class ObjectAudit {
         func check(_ rule: Int, _ key: UInt64, _ what: String, _ found: UInt64, _ isRight: (UInt64, UInt64) -> Bool) {
             let counted = counters[key] ?? 0
             guard !isRight(counted, found) else { return }
-            add(Breach(rule, 0, "\(counted) \(what), and it is \(found)"), tree, "\(key)")
+            add(Breach(rule, 0, "\(what) is stored as \(counted), but is \(found)"), tree, "\(key)")
         }
         for number in 1..<UInt64(schema.entities.count) {
             let entity = schema.entities[Int(number)]
-            let name = entity.map { schema.model.entities[$0].name } ?? "an entity that is gone"
+            let name = entity.map { schema.model.entities[$0].name } ?? "a removed entity"
             if let entity, rows.hierarchies[schema.model.entities[entity].root]?.isWhole != true { continue }
             let found = rows.counts[UInt16(number)] ?? 0
-            check(108, 1 << 32 | number, "as number of rows of \(name)", found, ==)
+            check(108, 1 << 32 | number, "the number of rows of \(name)", found, ==)
             guard let entity, let state = rows.hierarchies[entity] else { continue }
-            check(109, 2 << 32 | number, "as last primary key of \(name)", state.greatestKey, >=)
+            check(109, 2 << 32 | number, "the last primary key of \(name)", state.greatestKey, >=)
         }
         for (index, group) in schema.groups.enumerated() {
             guard let record = trees[group.tree], canCompare(Comparison(.group(index), schema), rows) else { continue }
             let found = rows.cutCounts[index] ?? 0
-            check(110, 3 << 32 | UInt64(record.tree), "as number of cut entries of \(group.tree)", found, ==)
+            check(110, 3 << 32 | UInt64(record.tree), "the number of cut entries of \(group.tree)", found, ==)
         }
     }
 

@@ -48,7 +48,7 @@ struct ObjectModel {
         var indexByName: [String: Int] = [:]
         for (index, entity) in descriptions.enumerated() {
             guard indexByName.updateValue(index, forKey: entity.name) == nil else {
-                throw Breach(102, 0, "two entities called \(entity.name)")
+                throw Breach(102, 0, "two entities have the name \(entity.name)")
             }
         }
         self.indexByName = indexByName
@@ -103,7 +103,9 @@ struct ObjectModel {
         var children = [[Int]](repeating: [], count: descriptions.count)
         for (index, entity) in descriptions.enumerated() {
             let above = entity.superentity.map { indexByName[$0] }
-            if let above, above == nil { throw Breach(102, 0, "\(entity.name) inherits from no entity") }
+            if let above, above == nil {
+                throw Breach(102, 0, "\(entity.name) inherits from an entity that does not exist")
+            }
             superentities.append(above ?? nil)
             if let above = above ?? nil { children[above].append(index) }
         }
@@ -123,7 +125,7 @@ struct ObjectModel {
                 }
                 path[path.count - 1].next += 1
                 guard path.count < Self.levelCountMax else {
-                    throw Breach(102, 0, "more than \(Self.levelCountMax) levels of inheritance")
+                    throw Breach(102, 0, "the model has more than \(Self.levelCountMax) levels of inheritance")
                 }
                 let child = children[entity][next]
                 (starts[child], roots[child], order) = (order, root, order + 1)
@@ -144,18 +146,18 @@ struct ObjectModel {
         var properties: [String: Property] = [:]
         func add(_ name: String, _ property: Property) throws(Breach) {
             guard properties.updateValue(property, forKey: name) == nil else {
-                throw Breach(102, 0, "two properties called \(description.name).\(name)")
+                throw Breach(102, 0, "two properties have the name \(description.name).\(name)")
             }
         }
         for attribute in description.attributes {
             guard attribute.isTransient || attribute.kind.isStored else {
-                throw Breach(102, 0, "\(description.name).\(attribute.name), which no row can hold")
+                throw Breach(102, 0, "\(description.name).\(attribute.name) has a type that no row can store")
             }
             try add(attribute.name, .attribute(attribute.kind, isTransient: attribute.isTransient))
         }
         for relationship in description.relationships {
             guard let destination = indexByName[relationship.destination] else {
-                throw Breach(102, 0, "\(description.name).\(relationship.name), which leads to no entity")
+                throw Breach(102, 0, "\(description.name).\(relationship.name) leads to an entity that does not exist")
             }
             try add(
                 relationship.name,
@@ -170,7 +172,7 @@ struct ObjectModel {
     private func checkInherited(_ index: Int) throws(Breach) {
         guard let above = entities[index].superentity else { return }
         for name in properties[index].keys where property(name, of: above) != nil {
-            throw Breach(102, 0, "\(entities[index].name).\(name), a name that is inherited as well")
+            throw Breach(102, 0, "\(entities[index].name).\(name) has the name of an inherited property")
         }
     }
 
@@ -179,7 +181,7 @@ struct ObjectModel {
             guard let inverse = inverse(of: relationship), inverse.destination == index,
                 inverse.inverse == relationship.name
             else {
-                throw Breach(102, 0, "\(entities[index].name).\(relationship.name), whose inverse does not lead back")
+                throw Breach(102, 0, "the inverse of \(entities[index].name).\(relationship.name) does not lead back")
             }
         }
     }

@@ -42,7 +42,7 @@ struct LayoutRecord {
     let fields: [Field]
 
     init(_ bytes: [UInt8]) throws(Breach) {
-        guard bytes.count >= 4 else { throw Breach(104, 0, "a layout record of \(bytes.count) bytes") }
+        guard bytes.count >= 4 else { throw Breach(104, 0, "a layout record has only \(bytes.count) bytes") }
         entityNumber = UInt16(bytes.u16(0))
         var fields: [Field] = []
         var names: Set<String> = []
@@ -50,17 +50,17 @@ struct LayoutRecord {
         for _ in 0..<bytes.u16(2) {
             let (content, end) = (UInt16(bytes.u16(offset)), offset + 4 + bytes.u16(offset + 2))
             guard end <= bytes.count, let name = String(validating: bytes[(offset + 4)..<end], as: UTF8.self) else {
-                throw Breach(104, offset, "a field whose name is none")
+                throw Breach(104, offset, "the name of a field is not UTF-8, or extends beyond the record")
             }
             let kind = AttributeKind(rawValue: content)
             guard content == Self.reference || kind?.isStored == true else {
-                throw Breach(104, offset, "\(content) as content of field \(name)")
+                throw Breach(104, offset, "\(content) is not a possible content of field \(name)")
             }
-            guard names.insert(name).inserted else { throw Breach(104, offset, "two fields called \(name)") }
+            guard names.insert(name).inserted else { throw Breach(104, offset, "two fields have the name \(name)") }
             fields.append(Field(name: name, kind: kind))
             offset = end
         }
-        guard offset == bytes.count else { throw Breach(104, offset, "bytes behind its last field") }
+        guard offset == bytes.count else { throw Breach(104, offset, "bytes follow the last field of a layout record") }
         self.fields = fields
     }
 }
@@ -91,20 +91,20 @@ struct ObjectSchema {
     /// Reads the entries of the tree `schema`.
     init(_ records: [[UInt8]: [UInt8]], _ report: (_ key: String, Breach) -> Void) throws(Breach) {
         guard let format = records[Array("format".utf8)], format.count == 2 else {
-            throw Breach(101, 0, "no record of the format")
+            throw Breach(101, 0, "the record of the format is missing")
         }
         self.format = UInt16(format.u16(0))
         guard Self.formats.contains(self.format) else {
-            throw Breach(101, 0, "format \(self.format), of which this program knows nothing")
+            throw Breach(101, 0, "this program does not know format \(self.format)")
         }
-        guard let model = records[Array("model".utf8)] else { throw Breach(102, 0, "no model") }
+        guard let model = records[Array("model".utf8)] else { throw Breach(102, 0, "the model is missing") }
         self.model = try ObjectModel(try ModelBytes.entities(model))
         numbers = [UInt16](repeating: 0, count: self.model.entities.count)
         try readEntities(records)
         try readLayouts(records)
         let expected = 2 + entities.count - 1 + layouts.count - 1
         if records.count != expected {
-            report("", Breach(105, 0, "\(records.count) records, where \(expected) have a meaning"))
+            report("", Breach(105, 0, "the schema has \(records.count) records, but only \(expected) have a meaning"))
         }
         for index in self.model.entities.indices { try addTrees(of: index) }
         inverseLists = lists.map { $0.inverse.flatMap(list(of:)) }
@@ -113,17 +113,18 @@ struct ObjectSchema {
     private mutating func readEntities(_ records: [[UInt8]: [UInt8]]) throws(Breach) {
         while let name = records[Array("entity:\(entities.count)".utf8)] {
             guard entities.count <= UInt16.max, let name = String(validating: name, as: UTF8.self) else {
-                throw Breach(103, 0, "number \(entities.count) of an entity, which is none")
+                throw Breach(
+                    103, 0, "the name of entity number \(entities.count) is not UTF-8, or the number is too great")
             }
             let index = model.entity(named: name)
             if let index {
-                guard numbers[index] == 0 else { throw Breach(103, 0, "two numbers of entity \(name)") }
+                guard numbers[index] == 0 else { throw Breach(103, 0, "entity \(name) has two numbers") }
                 numbers[index] = UInt16(entities.count)
             }
             entities.append(index)
         }
         if let index = numbers.firstIndex(of: 0) {
-            throw Breach(103, 0, "no number of entity \(model.entities[index].name)")
+            throw Breach(103, 0, "entity \(model.entities[index].name) has no number")
         }
     }
 
@@ -132,13 +133,14 @@ struct ObjectSchema {
         while let bytes = records[Array("layout:\(layouts.count)".utf8)] {
             let record = try LayoutRecord(bytes)
             guard layouts.count <= UInt16.max, (1..<entities.count).contains(Int(record.entityNumber)) else {
-                throw Breach(104, 0, "layout \(layouts.count) of entity number \(record.entityNumber)")
+                throw Breach(
+                    104, 0, "layout \(layouts.count) has entity number \(record.entityNumber), which does not exist")
             }
             if let entity = entities[Int(record.entityNumber)] { hasLayout[entity] = true }
             layouts.append(record)
         }
         for (index, entity) in model.entities.enumerated() where !hasLayout[index] && !entity.description.isAbstract {
-            throw Breach(104, 0, "no layout of entity \(entity.name)")
+            throw Breach(104, 0, "entity \(entity.name) has no layout")
         }
     }
 
@@ -171,7 +173,7 @@ struct ObjectSchema {
     private mutating func addGroup(
         _ tree: String, _ entity: Int, isUnique: Bool, _ elements: [(property: String, isAscending: Bool)]
     ) throws(Breach) {
-        guard !elements.isEmpty else { throw Breach(102, 0, "\(tree), which names no property") }
+        guard !elements.isEmpty else { throw Breach(102, 0, "\(tree) names no property") }
         var found: [KeyGroup.Element] = []
         for (name, isAscending) in elements {
             switch model.property(name, of: entity)?.property {
@@ -180,7 +182,7 @@ struct ObjectSchema {
             case .relationship(let relationship)? where !relationship.isToMany:
                 found.append(KeyGroup.Element(property: name, kind: nil, isAscending: isAscending))
             case .attribute?, .relationship?, nil:
-                throw Breach(102, 0, "\(tree), which names \(name), no property with an order")
+                throw Breach(102, 0, "\(tree) names \(name), which is not a property with an order")
             }
         }
         groups.append(KeyGroup(tree: tree, entity: entity, isUnique: isUnique, elements: found))

@@ -42,7 +42,8 @@ struct RowBytes {
         (self.bytes, self.plan, isFirstFormat) = (bytes, plan, format == 1)
         if isFirstFormat {
             guard UInt16(bytes.u16(2)) == plan.entityNumber else {
-                throw Breach(113, 2, "entity number \(bytes.u16(2)), where its layout has \(plan.entityNumber)")
+                throw Breach(
+                    113, 2, "the row has entity number \(bytes.u16(2)), but its layout has \(plan.entityNumber)")
             }
             (integerWidth, endWidth, referenceWidth) = (8, 4, 10)
             nulls = 12
@@ -51,7 +52,7 @@ struct RowBytes {
             ends = fixed + plan.firstFormatByteCount
         } else {
             let widths = Int(bytes.u8(0))
-            guard widths >> 4 & 3 < 3 else { throw Breach(114, 0, "widths \(widths), which cannot be") }
+            guard widths >> 4 & 3 < 3 else { throw Breach(114, 0, "the widths \(widths) are impossible") }
             (integerWidth, endWidth) = (1 << (widths >> 2 & 3), 1 << (widths >> 4 & 3))
             referenceWidth = widths >> 6 == 3 ? 10 : 3 + widths >> 6
             nulls = (plan.number < UInt16(Self.longNumberMark) ? 2 : 4) + 1 << (widths & 3)
@@ -125,30 +126,32 @@ struct RowBytes {
 
     private func checkLength() throws(Breach) {
         guard bytes.count >= variable else {
-            throw Breach(114, 0, "\(bytes.count) bytes, where its fields begin at \(variable)")
+            throw Breach(114, 0, "the row has \(bytes.count) bytes, but its variable fields begin at \(variable)")
         }
         var last = 0
         for position in 0..<plan.variableCount {
             let next = end(position)
-            guard next >= last else { throw Breach(114, ends + position * endWidth, "an end before the one before it") }
+            guard next >= last else {
+                throw Breach(114, ends + position * endWidth, "a field ends before the previous one")
+            }
             last = next
         }
         guard bytes.count == variable + last else {
-            throw Breach(114, ends, "\(bytes.count) bytes, where its last field ends at \(variable + last)")
+            throw Breach(114, ends, "the row has \(bytes.count) bytes, but its last field ends at \(variable + last)")
         }
     }
 
     private func checkNulls() throws(Breach) {
         let count = plan.fields.count
         if count % 8 != 0, bytes.u8(nulls + count / 8) >> UInt8(count % 8) != 0 {
-            throw Breach(115, nulls + count / 8, "a null bit of no field")
+            throw Breach(115, nulls + count / 8, "a null bit is set that belongs to no field")
         }
         for index in 0..<count where isNull(index) {
             let range = range(index)
             let isEmpty =
                 plan.fields[index].part == .variable ? range.isEmpty : bytes.firstNonzero(in: range) == nil
             guard isEmpty else {
-                throw Breach(115, range.lowerBound, "a value of \(plan.fields[index].name), which is null")
+                throw Breach(115, range.lowerBound, "\(plan.fields[index].name) is null, but has a value")
             }
         }
     }
@@ -168,7 +171,7 @@ struct RowBytes {
                 true
             }
         guard isPossible else {
-            throw Breach(116, range.lowerBound, "no value of \(plan.fields[index].name)")
+            throw Breach(116, range.lowerBound, "the bytes of \(plan.fields[index].name) are not a value of its type")
         }
     }
 }

@@ -46,11 +46,14 @@ final class RowCheck {
 
     /// Decodes the bytes of an entry as a row in the tree of a hierarchy.
     func row(_ bytes: [UInt8], key: UInt64, root: Int) throws(Breach) -> RowBytes {
-        guard key > 0 else { throw Breach(112, 0, "a row with the primary key 0") }
+        guard key > 0 else { throw Breach(112, 0, "a row has the primary key 0") }
         guard let number = RowBytes.layoutNumber(bytes, format: schema.format), let plan = plan(number),
             schema.model.entities[plan.entity].root == root,
             !schema.model.entities[plan.entity].description.isAbstract
-        else { throw Breach(113, 1, "no layout of an entity that can be here") }
+        else {
+            throw Breach(
+                113, 1, "the row's layout does not exist, or belongs to an entity that has no rows in this tree")
+        }
         return try RowBytes(bytes, plan, format: schema.format)
     }
 
@@ -78,7 +81,7 @@ final class RowCheck {
                     Breach(
                         117, row.range(reference.field).lowerBound,
                         "\(row.plan.fields[reference.field].name) leads to key \(found.key) of entity number "
-                            + "\(found.entityNumber), where it must lead to "
+                            + "\(found.entityNumber), but must lead to "
                             + schema.model.entities[reference.destination].name))
                 continue
             }

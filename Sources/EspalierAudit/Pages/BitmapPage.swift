@@ -25,7 +25,7 @@ struct BitmapPage {
         for offset in stride(from: Self.bitsOffset, to: page.count, by: 8) {
             count += UInt32(page.u64(offset).nonzeroBitCount)
         }
-        if count != freeCount { throw Breach(51, 32, "\(freeCount) bits are said to be 1, and \(count) are") }
+        if count != freeCount { throw Breach(51, 32, "the page counts \(freeCount) set bits, but \(count) are set") }
         try checkHint()
         try checkEnds(header.number, pageCount)
     }
@@ -35,7 +35,9 @@ struct BitmapPage {
 
     private func checkHint() throws(Breach) {
         let hint = Int(bytes.u32(36))
-        if hint > Int(Self.rangeCount(bytes.count)) { throw Breach(52, 36, "a hint of \(hint)") }
+        if hint > Int(Self.rangeCount(bytes.count)) {
+            throw Breach(52, 36, "the hint \(hint) is beyond the end of the bitmap")
+        }
         let whole = bytes.firstNonzero(in: Self.bitsOffset..<Self.bitsOffset + hint / 8)
         if whole != nil || (hint / 8 * 8..<hint).contains(where: isFree) {
             throw Breach(52, 36, "a bit below the hint \(hint) is 1")
@@ -46,13 +48,13 @@ struct BitmapPage {
         let range = Self.rangeCount(bytes.count)
         let base = UInt64(number) - 1
         if (base == 0 && isFree(0)) || isFree(1) {
-            throw Breach(53, Self.bitsOffset, "a page that always has its use is free")
+            throw Breach(53, Self.bitsOffset, "a page that is always in use is marked free")
         }
         let end = min(range, UInt64(pageCount) - base)
         let beyond = Self.bitsOffset + Int(end + 7) / 8
         let stray = (Int(end)..<Int(end + 7) / 8 * 8).first(where: isFree).map { Self.bitsOffset + $0 / 8 }
         if let stray = stray ?? bytes.firstNonzero(in: beyond..<bytes.count) {
-            throw Breach(53, stray, "a page beyond the page count is free")
+            throw Breach(53, stray, "a page beyond the page count is marked free")
         }
     }
 }

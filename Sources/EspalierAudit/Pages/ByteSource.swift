@@ -28,7 +28,8 @@ package enum AuditFailure: Error, Equatable, CustomStringConvertible {
 
     package var description: String {
         switch self {
-        case .notAStore: "The file is no store: neither its beginning nor the copy of it has the magic bytes."
+        case .notAStore:
+            "The file is not a store: neither its superblock nor the copy of the superblock has the magic bytes."
         case .unsupported(let what): "The store has \(what), which the format document does not describe."
         case .unreadable(let reason): reason
         }

@@ -49,7 +49,7 @@ extension CatalogRecord {
         func compare(_ rule: Int, _ what: String, _ stated: UInt64, _ found: UInt64) {
             guard stated != found else { return }
             findings.add(
-                rule, place, "the catalog gives tree \"\(title)\" \(stated) \(what), and there are \(found)")
+                rule, place, "the catalog states \(stated) \(what) for tree \"\(title)\", but there are \(found)")
         }
         compare(76, "entries", entryCount, walk.counts.entryCount)
         compare(77, "leaf pages", leafPageCount, walk.counts.leafPageCount)

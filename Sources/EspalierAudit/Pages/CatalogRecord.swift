@@ -28,8 +28,8 @@ struct CatalogRecord {
         guard bytes.u8(9) == 0, bytes.u32(12) == 0 else { throw Breach(79, 9, "flags or reserved bytes not zero") }
         guard (1...TreeFrame.levelCountMax).contains(height) else { throw Breach(79, 10, "a height of \(height)") }
         guard bytes.u64(32) <= state.transaction else {
-            throw Breach(79, 32, "transaction \(bytes.u64(32)), which is still to come")
+            throw Breach(79, 32, "transaction \(bytes.u64(32)), which is later than the newest one")
         }
-        guard String(validating: name, as: UTF8.self) != nil else { throw Breach(79, 0, "a name that is no UTF-8") }
+        guard String(validating: name, as: UTF8.self) != nil else { throw Breach(79, 0, "a name that is not UTF-8") }
     }
 }

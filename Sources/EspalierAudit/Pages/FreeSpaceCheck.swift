@@ -19,7 +19,7 @@ struct FreeSpaceCheck {
         for base in stride(from: 0, to: UInt64(pageCount) - 1, by: UInt64.Stride(range)) {
             let number = UInt32(base + 1)
             guard let image = try pages.page(number) else {
-                return findings.add(4, .page(number, offset: 0), "neither file holds the bitmap page")
+                return findings.add(4, .page(number, offset: 0), "neither the store nor the log has the bitmap page")
             }
             do throws(Breach) {
                 let header = try PageHeader.verified(image, number: number, in: pages)
@@ -36,7 +36,7 @@ struct FreeSpaceCheck {
         if isComplete, freeCount != UInt64(pages.state.freePageCount) {
             findings.add(
                 93, .page(1, offset: 32),
-                "\(freeCount) pages are free, and the newest commit counts \(pages.state.freePageCount)")
+                "\(freeCount) pages are free, but the newest commit counts \(pages.state.freePageCount)")
         }
     }
 
@@ -50,9 +50,11 @@ struct FreeSpaceCheck {
             let place = AuditFinding.Place.page(
                 range.lowerBound + 1, offset: BitmapPage.bitsOffset + index / 8)
             switch (bitmap.isFree(index), uses.contains(number)) {
-            case (true, true): findings.add(91, place, "page \(number) is free, and something refers to it")
+            case (true, true): findings.add(91, place, "page \(number) is marked free, but something refers to it")
             case (false, false):
-                if usesAreComplete { findings.add(92, place, "page \(number) is not free, and nothing refers to it") }
+                if usesAreComplete {
+                    findings.add(92, place, "page \(number) is marked used, but nothing refers to it")
+                }
             case (true, false), (false, true): break
             }
         }

@@ -61,7 +61,7 @@ struct LogFrame {
     /// Verifies the 48 bytes of a header under rule 62.
     private static func verified(_ header: [UInt8], _ expected: Expectation) throws(Breach) -> (Kind, UInt64) {
         guard header.count == headerByteCount, header.u64(16) == expected.lsn else {
-            throw Breach(62, 16, "no frame with the LSN of this place")
+            throw Breach(62, 16, "no frame with the LSN of this place exists")
         }
         guard header.u64(24) == expected.salt else { throw Breach(62, 24, "the salt is not the segment's") }
         let chain = XXH3.hash(header, to: 40, seed: expected.chain)
@@ -71,7 +71,7 @@ struct LogFrame {
         }
         let (payload, start, gap) = (Int(header.u32(8)), header.u16(12), header.u16(14))
         guard payload <= expected.room - headerByteCount else {
-            throw Breach(62, 8, "a payload of \(payload) bytes goes beyond the segment")
+            throw Breach(62, 8, "a payload of \(payload) bytes extends beyond the segment")
         }
         let isRight =
             switch kind {
@@ -82,7 +82,9 @@ struct LogFrame {
             case .padding: payload == expected.room - headerByteCount
             case .segmentStart: payload == 0
             }
-        guard isRight else { throw Breach(62, 8, "a payload of \(payload) bytes with a gap of \(gap) at \(start)") }
+        guard isRight else {
+            throw Breach(62, 8, "a payload of \(payload) bytes with a gap of \(gap) bytes at \(start) is impossible")
+        }
         guard kind == .page || (header.u32(4) == 0 && start == 0 && gap == 0) else {
             throw Breach(62, 4, "fields that only page frames have are not zero")
         }
@@ -155,10 +157,11 @@ struct CommitRecord {
     ) throws(Breach) -> CommitRecord {
         let record = try verified(bytes, end: end)
         guard Int(record.pageFrameCount) <= pageFrameCount else {
-            throw Breach(63, 84, "\(record.pageFrameCount) page frames, and there are \(pageFrameCount)")
+            throw Breach(
+                63, 84, "the commit states \(record.pageFrameCount) page frames, but only \(pageFrameCount) precede it")
         }
         guard record.state.transaction > previous.transaction else {
-            throw Breach(63, 48, "transaction \(record.state.transaction) after \(previous.transaction)")
+            throw Breach(63, 48, "transaction \(record.state.transaction) follows transaction \(previous.transaction)")
         }
         return record
     }
@@ -169,7 +172,7 @@ struct CommitRecord {
         if let impossibility = record.state.impossibility { throw Breach(63, 48, "a commit with \(impossibility)") }
         guard record.commitLSN == end else { throw Breach(63, 56, "the commit LSN is not the end of the frame") }
         guard record.durableLSN <= end - UInt64(LogFrame.headerByteCount + byteCount) else {
-            throw Breach(63, 64, "the durable LSN is still to come")
+            throw Breach(63, 64, "the durable LSN is not before the commit")
         }
         guard bytes.u32(56) == 0, bytes.firstNonzero(in: 64..<byteCount) == nil else {
             throw Breach(63, 104, "flags or reserved bytes are not zero")

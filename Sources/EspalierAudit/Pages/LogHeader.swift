@@ -16,8 +16,10 @@ struct LogHeader {
         guard bytes.count == Int(Self.byteCount) else { throw Breach(60, 0, "the log is shorter than its header") }
         guard bytes.starts(with: Self.magic) else { throw Breach(60, 0, "the log does not begin with its magic") }
         guard XXH3.hash(bytes, to: 504) == bytes.u64(504) else { throw Breach(60, 504, "the hash is wrong") }
-        guard bytes.u16(16) == 1 else { throw Breach(60, 16, "the version is another one") }
-        guard Int(bytes.u32(20)) == superblock.pageSize else { throw Breach(60, 20, "the page size is another one") }
+        guard bytes.u16(16) == 1 else { throw Breach(60, 16, "the version of the log is not 1") }
+        guard Int(bytes.u32(20)) == superblock.pageSize else {
+            throw Breach(60, 20, "the page size differs from the store's")
+        }
         guard bytes.bytes(24..<40) == superblock.storeIdentifier else {
             throw Breach(64, 24, "the log belongs to another store")
         }
@@ -26,7 +28,7 @@ struct LogHeader {
         }
         segmentByteCount = Int(bytes.u32(56))
         guard segmentByteCount >= Self.segmentByteCountMin, segmentByteCount % 4096 == 0 else {
-            throw Breach(60, 56, "segments of \(segmentByteCount) bytes")
+            throw Breach(60, 56, "a segment cannot have \(segmentByteCount) bytes")
         }
         if let stray = bytes.firstNonzero(in: 60..<504) {
             throw Breach(60, stray, "a reserved byte is not zero")
@@ -64,7 +66,7 @@ struct SegmentHeader {
         guard bytes.count == Self.byteCount, bytes.starts(with: Array("ESEG".utf8)),
             XXH3.hash(bytes, to: 56) == bytes.u64(56)
         else { throw Breach(61, 0, "the header of a segment does not match its hash") }
-        guard Int(bytes.u32(4)) == place else { throw Breach(61, 4, "the segment says it is number \(bytes.u32(4))") }
+        guard Int(bytes.u32(4)) == place else { throw Breach(61, 4, "the segment states the number \(bytes.u32(4))") }
         guard bytes.u64(48) == 0 else { throw Breach(61, 48, "a reserved byte is not zero") }
         guard bytes.u64(40) == superblock.seed else { throw Breach(64, 40, "the segment belongs to another store") }
         self.place = place

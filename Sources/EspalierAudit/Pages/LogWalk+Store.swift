@@ -35,6 +35,6 @@ extension LogWalk {
         guard try commits.hasAcknowledgedCommit(behind: slot.lsn) else { return }
         findings.add(
             12, .page(0, offset: 0),
-            "the newest slot says that the store was closed cleanly, and a later commit in the log that it was durable")
+            "the newest slot says that the store was closed cleanly, but the log has a later durable commit")
     }
 }

@@ -37,7 +37,7 @@ struct LogWalk {
 
     private mutating func walk(from slot: CheckpointSlot, _ findings: inout AuditFindings) throws(AuditFailure) {
         guard let first = header.lsn(ofSegment: slot.firstSegment) else {
-            return findings.add(11, .page(0, offset: 0), "the newest slot names a segment beyond counting")
+            return findings.add(11, .page(0, offset: 0), "the newest slot names an impossible segment")
         }
         var lsn = max(slot.lsn, first - UInt64(SegmentHeader.byteCount))
         startLSN = lsn
@@ -58,7 +58,7 @@ struct LogWalk {
                 if try commits.hasAcknowledgedCommit(behind: lsn) {
                     findings.add(
                         breach.rule, .log(offset: end + UInt64(breach.offset)),
-                        "\(breach.text), and a later commit says that this was durable")
+                        "\(breach.text), but a later commit says that this place was durable")
                 }
                 return
             }
@@ -73,7 +73,7 @@ struct LogWalk {
         if byteCount - lsn % byteCount < UInt64(LogFrame.headerByteCount) { lsn = (lsn / byteCount + 1) * byteCount }
         guard let segment = segments.headers[lsn / byteCount] else {
             end = header.offset(ofPlace: segments.unreadable.first?.place ?? 0)
-            throw .breach(segments.unreadable.first?.breach ?? Breach(61, 0, "the next segment is not there"))
+            throw .breach(segments.unreadable.first?.breach ?? Breach(61, 0, "the next segment is missing"))
         }
         if lsn < segment.firstLSN {
             lsn = segment.firstLSN

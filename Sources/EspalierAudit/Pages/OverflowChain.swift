@@ -31,7 +31,7 @@ struct OverflowChain {
                 pageCount += 1
                 let count = UInt64(page.content.count)
                 guard count <= rest, (page.next == 0) == (count == rest) else {
-                    throw Breach(43, 32, "the chain does not hold the \(reference.byteCount) bytes of its value")
+                    throw Breach(43, 32, "the chain does not contain the \(reference.byteCount) bytes of its value")
                 }
                 if keepsBytes { bytes += image[page.content] }
                 rest -= count
@@ -54,11 +54,14 @@ struct OverflowChain {
             // A damaged tree page is reported under its own rules, before rule 3.
             _ = try TreePage(image, header)
         }
-        guard header.kind == .overflow else { throw Breach(3, 12, "no overflow page, where one is referred to") }
-        if header.tree != tree { throw Breach(70, 24, "a page of tree \(header.tree) in tree \(tree)") }
+        guard header.kind == .overflow else {
+            throw Breach(3, 12, "a reference to an overflow page leads to a page of another kind")
+        }
+        if header.tree != tree { throw Breach(70, 24, "a page of tree \(header.tree) is in tree \(tree)") }
         let page = try OverflowPage(image, header)
         if let announced, page.runLength != announced {
-            throw Breach(41, 36, "a run of \(page.runLength) pages, where the page before leaves \(announced)")
+            throw Breach(
+                41, 36, "the page begins a run of \(page.runLength) pages, but the page before it leaves \(announced)")
         }
         return page
     }

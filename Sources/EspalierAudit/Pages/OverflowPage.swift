@@ -16,17 +16,17 @@ struct OverflowPage {
         }
         let end = header.contentStart
         guard end > Self.headerByteCount, end <= page.count, end == page.count || next == 0 else {
-            throw Breach(40, 30, "content ends at \(end)")
+            throw Breach(40, 30, "the content cannot end at \(end)")
         }
         content = Self.headerByteCount..<end
         if next == 0 ? runLength != 1 : runLength == 0 {
-            throw Breach(41, 36, "a run of \(runLength) pages")
+            throw Breach(41, 36, "a run cannot have \(runLength) pages")
         }
         if runLength > 1, UInt64(next) != UInt64(header.number) + 1 {
-            throw Breach(41, 36, "a run of \(runLength) pages, but the next one is page \(next)")
+            throw Breach(41, 36, "the run has \(runLength) pages, but the next page is \(next)")
         }
         if let stray = page.firstNonzero(in: end..<page.count) {
-            throw Breach(42, stray, "a byte behind the content is not zero")
+            throw Breach(42, stray, "a byte after the content is not zero")
         }
     }
 }

@@ -46,13 +46,13 @@ struct PageHeader {
             throw Breach(1, 0, "the checksum is wrong")
         }
         let header = PageHeader(page)
-        if header.number != number { throw Breach(2, 8, "the page says it is page \(header.number)") }
+        if header.number != number { throw Breach(2, 8, "the page states the number \(header.number)") }
         guard header.lsn == 0 || header.lsn < pages.commitLSN else {
             throw Breach(7, 16, "the LSN \(header.lsn) is not before the newest commit's end, \(pages.commitLSN)")
         }
-        if header.kind == nil { throw Breach(3, 12, "\(page.u8(12)) is no type of a page") }
+        if header.kind == nil { throw Breach(3, 12, "\(page.u8(12)) is not a page type") }
         guard (header.kind == .bitmap) == BitmapPage.isPlace(number, page.count) else {
-            throw Breach(50, 12, "a bitmap page and the place of one do not meet")
+            throw Breach(50, 12, "a bitmap page is at another place, or another page is at the place of a bitmap page")
         }
         if page.u8(15) != 0 { throw Breach(5, 15, "a reserved byte is not zero") }
         return header

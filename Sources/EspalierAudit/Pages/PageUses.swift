@@ -17,11 +17,12 @@ struct PageUses {
         _ page: UInt32, from place: AuditFinding.Place, _ pages: PageImages, _ findings: inout AuditFindings
     ) throws(AuditFailure) -> [UInt8]? {
         guard page < pages.state.pageCount else {
-            findings.add(4, place, "a reference to page \(page), where the store has \(pages.state.pageCount)")
+            findings.add(
+                4, place, "a reference leads to page \(page), but the store has only \(pages.state.pageCount) pages")
             return nil
         }
         guard let bytes = try pages.page(page) else {
-            findings.add(4, place, "a reference to page \(page), which neither file holds")
+            findings.add(4, place, "a reference leads to page \(page), which neither the store nor the log has")
             return nil
         }
         guard page != 0, insert(page) else {

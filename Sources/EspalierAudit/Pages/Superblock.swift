@@ -56,7 +56,7 @@ struct Superblock {
     }
 
     private func checkFields(of block: [UInt8], _ findings: inout AuditFindings) {
-        if !hasValidPageSize { findings.add(11, .page(0, offset: 20), "\(pageSize) is no page size") }
+        if !hasValidPageSize { findings.add(11, .page(0, offset: 20), "\(pageSize) is not a page size") }
         if let stray = block.firstNonzero(in: 120..<504) {
             findings.add(11, .page(0, offset: stray), "a reserved byte of the superblock is not zero")
         }

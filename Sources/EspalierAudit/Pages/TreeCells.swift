@@ -36,7 +36,7 @@ struct TreeCells {
         let slot = frame.slotOffset(index)
         let (offset, restByteCount) = (page.u16(slot), page.u16(slot + 2))
         if frame.prefix.count + restByteCount > TreeFrame.keyByteCountMax(page.count) {
-            throw Breach(26, slot + 2, "the key of slot \(index) is longer than any key may be")
+            throw Breach(26, slot + 2, "the key of slot \(index) is longer than the longest possible key")
         }
         let content: CellContent
         if frame.isLeaf {
@@ -70,7 +70,9 @@ struct TreeCells {
         guard byteCount == 12 else { throw Breach(33, offset, "an overflow reference of \(byteCount) bytes") }
         let reference = OverflowReference(byteCount: page.u64(start), first: page.u32(start + 8))
         guard reference.byteCount >= 1, reference.byteCount < 1 << 32, reference.first > 1 else {
-            throw Breach(33, start, "a value of \(reference.byteCount) bytes from page \(reference.first) on")
+            throw Breach(
+                33, start,
+                "an overflow reference to \(reference.byteCount) bytes from page \(reference.first) on is impossible")
         }
         return .overflow(reference)
     }
@@ -95,7 +97,9 @@ struct TreeCells {
         let sorted = extents.sorted { $0.lowerBound < $1.lowerBound }
         let byteCount = sorted.reduce(frame.fragmentByteCount) { $0 + $1.count }
         let room = frame.contentEnd - frame.contentStart
-        if byteCount != room { throw Breach(27, 32, "cells and fragments take \(byteCount) of \(room) bytes") }
+        if byteCount != room {
+            throw Breach(27, 32, "cells and fragments take \(byteCount) bytes, but the cell area has \(room)")
+        }
         for (before, after) in zip(sorted, sorted.dropFirst()) where after.lowerBound < before.upperBound {
             throw Breach(28, after.lowerBound, "two cells overlap")
         }

@@ -33,7 +33,7 @@ struct TreeFrame {
             prefix = []
         } else {
             if max(lowCount, highCount) > Self.keyByteCountMax(page.count) {
-                throw Breach(22, lowCount > highCount ? 40 : 42, "a fence is longer than any key")
+                throw Breach(22, lowCount > highCount ? 40 : 42, "a fence is longer than the longest possible key")
             }
             contentEnd = page.count - lowCount - highCount
             let low = page.bytes(contentEnd..<contentEnd + lowCount)
@@ -46,10 +46,10 @@ struct TreeFrame {
             throw Breach(23, 40, "the low fence is not below the high one")
         }
         if page.u16(34) != prefix.count {
-            throw Breach(24, 34, "a prefix of \(page.u16(34)) bytes, where the fences have \(prefix.count) in common")
+            throw Breach(24, 34, "the prefix has \(page.u16(34)) bytes, but the fences share \(prefix.count)")
         }
         guard slotsEnd <= contentStart, contentStart <= contentEnd else {
-            throw Breach(21, 30, "slots end at \(slotsEnd), content is from \(contentStart) to \(contentEnd)")
+            throw Breach(21, 30, "slots end at \(slotsEnd), but the content is from \(contentStart) to \(contentEnd)")
         }
     }
 
@@ -57,7 +57,7 @@ struct TreeFrame {
         func fence(_ offset: Int, _ byteCount: Int, _ field: Int) throws(Breach) -> Key? {
             let value = page.u64(offset)
             guard byteCount == 8 || (byteCount == 0 && value == 0) else {
-                throw Breach(22, field, "a fence of \(byteCount) bytes with the value \(value)")
+                throw Breach(22, field, "a fence of \(byteCount) bytes cannot have the value \(value)")
             }
             return byteCount == 8 ? .integer(value) : nil
         }

@@ -41,7 +41,7 @@ struct TreePage {
         (fences, rightChild, rootTag) = (frame.fences, page.u32(36), page.u32(44))
         if header.flags > 1 { throw Breach(5, 13, "an unknown flag is set") }
         if isLeaf, rightChild != 0 { throw Breach(5, 36, "a leaf has a right child") }
-        if !header.isRoot, rootTag != 0 { throw Breach(5, 44, "a page that is no root has a root's tag") }
+        if !header.isRoot, rootTag != 0 { throw Breach(5, 44, "a page that is not a root has a root tag") }
         let cells = try TreeCells(page, frame, header)
         entries = cells.entries
         try checkOrder(page, frame)
@@ -70,10 +70,10 @@ struct TreePage {
         for (index, entry) in entries.enumerated() {
             let offset = frame.slotOffset(index)
             if let low = fences.low, entry.key < low || (!isLeaf && entry.key == low) {
-                throw Breach(31, offset, "the key of slot \(index) is below the low fence")
+                throw Breach(31, offset, "the key of slot \(index) is \(isLeaf ? "below" : "not above") the low fence")
             }
             if !isLeaf, fences.low == nil, entry.key == .bytes([]) {
-                throw Breach(31, offset, "an empty separator has nothing below it")
+                throw Breach(31, offset, "an empty separator cannot have keys below it")
             }
             if let high = fences.high, !(entry.key < high) {
                 throw Breach(31, offset, "the key of slot \(index) is not below the high fence")

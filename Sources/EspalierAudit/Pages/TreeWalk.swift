@@ -97,18 +97,19 @@ struct TreeWalk {
         switch header.kind {
         case .interiorBytes, .leafBytes: isInteger = false
         case .interiorInteger, .leafInteger: isInteger = true
-        case .overflow, .bitmap, .free, nil: throw Breach(3, 12, "no tree page, where one is referred to")
+        case .overflow, .bitmap, .free, nil:
+            throw Breach(3, 12, "a reference to a tree page leads to a page of another kind")
         }
         let page = try TreePage(bytes, header)
         if header.tree != identity.tree {
-            throw Breach(70, 24, "a page of tree \(header.tree) in tree \(identity.tree)")
+            throw Breach(70, 24, "a page of tree \(header.tree) is in tree \(identity.tree)")
         }
         if isInteger != identity.hasIntegerKeys { throw Breach(72, 12, "the kind of keys is not the tree's") }
         if header.isRoot != reference.isToRoot {
-            throw Breach(75, 13, header.isRoot ? "a root within a tree" : "a root that does not say that it is one")
+            throw Breach(75, 13, header.isRoot ? "an inner page has the root flag" : "the root lacks the root flag")
         }
         if let level = reference.level, header.level != level {
-            throw Breach(71, 14, "level \(header.level), referred to by a page of level \(level + 1)")
+            throw Breach(71, 14, "a page of level \(level + 1) refers to a page of level \(header.level)")
         }
         if header.level >= TreeFrame.levelCountMax { throw Breach(74, 14, "level \(header.level) is too high") }
         if page.fences != reference.range {

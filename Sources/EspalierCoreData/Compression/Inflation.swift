@@ -40,7 +40,7 @@ package struct Inflation {
             case 2:
                 let (literals, distances) = try readCodes()
                 try decode(literals, distances)
-            default: throw error("a block has no known kind")
+            default: throw error("a block has an unknown kind")
             }
         }
     }
@@ -86,7 +86,9 @@ package struct Inflation {
     }
 
     private mutating func append(_ byte: UInt8) throws(InflationError) {
-        guard output.count < byteCountMax else { throw error("there are more than \(byteCountMax) bytes") }
+        guard output.count < byteCountMax else {
+            throw error("the decompressed data has more than \(byteCountMax) bytes")
+        }
         output.append(byte)
     }
 
@@ -98,12 +100,12 @@ package struct Inflation {
                 try append(UInt8(symbol))
                 continue
             }
-            guard symbol < 286 else { throw error("there is no length \(symbol)") }
+            guard symbol < 286 else { throw error("the length code \(symbol) does not exist") }
             let length = Self.lengthBases[symbol - 257] + (try take(Self.lengthBits[symbol - 257]))
             let code = try self.symbol(distances)
-            guard code < 30 else { throw error("there is no distance \(code)") }
+            guard code < 30 else { throw error("the distance code \(code) does not exist") }
             let distance = Self.distanceBases[code] + (try take(Self.distanceBits[code]))
-            guard distance <= output.count else { throw error("a distance leads before the beginning") }
+            guard distance <= output.count else { throw error("a distance leads to a place before the beginning") }
             for _ in 0..<length { try append(output[output.count - distance]) }
         }
     }
@@ -117,7 +119,7 @@ package struct Inflation {
         while lengths.count < literalCount + distanceCount {
             switch try symbol(code) {
             case 16:
-                guard let last = lengths.last else { throw error("no length comes before a repetition") }
+                guard let last = lengths.last else { throw error("a repetition has no preceding length") }
                 lengths += Array(repeating: last, count: 3 + (try take(2)))
             case 17: lengths += Array(repeating: 0, count: 3 + (try take(3)))
             case 18: lengths += Array(repeating: 0, count: 11 + (try take(7)))
@@ -125,7 +127,7 @@ package struct Inflation {
             }
         }
         guard lengths.count == literalCount + distanceCount, lengths[256] > 0 else {
-            throw error("the lengths of codes are too many, or have no end of a block")
+            throw error("the code has too many lengths, or lacks the end-of-block symbol")
         }
         return (try prefixCode(Array(lengths[..<literalCount])), try prefixCode(Array(lengths[literalCount...])))
     }

@@ -73,14 +73,14 @@ public enum CoreDataImport {
     ) throws(CoreDataImportError) -> any ObjectSource {
         let input = try reading { () throws(SQLiteFileError) in try SQLiteInput(path, in: fileSystem) }
         guard let input else {
-            throw .sqlite(SQLiteFileError(path: path, .readable, "there is no such file"))
+            throw .sqlite(SQLiteFileError(path: path, .readable, "the file does not exist"))
         }
         defer { input.close() }
         guard XMLSource.isXML(try reading { () throws(SQLiteFileError) in try input.bytes(at: 0, count: 100) }) else {
             return try SQLiteSource(path, model: model, in: fileSystem, &report)
         }
         guard input.byteCount <= XMLSource.byteCountMax else {
-            throw .notAStore(path: path, reason: "it has \(input.byteCount) bytes, more than an XML store may have")
+            throw .notAStore(path: path, reason: "it has \(input.byteCount) bytes, more than an XML store can have")
         }
         let bytes = try reading { () throws(SQLiteFileError) in
             try input.bytes(at: 0, count: Int(input.byteCount))

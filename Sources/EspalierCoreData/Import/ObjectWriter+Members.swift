@@ -57,16 +57,16 @@ extension ObjectWriter {
             if isReported {
                 report.add(
                     .destination, entity.name, key: Int64(clamping: member.owner), relationship.name,
-                    "there is no \(text)")
+                    text)
             }
             return false
         }
         guard id(ofKey: member.owner, of: entity) != nil else {
-            return isMissing("such row, which leads to \(member.destination)")
+            return isMissing("the row does not exist, but leads to \(member.destination)")
         }
         guard id(ofKey: member.destination, for: relationship) != nil else {
             return isMissing(
-                "\(model.destination(of: relationship).name) with the key \(member.destination)")
+                "no \(model.destination(of: relationship).name) has the key \(member.destination)")
         }
         return true
     }

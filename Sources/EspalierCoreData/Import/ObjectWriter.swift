@@ -119,7 +119,7 @@ final class ObjectWriter {
         var reserved: UInt64 = 0
         try source.forEachRow(of: root, withValues: true, &report) { row, report throws(CoreDataImportError) in
             guard runs[root.index].append(row.key, row.entity.index) else {
-                return report.add(.row, row.entity.name, key: Int64(row.key), "", "there is another row with this key")
+                return report.add(.row, row.entity.name, key: Int64(row.key), "", "another row has the same key")
             }
             if row.key > reserved {
                 reserved = max(lastKey, row.key + UInt64(limits.rowCount))
@@ -157,7 +157,7 @@ final class ObjectWriter {
         guard let id = id(ofKey: key, for: relationship) else {
             report.add(
                 .destination, row.entity.name, key: Int64(row.key), relationship.name,
-                "there is no \(model.destination(of: relationship).name) with the key \(key)")
+                "no \(model.destination(of: relationship).name) has the key \(key)")
             return nil
         }
         report.destinationCount += 1
@@ -270,7 +270,7 @@ final class ObjectWriter {
                     report.destinationCount -= 1
                     report.add(
                         .inverse, entity.name, key: Int64(clamping: id.key), relationship.name,
-                        "the row leads to \(wanted.key), to which another row leads too")
+                        "the row leads to \(wanted.key), but another row leads there too")
                 }
             }
             expected = []

@@ -33,9 +33,9 @@ public enum CoreDataImportError: Error, Sendable, CustomStringConvertible {
     public var description: String {
         switch self {
         case .sqlite(let error): error.description
-        case .notAStore(let path, let reason): "\(path): this is no store of Core Data: \(reason)"
+        case .notAStore(let path, let reason): "\(path): this is not a store of Core Data: \(reason)"
         case .malformedXML(let path, let line, let reason): "\(path): line \(line): \(reason)"
-        case .noModel(let path, let reason): "\(path): there is no model: \(reason)"
+        case .noModel(let path, let reason): "\(path): the model is missing: \(reason)"
         case .otherModel(let path, let entities, let reason):
             "\(path): the store has another model: \(entities.joined(separator: ", ")): \(reason)"
         case .model(let error): error.description
@@ -43,9 +43,9 @@ public enum CoreDataImportError: Error, Sendable, CustomStringConvertible {
         case .storage(let error, let path): "\(path): \(error)"
         case .store(let error): "\(error)"
         case .checkFailed(let path, let findings):
-            "\(path): the new store was not right, and is not kept:\n"
+            "\(path): the new store failed its check and was removed:\n"
                 + findings.map { "  \($0)" }.joined(separator: "\n")
-        case .cancelled: "the import was ended"
+        case .cancelled: "the import was cancelled"
         }
     }
 }

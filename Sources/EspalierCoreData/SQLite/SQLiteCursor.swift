@@ -107,7 +107,8 @@ package struct SQLiteCursor {
             throw pages.error(root, .treeShape, "the tree has more than \(Self.depthMax) levels")
         }
         guard treePagesLeft > 0 else {
-            throw pages.error(number, .treeShape, "the tree has more pages than the file: one is in it twice")
+            throw pages.error(
+                number, .treeShape, "the tree has more pages than the file, so one of them is in it twice")
         }
         treePagesLeft -= 1
         levels.append(Level(page: try SQLiteTreePage(number, kind, in: pages)))
@@ -125,14 +126,14 @@ package struct SQLiteCursor {
             offset += 4
         }
         guard let key = bytes.sqliteVariableInteger(at: &offset, below: page.end) else {
-            throw pages.error(page.page.number, .cell, "cell \(cell) ends behind the page")
+            throw pages.error(page.page.number, .cell, "cell \(cell) ends after the end of the page")
         }
         return Int64(bitPattern: key)
     }
 
     private mutating func readCell(_ cell: Int, of page: SQLiteTreePage) throws(SQLiteFileError) {
         func isOutside() -> SQLiteFileError {
-            pages.error(page.page.number, .cell, "cell \(cell) ends behind the page")
+            pages.error(page.page.number, .cell, "cell \(cell) ends after the end of the page")
         }
         var offset = try page.offset(ofCell: cell, in: pages) + (page.isLeaf ? 0 : 4)
         let bytes = page.page.bytes

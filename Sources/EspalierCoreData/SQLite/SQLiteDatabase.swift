@@ -37,7 +37,7 @@ package final class SQLiteDatabase {
         while try cursor.next() {
             guard schema.count < Self.entryCountMax, case .text(let type) = cursor.record.value(0),
                 case .text(let name) = cursor.record.value(1), case .text(let tableName) = cursor.record.value(2)
-            else { throw pages.error(1, .schema, "row \(cursor.rowID) of the schema has no names") }
+            else { throw pages.error(1, .schema, "row \(cursor.rowID) of the schema lacks its names") }
             var definition = ""
             if case .text(let text) = cursor.record.value(4) { definition = text }
             let root = UInt32(exactly: cursor.record.integer(3) ?? 0) ?? 0
@@ -70,7 +70,7 @@ package final class SQLiteDatabase {
             throw pages.error(1, .tableDefinition, "table \(entry.name): \(error.message)")
         }
         guard !definition.isWithoutRowIDs else {
-            throw pages.error(entry.root, .rowIDs, "table \(entry.name) is WITHOUT ROWID, which is not read")
+            throw pages.error(entry.root, .rowIDs, "table \(entry.name) is WITHOUT ROWID, which is not supported")
         }
         return SQLiteTable(database: self, name: entry.name, root: entry.root, definition: definition)
     }
@@ -112,6 +112,6 @@ package struct SQLiteTable {
     package func check(_ record: SQLiteRecord) throws(SQLiteFileError) {
         guard !defaultColumns.isEmpty, let column = defaultColumns.first(where: { $0 >= record.count }) else { return }
         throw database.pages.error(
-            root, .tableDefinition, "table \(name): a row has no value for \(columns[column]), which has a default")
+            root, .tableDefinition, "table \(name): a row lacks \(columns[column]), whose default is not supported")
     }
 }

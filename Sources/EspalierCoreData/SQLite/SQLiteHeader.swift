@@ -23,25 +23,25 @@ struct SQLiteHeader {
 
     init(_ bytes: [UInt8], path: String) throws(SQLiteFileError) {
         guard bytes.count >= Self.byteCount, bytes.starts(with: Self.magic) else {
-            let text = bytes.isEmpty ? "the file is empty" : "this is no SQLite 3 file"
+            let text = bytes.isEmpty ? "the file is empty" : "this is not a SQLite 3 file"
             throw SQLiteFileError(path: path, .header, text)
         }
         let size = bytes.sqliteUInt16(at: 16)
         pageSize = size == 1 ? 65_536 : size
         guard (512...65_536).contains(pageSize), pageSize & (pageSize - 1) == 0 else {
-            throw SQLiteFileError(path: path, page: 1, .pageSize, "\(size) is no page size")
+            throw SQLiteFileError(path: path, page: 1, .pageSize, "\(size) is not a page size")
         }
         usableSize = pageSize - Int(bytes[20])
         guard usableSize >= 480 else {
             throw SQLiteFileError(
-                path: path, page: 1, .pageSize, "\(bytes[20]) reserved bytes leave too few of \(pageSize)")
+                path: path, page: 1, .pageSize, "a page of \(pageSize) bytes cannot have \(bytes[20]) reserved bytes")
         }
         let count = bytes.sqliteUInt32(at: 28)
         pageCount = count > 0 && bytes.sqliteUInt32(at: 24) == bytes.sqliteUInt32(at: 92) ? count : nil
         // A file in which no text was ever stored has no encoding.
         let code = bytes.sqliteUInt32(at: 56)
         guard let encoding = SQLiteTextEncoding(rawValue: code == 0 ? 1 : code) else {
-            throw SQLiteFileError(path: path, page: 1, .textEncoding, "there is no text encoding \(code)")
+            throw SQLiteFileError(path: path, page: 1, .textEncoding, "the text encoding \(code) does not exist")
         }
         self.encoding = encoding
         hasPointerMap = bytes.sqliteUInt32(at: 52) != 0

@@ -49,7 +49,8 @@ struct SQLiteLog {
         guard let header = try Header(input) else { return nil }
         guard header.pageSize == pageSize else {
             throw SQLiteFileError(
-                path: input.path, .log, "pages of the log have \(header.pageSize) bytes, those of the file \(pageSize)")
+                path: input.path, .log,
+                "pages of the log have \(header.pageSize) bytes, but pages of the file have \(pageSize)")
         }
         var checksum = header.checksum
         var offsets: [UInt32: UInt64] = [:]

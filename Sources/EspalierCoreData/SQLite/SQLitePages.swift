@@ -38,7 +38,7 @@ final class SQLitePages {
 
     init(_ path: String, in fileSystem: any FileSystem) throws(SQLiteFileError) {
         guard let input = try SQLiteInput(path, in: fileSystem) else {
-            throw SQLiteFileError(path: path, .readable, "there is no such file")
+            throw SQLiteFileError(path: path, .readable, "the file does not exist")
         }
         let head = try input.bytes(at: 0, count: SQLiteHeader.byteCount)
         try Self.refuseHotJournal(path, in: fileSystem)
@@ -55,7 +55,7 @@ final class SQLitePages {
         if let log, let first = try log.page(1) {
             self.header = try SQLiteHeader(first, path: path)
             guard self.header.pageSize == header.pageSize else {
-                throw SQLiteFileError(path: path, page: 1, .log, "file and log have pages of different sizes")
+                throw SQLiteFileError(path: path, page: 1, .log, "the page sizes of the file and its log differ")
             }
         } else {
             self.header = header
@@ -78,7 +78,7 @@ final class SQLitePages {
         guard let first = try journal.bytes(at: 0, count: 1).first, first != 0 else { return }
         throw SQLiteFileError(
             path: path, .noHotJournal,
-            "'\(path)-journal' has to be rolled back first; open the file once with the program that wrote it")
+            "'\(path)-journal' must be rolled back first; open the file once with the program that wrote it")
     }
 
     /// The page `number`.
@@ -86,9 +86,9 @@ final class SQLitePages {
         let place = Int(number) % cache.count
         if let page = cache[place], page.number == number { return page }
         guard number > 0, number <= pageCount else {
-            throw error(number, .pageNumber, "there are \(pageCount) pages")
+            throw error(number, .pageNumber, "the file has only \(pageCount) pages")
         }
-        guard !isReserved(number) else { throw error(number, .pageNumber, "the page is no part of a tree") }
+        guard !isReserved(number) else { throw error(number, .pageNumber, "the page is not part of a tree") }
         let offset = UInt64(number - 1) * UInt64(header.pageSize)
         var bytes = try log?.page(number) ?? []
         if bytes.isEmpty { bytes = try input.bytes(at: offset, count: header.pageSize) }

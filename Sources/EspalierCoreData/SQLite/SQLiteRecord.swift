@@ -52,7 +52,7 @@ package struct SQLiteRecord {
             guard places.count < Self.columnCountMax else { return "a record has too many values" }
             places.append(Place(type: type, offset: body))
             let size = Self.size(of: type)
-            guard size <= UInt64(range.upperBound - body) else { return "a value ends behind its record" }
+            guard size <= UInt64(range.upperBound - body) else { return "a value ends after the end of its record" }
             body += Int(size)
         }
         return nil

@@ -58,7 +58,7 @@ package struct SQLiteTableParser {
         guard tokens.first?.isWord("CREATE") == true,
             let table = tokens.prefix(3).firstIndex(where: { $0.isWord("TABLE") }),
             !tokens.prefix(3).contains(where: { $0.isWord("VIRTUAL") })
-        else { throw Fault(message: "the definition is no CREATE TABLE statement") }
+        else { throw Fault(message: "the definition is not a CREATE TABLE statement") }
         guard let open = tokens[table...].firstIndex(of: .mark(UInt8(ascii: "("))) else {
             throw Fault(message: "the definition has no columns")
         }
@@ -107,7 +107,7 @@ package struct SQLiteTableParser {
             default: break
             }
         }
-        throw Fault(message: "the definition does not end")
+        throw Fault(message: "the definition has no end")
     }
 
     /// The column of one part, and whether it is the row ID.
@@ -136,7 +136,7 @@ package struct SQLiteTableParser {
             }
             if token.isWord("DEFAULT") { hasDefault = next?.isWord("NULL") != true }
             if token.isWord("GENERATED") || token.isWord("AS") {
-                throw Fault(message: "column \(name) is computed, which is not read")
+                throw Fault(message: "column \(name) is computed, which is not supported")
             }
         }
         let column = SQLiteTableDefinition.Column(name: name, type: type, hasDefault: hasDefault)
@@ -213,7 +213,7 @@ package struct SQLiteTableParser {
             text.append(byte)
             place += 1
         }
-        throw Fault(message: "a name in quotes does not end")
+        throw Fault(message: "a name in quotes has no closing quote")
     }
 
     private static func isOfWord(_ byte: UInt8) -> Bool {

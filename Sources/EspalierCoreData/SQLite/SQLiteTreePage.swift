@@ -29,7 +29,7 @@ struct SQLiteTreePage {
         case (13, .table), (10, .index): isLeaf = true
         case (let code, _):
             let wanted = kind == .table ? "a table, 5 or 13" : "an index, 2 or 10"
-            throw pages.error(number, .pageKind, "the page has kind \(code), not that of \(wanted)")
+            throw pages.error(number, .pageKind, "the page has kind \(code), not the kind of \(wanted)")
         }
         cellCount = page.bytes.sqliteUInt16(at: headerOffset + 3)
         pointers = headerOffset + (isLeaf ? 8 : 12)

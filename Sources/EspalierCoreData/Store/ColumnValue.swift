@@ -33,7 +33,11 @@ extension AttributeType {
             return .boolean(number == 1)
         case (.double, .real(let number)): return .double(number)
         case (.double, .integer(let number)): return .double(Double(number))
-        case (.float, .real(let number)): return .float(Float(number))
+        case (.float, .real(let number)):
+            guard Float(number).isFinite || !number.isFinite else {
+                throw ColumnValueError("\(number) is out of range for type \(self)")
+            }
+            return .float(Float(number))
         case (.float, .integer(let number)): return .float(Float(number))
         case (.date, .real(let seconds)): return .date(Date(timeIntervalSinceReferenceDate: seconds))
         case (.date, .integer(let seconds)): return .date(Date(timeIntervalSinceReferenceDate: Double(seconds)))
@@ -43,22 +47,22 @@ extension AttributeType {
         case (.binary, .blob(let bytes)): return .binary(Data(bytes))
         case (.transformable, .blob(let bytes)): return .transformable(Data(bytes))
         case (.uuid, .blob(let bytes)):
-            guard bytes.count == 16 else { throw ColumnValueError("\(bytes.count) bytes are no UUID") }
+            guard bytes.count == 16 else { throw ColumnValueError("\(bytes.count) bytes are not a UUID") }
             return .uuid(UUID(bytes: bytes))
         case (.uuid, .text(let text)):
-            guard let id = UUID(uuidString: text) else { throw ColumnValueError("the text is no UUID") }
+            guard let id = UUID(uuidString: text) else { throw ColumnValueError("the text is not a UUID") }
             return .uuid(id)
         case (.uri, .text(let text)):
-            guard let url = URL(string: text) else { throw ColumnValueError("the text is no URI") }
+            guard let url = URL(string: text) else { throw ColumnValueError("the text is not a URI") }
             return .uri(url)
-        default: throw ColumnValueError("\(value.kindDescription) is no value of type \(self)")
+        default: throw ColumnValueError("\(value.kindDescription) is not a value of type \(self)")
         }
     }
 
     private static func decimal(_ text: String) throws(ColumnValueError) -> Decimal {
         let marks = Set("0123456789+-.eE".utf8)
         guard text.utf8.allSatisfy(marks.contains), let number = Decimal(string: text), number.isFinite else {
-            throw ColumnValueError("'\(text.prefix(40))' is no decimal number")
+            throw ColumnValueError("'\(text.prefix(40))' is not a decimal number")
         }
         return number
     }

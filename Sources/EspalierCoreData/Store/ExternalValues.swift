@@ -35,12 +35,12 @@ struct ExternalValues {
 
     private func content(ofFile name: ArraySlice<UInt8>) throws(ColumnValueError) -> [UInt8] {
         guard let text = String(validating: name, as: UTF8.self), UUID(uuidString: text) != nil else {
-            throw ColumnValueError(.externalFile, "the name of the value's file is no UUID")
+            throw ColumnValueError(.externalFile, "the name of the value's file is not a UUID")
         }
         let file = folder.appending(path: text)
         guard let attributes = try? FileManager.default.attributesOfItem(atPath: file.path),
             attributes[.type] as? FileAttributeType == .typeRegular
-        else { throw ColumnValueError(.externalFile, "the value's file '\(text)' is not there") }
+        else { throw ColumnValueError(.externalFile, "the value's file '\(text)' does not exist") }
         guard let byteCount = attributes[.size] as? Int, byteCount <= Self.byteCountMax else {
             throw ColumnValueError(
                 .externalFile, "the value's file '\(text)' has more than \(Self.byteCountMax) bytes")

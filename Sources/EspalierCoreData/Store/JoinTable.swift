@@ -69,7 +69,7 @@ struct JoinTable {
         guard best.count < 2 else {
             throw .notAStore(
                 path: database.path,
-                reason: "the tables \(best.map(\.table.table.name).joined(separator: ", ")) all look like that of "
+                reason: "the tables \(best.map(\.table.table.name).joined(separator: ", ")) all could be the table of "
                     + "\(source.name).\(relationship.name)")
         }
         return best.first?.table

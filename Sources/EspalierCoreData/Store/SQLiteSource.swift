@@ -30,9 +30,9 @@ final class SQLiteSource: ObjectSource {
         report.storeIdentifier = facts.identifier
         report.notes = storeModel.notes
         if database.hasUnreadLog {
-            report.notes.append("the log beside the store has no valid header, and is not read")
+            report.notes.append("the log beside the store has no valid header and was not read")
         }
-        for name in facts.list.otherValues { report.add(.metadata, "", name, "the value is no plain value") }
+        for name in facts.list.otherValues { report.add(.metadata, "", name, "the value is not a plain value") }
         var (numbers, lastKeys): ([String: Int64], [String: Int64]) = ([:], [:])
         for entity in facts.entities {
             guard model.entity(named: entity.name) != nil else {
@@ -108,7 +108,7 @@ final class SQLiteSource: ObjectSource {
         guard isChecked || !isOther else {
             throw .otherModel(
                 path: path, entities: Set(missing.map(\.entity)).sorted(),
-                reason: "there are no columns for " + missing.prefix(10).map(\.property).joined(separator: ", "))
+                reason: "the store has no columns for " + missing.prefix(10).map(\.property).joined(separator: ", "))
         }
         for (entity, property) in missing { report.add(.property, entity, property, "the store has no column for it") }
     }
@@ -147,14 +147,16 @@ extension SQLiteSource {
             let number = hierarchy.entityColumn.flatMap { record.integer($0) } ?? only
             guard let number, key > 0, key == rows.rowID else {
                 if withValues {
-                    report.add(.row, root.name, key: rows.rowID, "", "the row has no primary key or no entity")
+                    report.add(
+                        .row, root.name, key: rows.rowID, "",
+                        "the row has no entity, or its primary key is not its row ID")
                 }
                 continue
             }
             if known?.number != number { known = hierarchy.entities[number].map { (number, $0) } }
             guard let columns = known?.columns, known?.number == number, !columns.entity.isAbstract else {
                 if withValues {
-                    report.add(.row, root.name, key: key, "", "number \(number) is no entity that has rows here")
+                    report.add(.row, root.name, key: key, "", "entity number \(number) has no rows in this table")
                 }
                 continue
             }
@@ -166,7 +168,7 @@ extension SQLiteSource {
                 } else if withValues {
                     report.add(
                         .destination, columns.entity.name, key: key, columns.entity.relationships[slot].name,
-                        "\(record.value(column).kindDescription) is no primary key")
+                        "\(record.value(column).kindDescription) is not a primary key")
                 }
             }
             let values = withValues ? values(record, columns, key, hierarchy, &report) : []
@@ -193,7 +195,7 @@ extension SQLiteSource {
         for column in columns.others where !record.isNull(column) {
             report.add(
                 .column, columns.entity.name, key: key, hierarchy.table.columns[column],
-                "the column has a value, \(record.value(column).kindDescription), and is no property's")
+                "the column has a value, \(record.value(column).kindDescription), but belongs to no property")
         }
         return values
     }
@@ -218,7 +220,8 @@ extension SQLiteSource {
                 if isFirst {
                     report.add(
                         .destination, model.entities[relationship.declaredBy].name, key: key(place.owner) ?? 0,
-                        relationship.name, "row \(rows.rowID) of table \(place.table.name) has no two primary keys")
+                        relationship.name,
+                        "row \(rows.rowID) of table \(place.table.name) does not have two primary keys")
                 }
                 continue
             }

@@ -25,7 +25,7 @@ struct StoreModel {
         var known = document
         if known == nil { known = try cached?.get() }
         guard let used = known else {
-            throw .noModel(path: path, reason: "the store keeps none; name the model file")
+            throw .noModel(path: path, reason: "the store does not contain it; name the model file")
         }
         model = try Self.model(of: used)
         notes = try Self.conversion(of: used).unsupported.map(\.description)
@@ -40,12 +40,12 @@ struct StoreModel {
         let names = Set(model.entities.map(\.name))
         let missing = hashedEntities.subtracting(names).sorted()
         guard missing.isEmpty else {
-            throw .otherModel(path: path, entities: missing, reason: "the model does not have them")
+            throw .otherModel(path: path, entities: missing, reason: "the model does not have these entities")
         }
         let isConfiguration = model.configurations.contains { Set($0.entities) == hashedEntities }
         let surplus = names.subtracting(hashedEntities).sorted()
         guard surplus.isEmpty || isConfiguration else {
-            throw .otherModel(path: path, entities: surplus, reason: "the store was written without them")
+            throw .otherModel(path: path, entities: surplus, reason: "the store was written without these entities")
         }
     }
 
@@ -84,7 +84,8 @@ struct StoreModel {
         let (left, right) = (given.entityVersionHashesByName, stored.entityVersionHashesByName)
         let different = right.keys.filter { left[$0] != right[$0] }.sorted()
         guard different.isEmpty else {
-            throw .otherModel(path: path, entities: different, reason: "another version of them is in the store")
+            throw .otherModel(
+                path: path, entities: different, reason: "the store has another version of these entities")
         }
     }
 

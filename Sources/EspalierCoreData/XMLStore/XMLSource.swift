@@ -127,7 +127,7 @@ final class XMLSource: ObjectSource {
                     if withValues, keys.contains(nil) || !isToMany && keys.count > 1 {
                         report.add(
                             .destination, object.entity.name, key: Int64(object.key), name,
-                            "'\(child["idrefs"] ?? "")' are not the IDs of its destinations")
+                            "'\(child["idrefs"] ?? "")' is not a list of IDs of its destinations")
                     }
                 case nil where withValues && ["attribute", "relationship"].contains(child.name):
                     report.add(
@@ -175,10 +175,10 @@ extension AttributeType {
         switch self {
         case .string: return .string(text)
         case .integer16, .integer32, .integer64, .boolean:
-            guard let number = Int64(text) else { throw ColumnValueError("'\(text.prefix(40))' is no integer") }
+            guard let number = Int64(text) else { throw ColumnValueError("'\(text.prefix(40))' is not an integer") }
             return try value(ofColumn: .integer(number))
         case .double, .float, .date:
-            guard let number = Double(text) else { throw ColumnValueError("'\(text.prefix(40))' is no number") }
+            guard let number = Double(text) else { throw ColumnValueError("'\(text.prefix(40))' is not a number") }
             return try value(ofColumn: .real(number))
         case .decimal, .uri, .uuid: return try value(ofColumn: .text(text))
         case .binary, .transformable:
@@ -186,7 +186,7 @@ extension AttributeType {
                 throw ColumnValueError("the text is not in Base64")
             }
             return self == .binary ? .binary(data) : .transformable(data)
-        case .undefined, .objectID, .composite: throw ColumnValueError("values of type \(self) are not read")
+        case .undefined, .objectID, .composite: throw ColumnValueError("values of type \(self) are not supported")
         }
     }
 }

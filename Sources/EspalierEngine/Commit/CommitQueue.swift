@@ -103,14 +103,14 @@ package final class CommitQueue: @unchecked Sendable {
         }
         try syncs.sync(log.file)
         monitor.withLock {
-            assert(isSyncing && target <= appendedLSN, "invariant 2: the leader syncs what was appended")
+            assert(isSyncing && target <= appendedLSN, "invariant 2: the leader syncs appended bytes only")
             durableLSN = max(durableLSN, target)
             publishReady()
         }
     }
 
     private func isVisible(_ lsn: UInt64) -> Bool {
-        assert(lsn <= appendedLSN, "a commit at \(lsn) of \(appendedLSN) is waited for")
+        assert(lsn <= appendedLSN, "a thread waits for a commit at \(lsn), the log ends at \(appendedLSN)")
         guard let first = pending.first else { return true }
         return first.state.commitLSN > lsn
     }
@@ -135,7 +135,9 @@ package final class CommitQueue: @unchecked Sendable {
             assert(commit.state.commitLSN < next.state.commitLSN, "invariant 1: commits wait in their order")
         }
         if let last = pending.last { assert(last.state.commitLSN == appendedLSN, "the newest commit waits last") }
-        if let first = pending.first { assert(first.state.commitLSN > board.state.commitLSN, "a commit that waits") }
+        if let first = pending.first {
+            assert(first.state.commitLSN > board.state.commitLSN, "the oldest waiting commit is not visible yet")
+        }
         return true
     }
 }

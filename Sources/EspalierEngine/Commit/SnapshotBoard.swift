@@ -44,10 +44,12 @@ package final class SnapshotBoard: Sendable {
             assert(vacant.count <= marks.count, "\(vacant.count) of \(marks.count) places are vacant")
             guard marks.count <= 64 else { return true }
             for (slot, mark) in marks.enumerated() {
-                assert(mark == nil || mark?.slot == slot, "the mark in place \(slot) is of another place")
+                assert(mark == nil || mark?.slot == slot, "the mark in place \(slot) belongs to another place")
             }
-            assert(vacant.allSatisfy { marks[$0] == nil }, "a place in use is called vacant")
-            assert(marks.count { $0 == nil } == vacant.count && Set(vacant).count == vacant.count, "vacant places")
+            assert(vacant.allSatisfy { marks[$0] == nil }, "a place in use is marked vacant")
+            assert(
+                marks.count { $0 == nil } == vacant.count && Set(vacant).count == vacant.count,
+                "the places without a mark are the vacant ones")
             return true
         }
     }
@@ -200,7 +202,7 @@ package final class SnapshotBoard: Sendable {
         shared.withLock { shared in
             var target = shared.state
             for mark in shared.liveMarks where mark.state.commitLSN < target.commitLSN { target = mark.state }
-            assert(target.commitLSN <= shared.state.commitLSN, "invariant 2: no checkpoint goes beyond what is shown")
+            assert(target.commitLSN <= shared.state.commitLSN, "invariant 2: no checkpoint passes the published state")
             return target
         }
     }

@@ -50,7 +50,7 @@ package final class SnapshotMark: Sendable {
     /// Marks a resting snapshot as live again.
     @inline(__always)
     func announce() {
-        assert(use.load(ordering: .relaxed) == .resting, "invariant 1: only its owner takes a resting snapshot up")
+        assert(use.load(ordering: .relaxed) == .resting, "invariant 1: only its owner wakes a resting snapshot")
         use.store(.live, ordering: .sequentiallyConsistent)
     }
 

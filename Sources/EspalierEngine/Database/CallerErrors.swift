@@ -38,7 +38,17 @@ func carrying<Result, Failure: StorageFailure>(
     return result
 }
 
-extension ReadTransaction {
+/// A transaction that reads values.
+@usableFromInline
+package protocol ValueSource: ~Copyable {
+    /// Calls `body` with the bytes of the value of `key`, if the key exists.
+    func visitValue(of key: UInt64, in tree: Tree<UInt64>, _ body: (RawSpan) -> Void) throws(StorageError)
+}
+
+extension ReadTransaction: ValueSource {}
+extension WriteTransaction: ValueSource {}
+
+extension ValueSource where Self: ~Copyable {
     /// Calls `body` with the bytes of the value of `key`, in place if they are in a leaf; `nil` if the key is absent.
     @inlinable
     package func withValue<R, Failure: StorageFailure>(
@@ -55,20 +65,6 @@ extension ReadTransaction {
 }
 
 extension WriteTransaction {
-    /// Calls `body` with the bytes of the value of `key`, in place if they are in a leaf; `nil` if the key is absent.
-    @inlinable
-    package func withValue<R, Failure: StorageFailure>(
-        of key: UInt64, in tree: Tree<UInt64>, _ body: (RawSpan) throws(Failure) -> R
-    ) throws(Failure) -> R? {
-        var result: R?
-        try carrying { (thrown: inout ThrownError<Failure>?) throws(StorageError) in
-            try visitValue(of: key, in: tree) { value in
-                do throws(Failure) { result = try body(value) } catch { thrown = ThrownError(error) }
-            }
-        }
-        return result
-    }
-
     /// Calls `body` with the bytes of the value of `key`, which it may change in place; returns whether the key exists.
     @inlinable
     package mutating func withMutableValue<Failure: StorageFailure>(

@@ -153,7 +153,7 @@ struct AnyCursor: ~Copyable {
         self.pages = pages
         self.tree = tree
         treeChangeCount = pages.treeChangeCount
-        assert(tree.id == record.treeID, "the record of tree \(tree.id) is of tree \(record.treeID)")
+        assert(tree.id == record.treeID, "the record of tree \(tree.id) belongs to tree \(record.treeID)")
         cursor = TreeCursor(pages, record)
         pages.countCursor(by: 1)
     }

@@ -65,8 +65,9 @@ extension Lookup where Key == [UInt8] {
 struct AnyLookup: ~Copyable {
     /// The first property, and so the first that is destroyed: the lookup may have the last reference to the pages, and
     /// a pin must be released before their memory is freed.
+    ///
+    /// The operations on the pages are made once, because making them retains the pages.
     private var leaf: PagePin?
-    /// The operations on the pages, made once: making one retains them.
     private let operations: BTree<CursorPages>
     private let tree: TreeHandle
     /// The view of `leaf`, which is available without unwrapping the pin.

@@ -70,7 +70,7 @@ public struct ReadTransaction: ~Copyable {
 
     /// `withValue` for one type: callers in other modules specialize only the wrapper.
     @usableFromInline
-    func visitValue(of key: UInt64, in tree: Tree<UInt64>, _ body: (RawSpan) -> Void) throws(StorageError) {
+    package func visitValue(of key: UInt64, in tree: Tree<UInt64>, _ body: (RawSpan) -> Void) throws(StorageError) {
         _ = try pages.withValue(of: key, in: tree, body)
     }
 

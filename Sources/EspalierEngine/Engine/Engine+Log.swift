@@ -35,7 +35,7 @@ extension Engine {
             let used = try scan.findSequenceMax()
             let stride = UInt64(header.segmentByteCount)
             let first = max(slot.checkpointLSN / stride, used) + 1
-            assert(first * stride > slot.checkpointLSN, "invariant 4: positions go on behind the checkpoint")
+            assert(first * stride > slot.checkpointLSN, "invariant 4: positions continue after the checkpoint")
             let chain = fileSystem.random()
             let log = Log(
                 file: file, header: header, storeSeed: superblock.hashSeed, fileSystem: fileSystem, syncs: syncs,

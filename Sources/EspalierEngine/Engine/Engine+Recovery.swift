@@ -72,7 +72,7 @@ extension Engine {
 
     /// Step 2: moves the certain commits into the store file.
     private func moveCertain(_ state: StoreState, index: LogIndex, header: LogHeader) throws(StorageError) {
-        assert(state.commitLSN >= slot.checkpointLSN, "what is certain was found behind the checkpoint")
+        assert(state.commitLSN >= slot.checkpointLSN, "the certain state is not older than the checkpoint")
         var logStart = slot.logStartSegment
         if state.commitLSN > slot.checkpointLSN {
             try writePages(
@@ -101,7 +101,7 @@ extension Engine {
     /// Steps 3 and 4 without the last slot; returns the state with its new log position.
     private func moveRest(_ state: StoreState, index: LogIndex, log: Log) throws(StorageError) -> StoreState {
         let certain = StoreState(slot)
-        assert(state.commitLSN > certain.commitLSN, "there is a rest behind \(certain.commitLSN)")
+        assert(state.commitLSN > certain.commitLSN, "commits follow \(certain.commitLSN)")
         let (chain, start) = (log.ring.chain, log.ring.nextSequence)
         let versions = newestVersions(in: index, from: certain.commitLSN, target: state)
         let buffer = ScratchBytes(byteCount: min(Self.batchCount, max(versions.count, 1)) * pool.pageSize)

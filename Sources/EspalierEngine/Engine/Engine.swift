@@ -87,7 +87,7 @@ package final class Engine: @unchecked Sendable {
         appended = (state, index)
         mark = StoreMark(identifier: superblock.storeIdentifier)
         trees = TreeTable(mark)
-        assert(isReadOnly || follower == nil, "who writes follows nobody")
+        assert(isReadOnly || follower == nil, "an engine that writes follows no other process")
     }
 
     /// The log, once the first write transaction set it up.
@@ -252,8 +252,10 @@ package final class Engine: @unchecked Sendable {
     /// - Complexity: O(bitmap pages).
     private func checkInvariants() -> Bool {
         let (state, shown) = (appended.state, board.state)
-        assert(shown.commitLSN <= state.commitLSN, "\(shown.commitLSN) is shown, \(state.commitLSN) was appended")
-        assert(shown.transactionID <= state.transactionID, "transaction \(shown.transactionID) is shown")
+        assert(shown.commitLSN <= state.commitLSN, "\(shown.commitLSN) is published, \(state.commitLSN) was appended")
+        assert(
+            shown.transactionID <= state.transactionID,
+            "transaction \(shown.transactionID) is published, \(state.transactionID) was appended")
         assert(checkpointLSN.load(ordering: .acquiring) <= state.commitLSN, "invariant 2: a checkpoint is a commit")
         assert(state.freeCount < state.pageCount, "\(state.freeCount) of \(state.pageCount) pages are free")
         assert(state.catalogRoot < state.pageCount && state.nextTreeID >= FixedPlace.firstTreeID, "the catalog")

@@ -91,7 +91,7 @@ enum Registry {
         try engine.owner.check()
         try alone(in: engine.fileSystem) { () throws(StorageError) in
             if isClosed.load(ordering: .relaxed) { throw .database(.closed) }
-            assert(engine.handleCount > 0, "a handle that is not closed was counted")
+            assert(engine.handleCount > 0, "an open handle was counted")
             guard engine.handleCount == 1 else {
                 isClosed.store(true, ordering: .relaxed)
                 engine.handleCount -= 1
@@ -107,7 +107,7 @@ enum Registry {
     static func abandon(_ engine: Engine) {
         guard !engine.owner.isForeign else { return }
         alone(in: engine.fileSystem) {
-            assert(engine.handleCount > 0, "a handle that is not closed was counted")
+            assert(engine.handleCount > 0, "an open handle was counted")
             engine.handleCount -= 1
             if engine.handleCount == 0 { engine.isAbandoned.store(true, ordering: .sequentiallyConsistent) }
         }

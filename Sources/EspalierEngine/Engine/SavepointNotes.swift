@@ -116,7 +116,8 @@ final class SavepointNotes {
         forEach { page, before in
             guard case .copy(let number) = before else { return }
             kept += 1
-            assert(copies[Int(number)].page == page, "invariant 2: the copy kept of page \(page) is of another one")
+            assert(
+                copies[Int(number)].page == page, "invariant 2: the copy kept for page \(page) is one of another page")
         }
         assert(kept == copies.count, "invariant 2: \(copies.count) copies are kept for \(kept) notes")
         return true

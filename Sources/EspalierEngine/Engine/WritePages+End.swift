@@ -16,7 +16,7 @@ extension WritePages {
             page -= 1
             if !geometry.isBitmapPage(page), try !isFree(page) { found.append(page) }
         }
-        assert(zip(found, found.dropFirst()).allSatisfy { $0 > $1 }, "from the end on")
+        assert(zip(found, found.dropFirst()).allSatisfy { $0 > $1 }, "page numbers descend")
         return found
     }
 

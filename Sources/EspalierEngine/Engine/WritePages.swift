@@ -124,15 +124,15 @@ package final class WritePages: WritablePageSource {
 
     /// Releases the memory of a private copy.
     func release(_ copy: WriteSet.Copy) {
-        assert(copy.hasOwner, "the copy of page \(copy.page) is given back once")
+        assert(copy.hasOwner, "the copy of page \(copy.page) is released once")
         // SAFETY: the copy left the write set; a cursor that still pins it keeps the memory until it moves.
         unsafe copy.counter.pointee.subtract(BufferPool.exclusive, ordering: .releasing)
     }
 
     /// Makes a private copy the shared version of its page at `place`.
     func share(_ copy: WriteSet.Copy, at place: LogPlace) {
-        assert(copy.view.lsn == place.lsn, "page \(copy.page) is at \(place.lsn) and says \(copy.view.lsn)")
-        assert(copy.view.storedNumber == copy.page, "page \(copy.page) calls itself \(copy.view.storedNumber)")
+        assert(copy.view.lsn == place.lsn, "page \(copy.page) at \(place.lsn) states the position \(copy.view.lsn)")
+        assert(copy.view.storedNumber == copy.page, "page \(copy.page) states the number \(copy.view.storedNumber)")
         if copy.frame >= 0 {
             pool.share(copy.frame, as: copy.page, version: place.lsn)
         } else {
@@ -170,7 +170,9 @@ package final class WritePages: WritablePageSource {
         try trees.store(in: self)
         releaseSavepoints(from: 0)
         for page in writes.misplacedPages { _ = try edit(page) }
-        assert(writes.misplacedPages.isEmpty && writes.savepoints.isEmpty, "all that is seen is what will be committed")
+        assert(
+            writes.misplacedPages.isEmpty && writes.savepoints.isEmpty,
+            "the transaction sees the pages that it will commit")
         assert(writes.checkInvariants())
     }
 
@@ -186,7 +188,7 @@ package final class WritePages: WritablePageSource {
     func takeBackLog() {
         guard let end = logEnd else { return }
         for version in writes.spilled { pool.forget(version.page, version: version.place.lsn) }
-        assert(engine.log != nil, "what was spilled is in the log")
+        assert(engine.log != nil, "spilled pages are in the log")
         engine.log?.takeBack(to: end)
         writes.forgetSpilled()
         logEnd = nil

@@ -152,7 +152,7 @@ final class WriteSet {
             unsafe copyPlaces[Int(number)] = last
             copyNumbers.set(number, for: last.page)
         }
-        assert(removed.page == page, "the copy of page \(page) is of page \(removed.page)")
+        assert(removed.page == page, "the copy of page \(page) belongs to page \(removed.page)")
         assert(copyCount == copyNumbers.count, "\(copyCount) copies, \(copyNumbers.count) pages with one")
         return removed
     }
@@ -189,7 +189,7 @@ final class WriteSet {
 
     /// Makes `page` visible as version `number` of `spilled`, or as committed if `number` is `nil`.
     func show(_ number: UInt32?, of page: PageNumber) {
-        assert(number.map { spilled[Int($0)].page == page } ?? true, "version \(number ?? 0) is of another page")
+        assert(number.map { spilled[Int($0)].page == page } ?? true, "version \(number ?? 0) belongs to another page")
         if spilledNumbers.value(of: page) != number { older.set(number.map { $0 + 1 } ?? 0, for: page) }
     }
 
@@ -246,10 +246,12 @@ extension WriteSet {
             assert(version.place.lsn < next.place.lsn, "invariant 3: versions are listed oldest first")
         }
         spilledNumbers.forEach { page, number in
-            assert(spilled[Int(number)].page == page, "version \(number) is of another page than \(page)")
+            assert(spilled[Int(number)].page == page, "version \(number) does not belong to page \(page)")
         }
         older.forEach { page, number in
-            assert(number == 0 || spilled[Int(number - 1)].page == page, "an older version is of page \(page)")
+            assert(
+                number == 0 || spilled[Int(number - 1)].page == page,
+                "the older version does not belong to page \(page)")
             assert(page < state.pageCount, "page \(page) of \(state.pageCount)")
         }
         assert((epoch == 0) == savepoints.isEmpty, "invariant 4: epoch \(epoch), \(savepoints.count) savepoints")

@@ -32,19 +32,21 @@ extension ArgumentFault: CustomStringConvertible {
     public var description: String {
         switch self {
         case .keyTooLong(let byteCount, let maximum):
-            "The key has \(byteCount) bytes; a key of this store has at most \(maximum)."
+            "The key, or the name of the tree, has \(byteCount) bytes; this store allows at most \(maximum)."
         case .valueTooLarge(let byteCount):
-            "The value has \(byteCount) bytes; a value has at most \(UInt32.max)."
+            "The value has \(byteCount) bytes; a value can have at most \(UInt32.max)."
         case .wrongKeyKind(let tree):
-            "Tree \(tree) has keys of the other kind; use UInt64 keys on integer trees and bytes on bytes trees."
+            "Tree \(tree) has keys of the other kind; use UInt64 keys for an integer tree and [UInt8] keys for a "
+                + "bytes tree."
         case .noSuchTree(let tree): "Tree \(tree) does not exist in this snapshot."
         case .treeOfAnotherStore(let tree):
-            "The handle of tree \(tree) is another store's; look the tree up by its name in this one."
+            "The handle of tree \(tree) belongs to another store; look the tree up in this store by its name."
         case .emptyName: "A tree needs a name of at least one byte."
-        case .treeExists(let tree): "A tree of that name exists already (id \(tree))."
+        case .treeExists(let tree):
+            "A tree with that name exists already (id \(tree)); choose another name, or use that tree."
         case .treeNotEmpty(let tree): "Tree \(tree) has entries; only an empty tree can be loaded."
-        case .keysNotAscending: "The keys of the entries do not ascend; sort them, and leave doubles out."
-        case .noEntry: "The cursor stands on no entry; move it to one first."
+        case .keysNotAscending: "The keys of the entries do not ascend; sort the entries, and remove duplicate keys."
+        case .noEntry: "The cursor is not on an entry; move it to one first."
         }
     }
 }

@@ -22,14 +22,23 @@ extension BackupFault: CustomStringConvertible {
     /// A complete sentence that names the fault and the remedy.
     public var description: String {
         switch self {
-        case .notABackup: "The file is not an untouched backup of a store, nor an increment."
-        case .damaged: "The increment is damaged; take the backup again."
-        case .otherStore: "The backup is one of another store, or was made before the store was compacted."
-        case .missingIncrement: "The increment begins after the end of the copy; apply the increments between first."
-        case .otherBase: "The increment does not begin where the copy ends."
-        case .unfinished: "An update of this copy was interrupted; apply the same increment, or a later one, again."
+        case .notABackup:
+            "The file is neither an increment nor an unchanged backup; use a file that a backup made and nothing "
+                + "changed."
+        case .damaged: "The increment is damaged; make it again."
+        case .otherStore:
+            "The backup or increment belongs to another store, or to this store before it was compacted; make a full "
+                + "backup."
+        case .missingIncrement:
+            "The increment begins after the end of the copy; apply the increments between them first."
+        case .otherBase:
+            "The increment does not begin where the copy ends: it was applied already, or the store's history has "
+                + "changed "
+                + "since; leave it out, or make a full backup."
+        case .unfinished:
+            "An update of this copy was interrupted; apply the same increment again, or one that ends later."
         case .notClosed:
-            "The backup is a store that was not closed cleanly; open it and close it, or make a backup of it."
+            "The backup is a store that was not closed cleanly; open and close it, or make a backup of it."
         }
     }
 }

@@ -22,13 +22,15 @@ extension DatabaseFault: CustomStringConvertible {
     /// A complete sentence that names the fault and the remedy.
     public var description: String {
         switch self {
-        case .readOnly: "The store was opened for reading only; open it with access .readWrite to change it."
+        case .readOnly:
+            "The store can only be read: this process has it open with access .readOnly, or a newer version wrote it; "
+                + "close its databases here and open it with access .readWrite, or use the newer version."
         case .closed: "The database was closed; open it again to use it."
         case .transactionsOpen(let count):
-            "The database cannot close while \(count) transaction(s) are open; end them first."
+            "The database cannot be closed while transactions are open (\(count)); end them first."
         case .poisoned(let errno):
             "A sync to disk failed earlier (errno \(errno)); close the database and open it again, "
-                + "which recovers what was committed."
+                + "which recovers the committed data."
         case .storeReplaced:
             "The file that was opened no longer has the store's name: it was renamed or removed, or another one took "
                 + "its place; open the store again."
@@ -36,10 +38,11 @@ extension DatabaseFault: CustomStringConvertible {
             "The store's log was removed while the store was open; close the database, which moves all commits into "
                 + "the store file."
         case .removed:
-            "The store file was removed while the store was open; back it up to keep what is in it, and open that copy."
+            "The store file was removed while the store was open; make a backup to keep its contents, and open the "
+                + "backup."
         case .forked(let pid):
-            "The database was opened by process \(pid), and this one is a fork of it; open the store anew here, after "
-                + "that process has closed it."
+            "Process \(pid) opened the database, and this process is a fork of it; open the store again here after "
+                + "process \(pid) has closed it."
         }
     }
 }

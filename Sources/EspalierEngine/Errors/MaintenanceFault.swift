@@ -14,10 +14,10 @@ extension MaintenanceFault: CustomStringConvertible {
     /// A complete sentence that names the fault and the remedy.
     public var description: String {
         switch self {
-        case .destinationExists: "There is a file at the destination already; remove it or choose another name."
-        case .cancelled: "The work was cancelled before its end; nothing was changed."
+        case .destinationExists: "A file exists at the destination already; remove it, or choose another name."
+        case .cancelled: "The work was cancelled before it was complete; nothing was changed."
         case .changesGone:
-            "The log no longer holds all commits after this position; bring the copy forward by an increment first."
+            "The log no longer holds all commits after this position; update the copy with an increment first."
         }
     }
 }

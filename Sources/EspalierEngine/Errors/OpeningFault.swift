@@ -38,29 +38,31 @@ extension OpeningFault: CustomStringConvertible {
     /// A complete sentence that names the fault and the remedy.
     public var description: String {
         switch self {
-        case .noSuchStore: "There is no file at this path."
+        case .noSuchStore: "No file exists at this path."
         case .notAStore(let reason): "The file is not an Espalier store: \(reason.description)."
         case .superblockDamaged:
-            "The superblock is damaged, but its copy is intact; open the store read-only, or repair it first."
+            "The superblock is damaged, but its copy is intact; repair the store, or open it read-only."
         case .unsupportedFormat(let found, let supported):
-            "The store has format version \(found >> 16).\(found & 0xFFFF); this engine reads version "
-                + "\(supported >> 16).\(supported & 0xFFFF) and older."
+            "The store has format version \(found >> 16).\(found & 0xFFFF); this engine reads only major version "
+                + "\(supported >> 16)."
         case .unsupportedFeatures(let bits):
-            "The store uses features this engine does not know (bits 0x\(String(bits, radix: 16))); "
+            "The store uses features that this engine does not know (bits 0x\(String(bits, radix: 16))); "
                 + "open it with the newer version that wrote it."
         case .storeBusy(let pid):
             switch pid {
-            case 0: "Another process has the store open; close it there first."
-            case Platform.processID: "This process has the store open; close it first."
-            default: "Process \(pid) has the store open; close it there first."
+            case 0: "Another process has the store open for writing; close it there first."
+            case Platform.processID: "This process has the store open already; close it first."
+            default: "Process \(pid) has the store open for writing; close it there first."
             }
         case .logCorrupt(let lsn):
-            "The log is damaged at position \(lsn), before commits that were acknowledged; "
-                + "open the store read-only or salvage it."
+            "The log is damaged at position \(lsn), before acknowledged commits; "
+                + "salvage the store, or restore a backup."
         case .logMissing:
-            "The store was not closed cleanly, and its log is missing: there is no file with the store's name and "
-                + "\"-wal\" at its end beside it; if the store was moved or renamed, do the same with the log."
-        case .notClean: "The store was not closed cleanly, so it cannot be opened as immutable; open it .readOnly."
+            "The store was not closed cleanly, and its log is missing: the folder has no file with the store's name "
+                + "and "
+                + "\"-wal\" at its end; if the store was moved or renamed, do the same with the log."
+        case .notClean:
+            "The store was not closed cleanly, so it cannot be opened as immutable; open it with access .readOnly."
         case .invalidOption(let option): option.description
         }
     }
@@ -76,8 +78,8 @@ extension NotAStoreReason: CustomStringConvertible {
         case .notAFile: "it is not a regular file"
         case .wrongMagic: "it does not begin with the store's magic bytes"
         case .textMangled:
-            "it was one once, but a text-mode transfer changed its line ends; copy it again in binary mode"
-        case .damagedSuperblock: "its superblock is damaged"
+            "a transfer in text mode changed its line ends; copy the original again in binary mode"
+        case .damagedSuperblock: "its superblock and the copy of the superblock are damaged"
         }
     }
 }
@@ -87,10 +89,12 @@ extension OptionName: CustomStringConvertible {
     public var description: String {
         switch self {
         case .pageSize: "The page size must be a power of two from 4,096 to 65,536."
-        case .cacheByteCount: "The cache must have from 0 bytes to the memory of the machine."
-        case .logSegmentByteCount: "A log segment must be a multiple of 4,096 bytes from 64 KiB to 64 MiB."
+        case .cacheByteCount:
+            "The cache size must be from 0 bytes to the memory of the machine, and the system must have that much left."
+        case .logSegmentByteCount: "The size of a log segment must be a multiple of 4,096 bytes, from 64 KiB to 64 MiB."
         case .logSoftCap: "The log's soft cap must be at least two segments."
-        case .logByteCountMax: "The log's hard cap must be at least its soft cap."
+        case .logByteCountMax:
+            "The log's hard cap must be at least its soft cap, and at least two segments and the log's header."
         case .checkpointThreshold: "The checkpoint threshold must be greater than zero."
         }
     }

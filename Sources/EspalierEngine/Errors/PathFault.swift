@@ -24,16 +24,19 @@ extension PathFault: CustomStringConvertible {
         switch self {
         case .empty: "The path is empty; a store needs a file name."
         case .containsNUL: "The path contains a NUL character, which no file name can have."
-        case .noFolder: "The folder that is to hold the file does not exist; create it first."
-        case .notAFolder: "The path leads through something that is not a folder."
+        case .noFolder: "The folder of the file does not exist; create it first."
+        case .notAFolder: "A part of the path before the file name is not a folder; correct the path."
         case .hardLinked:
-            "The file has several names (hard links), and each would have a log of its own; remove the other names, "
+            "The file has several names (hard links), and each would have its own log; remove the other names, "
                 + "copy the store, or open it read-only."
         case .logNotAFile:
-            "What has the name of the store's log, the store's name and \"-wal\", is not a regular file; move it away."
+            "The name of the store's log (the store's name and \"-wal\") belongs to an entry that is not a regular "
+                + "file; "
+                + "move that entry away."
         case .logInUse:
-            "The log beside this store, its name and \"-wal\", belongs to another store that is open and was renamed; "
-                + "close that one first."
+            "The log beside this store (its name and \"-wal\") belongs to another store, which was renamed and is "
+                + "open; "
+                + "close that store first."
         }
     }
 }

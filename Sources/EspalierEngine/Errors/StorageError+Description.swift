@@ -6,7 +6,8 @@ extension StorageError: CustomStringConvertible {
         switch self {
         case .io(let failure): failure.description
         case .corruption(let corruption): corruption.description
-        case .diskFull: "The disk is full; the store can still be read, and written once there is room."
+        case .diskFull:
+            "The disk is full; the store can still be read, and can be written again when the disk has free space."
         case .path(let fault): fault.description
         case .opening(let fault): fault.description
         case .database(let fault): fault.description
@@ -28,7 +29,7 @@ extension IOFailure: CustomStringConvertible {
             case .directory: "the store's directory"
             case .copy: "the copy"
             }
-        guard errno != 0 else { return "The \(operation) of \(name) did less than was asked." }
+        guard errno != 0 else { return "The \(operation) of \(name) transferred fewer bytes than requested." }
         return "The \(operation) of \(name) failed: \(Platform.message(of: errno)) (errno \(errno))."
     }
 }

@@ -24,21 +24,25 @@ extension TransactionFault: CustomStringConvertible {
     public var description: String {
         switch self {
         case .alreadyWriting:
-            "This thread began a write transaction of this store that is still open; "
-                + "end it before the next one, or before a full checkpoint."
+            "This thread has an open write transaction of this store; "
+                + "end it before you begin another one, or run a full checkpoint."
         case .ended: "The transaction has ended; begin a new one."
         case .failed:
-            "An earlier operation of this write transaction failed half-way; roll it back, whole or to a savepoint."
+            "An earlier operation of this write transaction failed; roll the transaction back, completely or to a "
+                + "savepoint."
         case .snapshotExpired:
-            "The snapshot is gone: the log reached its cap, or another process wrote over what was being read; "
+            "The snapshot has expired: the log reached its cap, or another process overwrote the pages of the "
+                + "snapshot; "
                 + "begin a new read transaction."
         case .logFull:
-            "The log is full: an open snapshot keeps it from being emptied, or the transaction is larger than its cap; "
-                + "end older read transactions, or raise logByteCountMax."
+            "The log has no room, or cannot be emptied: the transaction is larger than the cap, or a snapshot is open; "
+                + "end open transactions, or raise logByteCountMax."
         case .commitOutcomeUnknown:
-            "The sync of this commit failed: once the store is opened again the commit is there whole or not at all."
+            "The sync of this commit failed; close the store and open it again: it then has the whole commit or none "
+                + "of it."
         case .noSuchSavepoint:
-            "The savepoint is not open in this transaction: it was released, or an earlier one was gone back to."
+            "The savepoint is not open in this transaction: it was released, or a rollback to an earlier one "
+                + "discarded it."
         }
     }
 }

@@ -85,7 +85,9 @@ extension Log {
         for page in pages {
             try makeRoom(for: page.frameByteCount)
             places.append(LogPlace(lsn: ring.position, fileOffset: bufferOffset + UInt64(buffered)))
-            assert(page.view.storedNumber == page.number, "page \(page.number) calls itself \(page.view.storedNumber)")
+            assert(
+                page.view.storedNumber == page.number, "page \(page.number) states the number \(page.view.storedNumber)"
+            )
             let checksum = page.view.seal(lsn: ring.position, storeSeed: storeSeed)
             let hole = page.view.holeRange
             let payload = buffer.view(at: buffered + FrameHeaderLayout.byteCount)

@@ -44,7 +44,7 @@ package final class Log: @unchecked Sendable {
                 assert(last.sequence + 1 == nextSequence, "invariant 2: \(last.sequence) is the newest segment")
                 assert(position > last.sequence * stride, "invariant 1: \(position) is before the segment being filled")
             }
-            assert(position <= nextSequence * stride, "invariant 1: \(position) is behind the segment being filled")
+            assert(position <= nextSequence * stride, "invariant 1: \(position) is after the segment being filled")
             // One bit for each place: no segment is in both lists, or twice in one.
             var places: UInt64 = 0
             for place in active.map(\.place) + vacant {
@@ -141,7 +141,7 @@ package final class Log: @unchecked Sendable {
                 guard grown <= UInt64(byteCountMax) else { return false }
                 try addSegment(needing: lasting ? nil : byteCount)
             }
-            assert(segmentsMissing(for: byteCount) == 0, "invariant 4: \(byteCount) bytes are there")
+            assert(segmentsMissing(for: byteCount) == 0, "invariant 4: \(byteCount) bytes are reserved")
             assert(checkInvariants())
             return true
         }

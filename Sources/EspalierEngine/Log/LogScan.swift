@@ -99,7 +99,7 @@ package struct LogScan: ~Copyable {
         // The next call begins after the last commit, and reads frames without a commit again.
         (position, chain, sequence) = tail
         assert(position <= breakLSN, "invariant 4: the next walk begins at \(position), this one ended at \(breakLSN)")
-        assert(certainState.commitLSN <= state.commitLSN, "what is certain is not newer than what was found")
+        assert(certainState.commitLSN <= state.commitLSN, "the certain state is not newer than the newest one")
     }
 
     /// The highest sequence number of any valid segment header in the file, 0 if there is none.

@@ -69,7 +69,7 @@ extension BufferPool {
 
     /// Releases a claimed frame without a page.
     private func abandon(_ frame: Int) {
-        assert(isOwned(frame), "invariant 1: frame \(frame) is given back by its one owner")
+        assert(isOwned(frame), "invariant 1: frame \(frame) is released by its one owner")
         shared.withLock { _ in clearKey(of: frame) }
         // SAFETY: this call owns the frame until this line.
         unsafe descriptors[frame].pins.subtract(Self.exclusive, ordering: .releasing)

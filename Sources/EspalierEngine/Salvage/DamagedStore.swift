@@ -77,7 +77,7 @@ final class DamagedStore {
             newestState = head.slot.map { StoreState($0) }
         }
         other = ScratchPage(byteCount: geometry.pageSize)
-        assert(zip(loggedPages, loggedPages.dropFirst()).allSatisfy { $0 < $1 }, "pages of the log in their order")
+        assert(zip(loggedPages, loggedPages.dropFirst()).allSatisfy { $0 < $1 }, "the log's pages ascend")
     }
 
     /// The number of pages to read.

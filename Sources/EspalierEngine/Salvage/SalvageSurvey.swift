@@ -105,7 +105,7 @@ final class SalvageSurvey {
         guard !isFree || options.includesDeleted else { return }
         if !isFree { note(view, of: treeID) }
         guard view.isLeaf, view.typeByte != PageType.overflow.rawValue else { return }
-        assert(number > 0, "page 0 is no leaf")
+        assert(number > 0, "page 0 is not a leaf")
         leaves.append(
             Leaf(
                 lsn: view.lsn, page: number, treeID: treeID, isFree: isFree, isInteger: view.hasIntegerKeys,

@@ -205,7 +205,7 @@ extension BTree where Source: WritablePageSource {
         TreePageBuilder(rootPin.view, raised, count: 0, low: nil, high: nil, rightChild: child).finish()
         path.insertRoot(above: child)
         record.height += 1
-        assert(path.count > 1 && path.page(1) == child, "invariant 3: page \(child) is what the root was")
+        assert(path.count > 1 && path.page(1) == child, "invariant 3: page \(child) is the former root")
         record.hint.leaveRoot(root, for: child)
     }
 

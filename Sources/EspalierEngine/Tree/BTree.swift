@@ -170,7 +170,7 @@ package struct BTree<Source: PageSource> {
             return index
         }
         path.push(end.page, 0)
-        assert(path.page(0) == record.root && end.expectedLevel <= 0, "the way leads from the root to a leaf")
+        assert(path.page(0) == record.root && end.expectedLevel <= 0, "the path leads from the root to a leaf")
     }
 }
 

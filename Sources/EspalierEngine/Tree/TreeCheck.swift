@@ -128,7 +128,7 @@ package struct TreeCheck<Source: PageSource> {
             file: corruption.file)
         result.findings.append(located)
         result.cutCount += 1
-        assert(result.cutCount <= result.findings.count, "what cuts the walk off is a finding")
+        assert(result.cutCount <= result.findings.count, "each cut of the walk is a finding")
     }
 
     /// Marks `page` visited; `false` (and a finding) if it cannot be visited.

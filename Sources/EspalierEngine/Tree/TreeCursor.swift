@@ -192,7 +192,7 @@ package final class TreeCursor<Source: PageSource> {
     /// The cursor must be on an entry.
     @inline(__always)
     package var integerKey: UInt64 {
-        precondition(place == .onEntry && kind == .integer, "the cursor stands on no entry of an integer tree")
+        precondition(place == .onEntry && kind == .integer, "the cursor is not on an entry of an integer tree")
         return savesKeys ? savedInteger : view.integerKey(index)
     }
 
@@ -200,7 +200,7 @@ package final class TreeCursor<Source: PageSource> {
     ///
     /// The cursor must be on an entry.
     package var bytesKey: [UInt8] {
-        precondition(place == .onEntry && kind == .bytes, "the cursor stands on no entry of a bytes tree")
+        precondition(place == .onEntry && kind == .bytes, "the cursor is not on an entry of a bytes tree")
         return savesKeys ? savedBytes : view.keyArray(index)
     }
 
@@ -214,7 +214,7 @@ package final class TreeCursor<Source: PageSource> {
             // SAFETY: the integer outlives the call.
             return unsafe withUnsafeBytes(of: &bigEndian) { unsafe body($0.bytes) }
         }
-        precondition(place == .onEntry, "the cursor stands on no entry")
+        precondition(place == .onEntry, "the cursor is not on an entry")
         // SAFETY: the array outlives the call.
         if savesKeys { return unsafe savedBytes.withUnsafeBytes { unsafe body($0.bytes) } }
         return view.withKey(index, body)
@@ -225,7 +225,7 @@ package final class TreeCursor<Source: PageSource> {
     /// The cursor must be on an entry. `nil` if the transaction has removed it since.
     @inline(__always)
     package func withValue<R>(_ body: (RawSpan) -> R) throws(StorageError) -> R? {
-        precondition(place == .onEntry, "the cursor stands on no entry")
+        precondition(place == .onEntry, "the cursor is not on an entry")
         if isCurrent { return try tree.withBytes(of: view.value(index), treeID: record.treeID, body) }
         if kind == .integer { return try tree.withValue(of: TreeKey(savedInteger), in: record, body) }
         let position = try locateSavedBytes()
@@ -238,14 +238,16 @@ package final class TreeCursor<Source: PageSource> {
     /// The cursor must be on an entry, and not move to another leaf while they are in use.
     @inline(__always)
     var cellsFromEntry: LeafCells? {
-        precondition(place == .onEntry && kind == .integer, "the cursor stands on no entry of an integer tree")
+        precondition(place == .onEntry && kind == .integer, "the cursor is not on an entry of an integer tree")
         return savesKeys ? nil : LeafCells(view, index..<view.cellCount)
     }
 
     /// Moves to the entry at `index` of the leaf, over a source that cannot change.
     @inline(__always)
     func stand(at index: Int) {
-        precondition(place == .onEntry && !savesKeys && index >= 0 && index < view.cellCount, "no entry of the leaf")
+        precondition(
+            place == .onEntry && !savesKeys && index >= 0 && index < view.cellCount, "entry \(index) is not in the leaf"
+        )
         self.index = index
         assert(checkInvariants())
     }
@@ -312,8 +314,8 @@ package final class TreeCursor<Source: PageSource> {
     // MARK: - Pages
 
     private func hold(_ pin: consuming PagePin) {
-        assert(pin.view.isLeaf && pin.view.treeID == record.treeID, "page \(pin.number) is no leaf of the tree")
-        assert(!path.contains(pin.number), "invariant 4: the way to page \(pin.number) leads through it")
+        assert(pin.view.isLeaf && pin.view.treeID == record.treeID, "page \(pin.number) is not a leaf of the tree")
+        assert(!path.contains(pin.number), "invariant 4: page \(pin.number) is on the path to itself")
         view = pin.view
         leaf = consume pin
         if savesKeys { changeCount = source.changeCount }
@@ -403,7 +405,7 @@ package final class TreeCursor<Source: PageSource> {
         let isPinned = leaf != nil
         assert(isPinned, "invariant 1: the leaf is pinned")
         assert(index >= 0 && index < view.cellCount, "invariant 1: entry \(index) of \(view.cellCount)")
-        assert(path.count == 0 || path.page(0) == record.root, "invariant 4: the way begins at the root")
+        assert(path.count == 0 || path.page(0) == record.root, "invariant 4: the path begins at the root")
         guard savesKeys else { return true }
         switch kind {
         case .integer: assert(savedInteger == view.integerKey(index), "invariant 2: the saved key is the entry's")

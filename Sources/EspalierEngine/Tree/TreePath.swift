@@ -40,7 +40,7 @@ struct TreePath {
     /// Removes the last entry.
     @inline(__always)
     mutating func pop() {
-        assert(count > 0, "the way has no entry")
+        assert(count > 0, "the path has no entry")
         count &-= 1
     }
 

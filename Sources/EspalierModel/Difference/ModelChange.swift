@@ -91,7 +91,7 @@ extension ModelChange: CustomStringConvertible {
             case .constant: ""
             case .check: " (reads the rows of \(rows.joined(separator: ", ")))"
             case .indexBuild: " (builds an index of the rows of \(rows.joined(separator: ", ")))"
-            case .rewrite: " (writes the rows of \(rows.joined(separator: ", ")) anew)"
+            case .rewrite: " (rewrites the rows of \(rows.joined(separator: ", ")))"
             }
         return "\(subject): \(kind)" + (rows.isEmpty ? "" : costText) + (loss.map { "; loses: \($0)" } ?? "")
     }
@@ -102,34 +102,34 @@ extension ModelChange.Kind: CustomStringConvertible {
     public var description: String {
         switch self {
         case .entityAdded: "new entity"
-        case .entityRemoved: "the entity is gone"
+        case .entityRemoved: "removed entity"
         case .entityRenamed(let name): "was called \(name)"
         case .superentityChanged(let old, let new):
-            "inherits from \(new ?? "no entity"), before from \(old ?? "no entity")"
-        case .abstractnessChanged(let isAbstract): isAbstract ? "is abstract now" : "is not abstract any more"
+            "inherits from \(new ?? "no entity"), before it inherited from \(old ?? "no entity")"
+        case .abstractnessChanged(let isAbstract): isAbstract ? "is now abstract" : "is no longer abstract"
         case .attributeAdded(let type): "new attribute of type \(type)"
         case .relationshipAdded(let destination): "new relationship to \(destination)"
-        case .attributeRemoved: "the attribute is gone"
-        case .relationshipRemoved: "the relationship is gone"
+        case .attributeRemoved: "removed attribute"
+        case .relationshipRemoved: "removed relationship"
         case .propertyRenamed(let name): "was called \(name)"
         case .propertyMoved(let entities): "was declared by \(entities.joined(separator: ", "))"
         case .typeChanged(let old, let new): "type \(new), before \(old)"
-        case .elementsChanged: "other elements of the composite"
-        case .madeRequired: "must have a value now"
-        case .madeOptional: "need not have a value any more"
-        case .madeTransient: "is not stored any more"
-        case .madeStored: "is stored now"
+        case .elementsChanged: "the elements of the composite differ"
+        case .madeRequired: "must now have a value"
+        case .madeOptional: "no longer needs a value"
+        case .madeTransient: "is no longer stored"
+        case .madeStored: "is now stored"
         case .defaultChanged(let old, let new): "default \(new.shortText), before \(old.shortText)"
         case .transformerChanged(let old, let new): "transformer \(new ?? "none"), before \(old ?? "none")"
         case .cardinalityChanged(let old, let new): "\(Self.text(new)), before \(Self.text(old))"
-        case .destinationChanged(let old, let new): "leads to \(new), before to \(old)"
+        case .destinationChanged(let old, let new): "leads to \(new), before it led to \(old)"
         case .inverseChanged(let old, let new): "inverse \(new ?? "none"), before \(old ?? "none")"
         case .deleteRuleChanged(let old, let new): "delete rule \(new), before \(old)"
-        case .countsChanged: "other least or greatest count"
+        case .countsChanged: "the minimum or maximum count differs"
         case .indexAdded(let name): "new index \(name)"
-        case .indexRemoved(let name): "the index \(name) is gone"
-        case .constraintAdded(let names): "\(names.joined(separator: ", ")) must be unique now"
-        case .constraintRemoved(let names): "\(names.joined(separator: ", ")) need not be unique any more"
+        case .indexRemoved(let name): "removed index \(name)"
+        case .constraintAdded(let names): "\(names.joined(separator: ", ")) must now be unique"
+        case .constraintRemoved(let names): "\(names.joined(separator: ", ")) no longer must be unique"
         }
     }
 

@@ -40,6 +40,6 @@ public struct ModelDifference: Sendable, Hashable {
 extension ModelDifference: CustomStringConvertible {
     /// One line for each change.
     public var description: String {
-        changes.isEmpty ? "the models are alike" : changes.map(\.description).joined(separator: "\n")
+        changes.isEmpty ? "the models are equal" : changes.map(\.description).joined(separator: "\n")
     }
 }

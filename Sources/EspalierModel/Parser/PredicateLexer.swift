@@ -128,7 +128,7 @@ struct PredicateLexer {
     private mutating func prefixedWord(_ prefix: Unicode.Scalar) throws(FetchPredicateError) -> PredicateToken.Kind {
         position += 1
         guard let first = peek(), first.beginsName else {
-            throw error(.unexpected(found: "'\(prefix)'", expected: "a name behind it"), at: position - 1)
+            throw error(.unexpected(found: "'\(prefix)'", expected: "a name after it"), at: position - 1)
         }
         let name = word()
         return prefix == "$" ? .variable(name) : prefix == "@" ? .collectionOperator("@" + name) : .escapedWord(name)

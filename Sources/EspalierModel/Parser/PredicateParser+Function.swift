@@ -102,7 +102,7 @@ extension PredicateParser {
         }
         try advance()
         guard token.kind == .collectionOperator("@count") else {
-            throw unexpected(expected: "@count: nothing else can follow SUBQUERY")
+            throw unexpected(expected: "@count, because nothing else can follow SUBQUERY")
         }
         try advance()
         return try built(.expression(.function("count", [subquery])), at: name.start, height: test.height + 2)

@@ -37,7 +37,7 @@ extension PatternParser {
             parts.append(try member())
         }
         position = start
-        throw error("'[' without ']'")
+        throw error("'[' has no ']'")
     }
 
     /// One scalar, a range, or a nested set.
@@ -46,13 +46,13 @@ extension PatternParser {
         guard case .range(let low) = first, low.count == 1, peek() == "-", let next = peek(1), next != "]", next != "-"
         else { return first }
         position += 1
-        guard case .range(let high) = try single(), high.count == 1 else { throw error("a range without an end") }
-        guard low.lowerBound <= high.lowerBound else { throw error("a range whose end comes before its start") }
+        guard case .range(let high) = try single(), high.count == 1 else { throw error("a range has no end") }
+        guard low.lowerBound <= high.lowerBound else { throw error("a range ends before it begins") }
         return .range(low.lowerBound...high.lowerBound)
     }
 
     private mutating func single() throws(InvalidPattern) -> ScalarClass {
-        guard let scalar = peek() else { throw error("'[' without ']'") }
+        guard let scalar = peek() else { throw error("'[' has no ']'") }
         position += 1
         switch scalar {
         case "[": return try bracket()

@@ -26,9 +26,9 @@ extension PatternParser {
             return try backReference(number)
         case "k":
             position += 1
-            guard skip("<") else { throw error("\\k is followed by the name of a group, as in \\k<name>") }
+            guard skip("<") else { throw error("\\k needs the name of a group, as in \\k<name>") }
             let name = try name(until: ">")
-            guard let number = captureNumber(name) else { throw error("there is no group '\(name)' before it") }
+            guard let number = captureNumber(name) else { throw error("no group '\(name)' precedes the reference") }
             return try backReference(number)
         default: break
         }
@@ -41,7 +41,7 @@ extension PatternParser {
     }
 
     private func backReference(_ number: Int) throws(InvalidPattern) -> PatternNode {
-        guard number <= captureCount else { throw error("there is no group \(number) before it") }
+        guard number <= captureCount else { throw error("no group \(number) precedes the reference") }
         return .backReference(number, ignoresCase: flags.ignoresCase)
     }
 
@@ -70,7 +70,7 @@ extension PatternParser {
         case "e": return .scalar("\u{1B}")
         case "c":
             guard let letter = peek(), ("@"..."_").contains(letter) || ("a"..."z").contains(letter) else {
-                throw error("\\c is followed by a letter")
+                throw error("\\c needs a letter after it")
             }
             position += 1
             return try scalarClass(letter.value & 31)
@@ -81,12 +81,12 @@ extension PatternParser {
         case _ where !scalar.isASCII || !scalar.isWord || scalar == "_": return .scalar(scalar)
         default:
             position -= 1
-            throw error("'\\\(Character(scalar))' is no escape that is known here")
+            throw error("'\\\(Character(scalar))' is not a known escape")
         }
     }
 
     private func scalarClass(_ value: UInt32?) throws(InvalidPattern) -> ScalarClass {
-        guard let value, let scalar = Unicode.Scalar(value) else { throw error("this is no Unicode scalar") }
+        guard let value, let scalar = Unicode.Scalar(value) else { throw error("this is not a Unicode scalar") }
         return .scalar(scalar)
     }
 
@@ -114,7 +114,7 @@ extension PatternParser {
                 name.unicodeScalars.append(scalar)
                 position += 1
             }
-            guard skip("}") else { throw error("\\p{ without '}'") }
+            guard skip("}") else { throw error("\\p{ has no '}'") }
         } else if let scalar = peek() {
             name.unicodeScalars.append(scalar)
             position += 1

@@ -48,7 +48,7 @@ struct PatternParser {
     /// Parses the whole text.
     mutating func parse() throws(InvalidPattern) -> PatternNode {
         let node = try choice()
-        if peek() != nil { throw error("')' without '('") }
+        if peek() != nil { throw error("')' has no '('") }
         return node
     }
 
@@ -180,7 +180,7 @@ struct PatternParser {
     private mutating func end(from start: Int) throws(InvalidPattern) {
         guard skip(")") else {
             position = start
-            throw error("'(' without ')'")
+            throw error("'(' has no ')'")
         }
     }
 
@@ -208,7 +208,7 @@ struct PatternParser {
             }
         }
         position = start
-        throw error("'(' without ')'")
+        throw error("'(' has no ')'")
     }
 
     mutating func name(until close: Unicode.Scalar) throws(InvalidPattern) -> String {
@@ -218,7 +218,9 @@ struct PatternParser {
             name.unicodeScalars.append(scalar)
             position += 1
         }
-        guard peek() == close, !name.isEmpty else { throw error("the name of a group is letters and digits") }
+        guard peek() == close, !name.isEmpty else {
+            throw error("the name of a group must consist of letters and digits")
+        }
         position += 1
         return name
     }
@@ -244,17 +246,17 @@ struct PatternParser {
         guard skip("{") else { return nil }
         guard let min = number() else {
             position = start
-            throw error("'{' is followed by no number; write \\{ for the character")
+            throw error("no number follows '{'; write \\{ for the character")
         }
         let hasComma = skip(",")
         let max = hasComma ? number() : min
         guard skip("}") else {
             position = start
-            throw error("'{' without '}'")
+            throw error("'{' has no '}'")
         }
         if let max, max < min {
             position = start
-            throw error("a repeat from \(min) to \(max) times")
+            throw error("a repeat from \(min) to \(max) times is impossible")
         }
         return (min, max)
     }

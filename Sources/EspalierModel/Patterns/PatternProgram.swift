@@ -67,7 +67,7 @@ struct PatternProgram: Sendable {
     private mutating func add(_ instruction: Instruction) throws(TooLarge) {
         guard instructions.count < Self.instructionCountMax else {
             throw TooLarge(
-                reason: "with its repeats written out it has more than \(Self.instructionCountMax) steps")
+                reason: "it has more than \(Self.instructionCountMax) steps when its repeats are written out")
         }
         instructions.append(instruction)
     }

@@ -119,36 +119,37 @@ extension FetchPredicateError.Reason: CustomStringConvertible {
     public var description: String {
         switch self {
         case .unexpected(let found, let expected): "found \(found), expected \(expected)"
-        case .unterminated(let what): "this \(what) never ends"
+        case .unterminated(let what): "this \(what) has no end"
         case .invalidEscape(let escape):
-            "'\(escape)' is no escape; known are \\\\ \\\" \\' \\n \\r \\t and \\u with four hexadecimal digits"
+            "'\(escape)' is not an escape; the escapes are \\\\ \\\" \\' \\n \\r \\t and \\u with four hexadecimal "
+                + "digits"
         case .tooDeep(let limit): "nested more than \(limit) levels deep"
         case .unsupported(let what, let instead): "\(what) is not supported; \(instead)"
         case .missingArgument(let placeholder, let count):
-            "no argument for \(placeholder): only \(count) given"
+            "\(placeholder) has no argument: the call passes only \(count)"
         case .surplusArguments(let used, let given):
-            "\(given) arguments given, but the text has placeholders for \(used)"
+            "the call passes \(given) arguments, but the text has placeholders for \(used)"
         case .wrongArgument(let placeholder, let found, let expected):
-            "the argument for \(placeholder) is \(found), expected \(expected)"
+            "the argument for \(placeholder) is \(found), expected is \(expected)"
         case .unknownFunction(let name): "there is no function '\(name)'"
         case .argumentCount(let function, let found, let expected):
             "function '\(function)' takes \(expected) argument\(expected == 1 ? "" : "s"), not \(found)"
         case .unboundVariable(let name): "variable $\(name) is not bound; bind it with withSubstitutionVariables"
         case .unknownProperty(let name, let entity): "entity '\(entity)' has no property '\(name)'"
         case .propertyOfSubentity(let name, let entity, let subentity):
-            "entity '\(entity)' has no property '\(name)', only its subentity '\(subentity)' has; fetch that one"
+            "entity '\(entity)' has no property '\(name)', but its subentity '\(subentity)' has; fetch that entity"
         case .transientProperty(let name, let entity):
-            "'\(entity).\(name)' is never stored, so objects cannot be found or sorted by it"
-        case .pathBeyondAttribute(let name, let next): "'\(name)' is an attribute; there is no '\(next)' in it"
+            "'\(entity).\(name)' is not stored, so a fetch cannot find or sort objects by it"
+        case .pathBeyondAttribute(let name, let next): "'\(name)' is an attribute and has no '\(next)'"
         case .collectionOperator(let name, let problem): "collection operator '\(name)': \(problem)"
         case .toManyPath(let path, let advice): "'\(path)' leads to many values; \(advice)"
         case .modifierWithoutCollection(let modifier):
-            "\(modifier) needs a to-many key path or a list on the left; leave it out for a single value"
+            "\(modifier) needs a to-many key path or a list on the left; leave \(modifier) out for a single value"
         case .typeMismatch(let found, let expected): "found \(found), expected \(expected)"
-        case .invalidPattern(let pattern, let problem): "\"\(pattern)\" is no regular expression: \(problem)"
+        case .invalidPattern(let pattern, let problem): "\"\(pattern)\" is not a valid regular expression: \(problem)"
         case .patternTooSlow(let pattern, let stepCountMax):
             "\"\(pattern.count > 200 ? pattern.prefix(200) + "…" : pattern)\" takes more than \(stepCountMax) steps on "
-                + "one text; use a simpler pattern without groups that are repeated within repeats or referred back to"
+                + "one text; use a simpler pattern without repeats inside repeated groups and without back references"
         }
     }
 }

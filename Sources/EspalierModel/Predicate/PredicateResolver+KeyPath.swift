@@ -12,7 +12,7 @@ extension PredicateResolver {
         let operand = try resolve(key.keyPath)
         let name = key.keyPath.components.joined(separator: ".")
         guard case .path(let path) = operand.expression, !path.isToMany else {
-            throw located(.toManyPath(name, advice: "a sort key has to be one value of each object"), at: key.keyPath)
+            throw located(.toManyPath(name, advice: "a sort key must have one value for each object"), at: key.keyPath)
         }
         guard ![.composite, .transformable].contains(operand.family) else {
             throw located(
@@ -38,12 +38,12 @@ extension PredicateResolver {
         }
         let remaining = keyPath.components.indices.filter { $0 != position }
         guard !remaining.contains(where: { keyPath.components[$0].isOperator }) else {
-            let problem = "only one operator can stand in a key path; use SUBQUERY for more"
+            let problem = "a key path can have only one operator; use SUBQUERY for more"
             throw located(.collectionOperator(name, problem: problem), at: keyPath, component: position)
         }
         if aggregate == .count, position != keyPath.components.count - 1 {
             throw located(
-                .collectionOperator(name, problem: "has to be the last component"), at: keyPath, component: position)
+                .collectionOperator(name, problem: "must be the last component"), at: keyPath, component: position)
         }
         let collection = try resolve(keyPath, remaining)
         guard collection.isCollection else {

@@ -11,7 +11,7 @@ extension ModelChecker {
         if attribute.isIndexed {
             if attribute.isTransient {
                 report(
-                    entity.name, attribute.name, "is never stored, so it cannot be indexed; make it stored or unindexed"
+                    entity.name, attribute.name, "is transient, so it cannot be indexed; make it stored or unindexed"
                 )
             } else if !attribute.type.hasKeyOrder {
                 report(
@@ -45,7 +45,7 @@ extension ModelChecker {
             let converted = try attribute.converting(value)
             report(
                 entity.name, attribute.name,
-                "the default is \(value.kindDescription); written for type \(attribute.type) it is \(converted)")
+                "the default is \(value.kindDescription); a default of type \(attribute.type) is written \(converted)")
         } catch {
             report(entity.name, attribute.name, "the default does not fit: \(error)")
         }
@@ -72,7 +72,7 @@ extension ModelChecker {
             let elementPath = "\(path).\(element.name)"
             checkName(element.name, of: "an element", in: entity, property: elementPath)
             if !names.insert(element.name).inserted {
-                report(entity.name, elementPath, "there are two elements of this name; rename one of them")
+                report(entity.name, elementPath, "two elements have this name; rename one of them")
             }
             if element.type == .undefined || element.type == .objectID {
                 report(entity.name, elementPath, "an element cannot have type \(element.type)")

@@ -34,7 +34,9 @@ extension ModelChecker {
         } else if greatest > 0, least > greatest {
             report(
                 entity.name, relationship.name,
-                "minCount \(least) is above maxCount \(greatest); nothing could ever be saved")
+                "minCount \(least) is greater than maxCount \(greatest), so no object could be saved; correct one of "
+                    + "them"
+            )
         }
     }
 
@@ -49,7 +51,7 @@ extension ModelChecker {
         else {
             let names = line.flatMap { $0.relationships.map(\.name) }
             let isAttribute = line.contains { $0.attributes.contains { $0.name == name } }
-            let what = isAttribute ? "is an attribute of" : "is no relationship of"
+            let what = isAttribute ? "is an attribute of" : "is not a relationship of"
             return report(
                 entity.name, relationship.name,
                 "inverse '\(name)' \(what) '\(destination.name)'\(hint(name, among: names))")
@@ -57,8 +59,8 @@ extension ModelChecker {
         if owner.name != destination.name {
             report(
                 entity.name, relationship.name,
-                "inverse '\(name)' belongs to '\(owner.name)', of which '\(destination.name)' is only one kind; "
-                    + "let the destination be '\(owner.name)'"
+                "inverse '\(name)' belongs to '\(owner.name)', a superentity of '\(destination.name)'; "
+                    + "make '\(owner.name)' the destination"
             )
         }
         if inverse.destination != entity.name {
@@ -68,14 +70,14 @@ extension ModelChecker {
         } else if inverse.inverse == nil {
             report(
                 entity.name, relationship.name,
-                "inverse '\(owner.name).\(name)' does not name this relationship back; "
+                "inverse '\(owner.name).\(name)' does not name this relationship as its inverse; "
                     + "give it inverse '\(relationship.name)'"
             )
         } else if inverse.inverse != relationship.name {
             report(
                 entity.name, relationship.name,
                 "inverse '\(owner.name).\(name)' names '\(inverse.inverse ?? "")' as its inverse; "
-                    + "the two have to name each other"
+                    + "both must name each other"
             )
         }
     }
@@ -90,7 +92,7 @@ extension ModelChecker {
                 continue
             }
             if Set(constraint).count < constraint.count { report(entity.name, "\(label) names a property twice") }
-            if seen.contains(Set(constraint)) { report(entity.name, "\(label) is there twice; leave one out") }
+            if seen.contains(Set(constraint)) { report(entity.name, "\(label) is defined twice; remove one") }
             seen.append(Set(constraint))
             for name in constraint { checkKeyProperty(name, in: label, of: entity) }
         }
@@ -106,7 +108,7 @@ extension ModelChecker {
             let label = "index '\(index.name)'"
             checkName(index.name, of: "an index", in: entity, property: nil)
             if let owner = names[index.name] {
-                report(entity.name, "'\(owner)' has an index called '\(index.name)' already; rename this one")
+                report(entity.name, "'\(owner)' already has an index called '\(index.name)'; rename this one")
             }
             names[index.name] = entity.name
             if index.elements.isEmpty { report(entity.name, "\(label) has no elements; name at least one property") }
@@ -122,18 +124,20 @@ extension ModelChecker {
         let line = ancestry(of: entity)
         if let attribute = line.lazy.flatMap(\.attributes).first(where: { $0.name == name }) {
             if attribute.isTransient {
-                report(entity.name, "\(label) names '\(name)', which is never stored; name a stored attribute")
+                report(entity.name, "\(label) names '\(name)', which is transient; name a stored attribute")
             } else if !attribute.type.hasKeyOrder {
                 report(entity.name, "\(label) names '\(name)', whose type \(attribute.type) has no order")
             }
         } else if let relationship = line.lazy.flatMap(\.relationships).first(where: { $0.name == name }) {
             if relationship.cardinality != .toOne {
                 report(
-                    entity.name, "\(label) names '\(name)', which is to-many; only to-one relationships are possible")
+                    entity.name, "\(label) names '\(name)', which is to-many; name attributes or to-one relationships")
             }
         } else {
             let names = line.flatMap { $0.attributes.map(\.name) + $0.relationships.map(\.name) }
-            report(entity.name, "\(label) names '\(name)', which is no property of it\(hint(name, among: names))")
+            report(
+                entity.name,
+                "\(label) names '\(name)', which is not a property of the entity\(hint(name, among: names))")
         }
     }
 }

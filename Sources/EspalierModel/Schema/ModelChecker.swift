@@ -34,7 +34,7 @@ struct ModelChecker {
             if let other = successors[identifier] {
                 report(
                     entity.name,
-                    "entity '\(other)' was called '\(identifier)' too; an entity has one successor")
+                    "entity '\(other)' has the renaming identifier '\(identifier)' too; only one entity can have it")
             }
             successors[identifier] = entity.name
         }
@@ -76,7 +76,7 @@ struct ModelChecker {
         let entity = descriptions[index]
         checkName(entity.name, of: "an entity", in: entity, property: nil)
         if let first = indexByName[entity.name], first != index {
-            report(entity.name, "there are two entities of this name; rename one of them")
+            report(entity.name, "two entities have this name; rename one of them")
         }
         if entity.renamingIdentifier == "" {
             report(entity.name, "the renaming identifier is empty; give the old name, or nil")
@@ -100,7 +100,7 @@ struct ModelChecker {
     }
 
     private mutating func checkModifier(_ modifier: String?, of entity: EntityDescription, property: String?) {
-        if modifier == "" { report(entity.name, property, "the modifier of the hash is empty; give a text, or nil") }
+        if modifier == "" { report(entity.name, property, "the version hash modifier is empty; give a text, or nil") }
     }
 
     /// Checks that a name begins with a letter or `_` and continues with letters, digits and `_`, so that key paths can
@@ -113,15 +113,15 @@ struct ModelChecker {
         if !first.beginsName || !scalars.allSatisfy(\.continuesName) {
             report(
                 entity.name, property,
-                "'\(name)' is no name for \(what): it has to begin with a letter or _ "
-                    + "and to go on with letters, digits and _"
+                "'\(name)' is not a name for \(what): a name must begin with a letter or _ "
+                    + "and continue with letters, digits or _"
             )
         }
         if name.utf8.count > ModelChecker.nameByteCountMax {
             report(
                 entity.name, property,
                 "the name of \(what) has \(name.utf8.count) bytes; "
-                    + "at most \(ModelChecker.nameByteCountMax) are possible"
+                    + "at most \(ModelChecker.nameByteCountMax) are allowed"
             )
         }
     }
@@ -141,7 +141,7 @@ struct ModelChecker {
         let line = ancestry(of: entity)
         if line.last?.superentity == entity.name {
             let cycle = (line.map(\.name) + [entity.name]).joined(separator: " → ")
-            report(entity.name, "inherits from itself: \(cycle); one of them needs another superentity or none")
+            report(entity.name, "inherits from itself: \(cycle); give one of them another superentity, or none")
         }
     }
 
@@ -163,7 +163,7 @@ struct ModelChecker {
             }
             if let owner = owners[name], !name.isEmpty {
                 let place = owner == entity.name ? "this entity" : "superentity '\(owner)'"
-                report(entity.name, name, "\(place) has a property of this name already; rename one of them")
+                report(entity.name, name, "\(place) already has a property with this name; rename one of them")
             }
             owners[name] = entity.name
             if identifier == "" {
@@ -171,7 +171,8 @@ struct ModelChecker {
             }
             if let identifier, !identifier.isEmpty, !identifiers.insert(identifier).inserted {
                 report(
-                    entity.name, name, "another property was called '\(identifier)' too; a property has one successor")
+                    entity.name, name,
+                    "another property has the renaming identifier '\(identifier)' too; only one property can have it")
             }
         }
     }

@@ -92,7 +92,7 @@ extension ModelReader {
                 let nameOffset = position
                 let name = try text()
                 guard parts.updateValue(try value(depth: depth + 1), forKey: name) == nil else {
-                    throw error(.malformedValue("composite: an element is there twice"), at: nameOffset)
+                    throw error(.malformedValue("composite: it has an element twice"), at: nameOffset)
                 }
             }
             return .composite(parts)

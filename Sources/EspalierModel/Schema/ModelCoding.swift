@@ -102,11 +102,11 @@ package struct ModelCodingError: Error, Equatable, Sendable, CustomStringConvert
             case .truncated: "ends in the middle"
             case .malformedNumber: "a number does not end within 64 bits"
             case .malformedText: "text is not UTF-8"
-            case .countBeyondInput(let count): "a count of \(count) is greater than what is left of the bytes"
-            case .unknownCode(let what, let code): "\(code) is no code of \(what)"
-            case .malformedValue(let what): "the bytes are no \(what)"
+            case .countBeyondInput(let count): "a count of \(count) is greater than the number of remaining bytes"
+            case .unknownCode(let what, let code): "\(code) is not a code of \(what)"
+            case .malformedValue(let what): "the bytes are not a valid \(what)"
             case .tooDeep(let limit): "composites are nested more than \(limit) deep"
-            case .trailingBytes(let count): "\(count) bytes follow the end"
+            case .trailingBytes(let count): "\(count) bytes follow the end of the model"
             }
         return "encoded model, byte \(byteOffset): \(text)"
     }

@@ -62,19 +62,19 @@ extension ModelChecker {
             let label = "configuration '\(configuration.name)'"
             if configuration.name.isEmpty { checker.report("the name of a configuration is empty; give it one") }
             if !names.insert(configuration.name).inserted {
-                checker.report("\(label) is there twice; rename one of them")
+                checker.report("\(label) is defined twice; rename one of them")
             }
             var members: Set<String> = []
             for name in configuration.entities {
                 checker.checkReference(to: name, in: label)
-                if !members.insert(name).inserted { checker.report("\(label) names '\(name)' twice; leave one out") }
+                if !members.insert(name).inserted { checker.report("\(label) names '\(name)' twice; remove one") }
             }
         }
         names = []
         for template in templates {
             let label = "request '\(template.name)'"
             if template.name.isEmpty { checker.report("the name of a request is empty; give it one") }
-            if !names.insert(template.name).inserted { checker.report("\(label) is there twice; rename one of them") }
+            if !names.insert(template.name).inserted { checker.report("\(label) is defined twice; rename one of them") }
             checker.checkReference(to: template.entity, in: label)
             if template.fetchLimit < 0 {
                 checker.report("\(label) has the limit \(template.fetchLimit); it cannot be negative, 0 means no limit")

@@ -24,7 +24,7 @@ public enum AttributeValueError: Error, Hashable, Sendable, CustomStringConverti
     public var description: String {
         switch self {
         case .wrongType(let value, let type):
-            "\(value.kindDescription) is no value of type \(type), which takes \(type.valueDescription)"
+            "\(value.kindDescription) is not a value of type \(type), which takes \(type.valueDescription)"
         case .outOfRange(let value, let type):
             "\(value.shortText) is out of range for type \(type), which takes \(type.valueDescription)"
         case .inexact(let value, let type):
@@ -120,7 +120,7 @@ extension AttributeType {
         case .binary: "bytes"
         case .uuid: "UUIDs"
         case .uri: "URIs"
-        case .transformable: "a transformer's bytes"
+        case .transformable: "the bytes of a value transformer"
         case .objectID: "object IDs"
         case .composite: "named values"
         }

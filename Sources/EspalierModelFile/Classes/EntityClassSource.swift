@@ -26,11 +26,12 @@ package struct EntityClassSource: Sendable {
         for entity in model.entities {
             if SwiftText.classNamesInUse.contains(entity.name) || SwiftText.keywords.contains(entity.name) {
                 problems.append(
-                    "a class '\(entity.name)' would hide what Swift and Espalier call so; rename the entity")
+                    "a class '\(entity.name)' would hide a name of Swift or Espalier; rename the entity")
             }
             let names = entity.description.attributes.map(\.name) + entity.description.relationships.map(\.name)
             for name in names where SwiftText.propertyNamesInUse.contains(name) {
-                problems.append("'\(entity.name).\(name)' is a property that every object has; rename it in the model")
+                problems.append(
+                    "'\(entity.name).\(name)' has the name of a property of every object; rename it in the model")
             }
         }
         guard problems.isEmpty else { throw EntityClassError(problems: problems) }
@@ -38,7 +39,7 @@ package struct EntityClassSource: Sendable {
         for entity in model.entities { writer.write(entity) }
         writer.noteWhatNoClassSays()
         let needsFoundation = writer.usesFoundation ? "import Foundation\n" : ""
-        let head = "// Made of \(origin.replacing("\n", with: " ")) by 'dbtool schema --swift'.\n\nimport Espalier\n"
+        let head = "// Made from \(origin.replacing("\n", with: " ")) by 'dbtool schema --swift'.\n\nimport Espalier\n"
         text = head + needsFoundation + writer.text
         omissions = writer.omissions
     }
@@ -52,7 +53,8 @@ package struct EntityClassError: Error, Equatable, CustomStringConvertible {
     /// All problems; one per line if there are several.
     package var description: String {
         problems.count == 1
-            ? problems[0] : "no classes can be made:\n" + problems.map { "  \($0)" }.joined(separator: "\n")
+            ? problems[0]
+            : "the model cannot be written as classes:\n" + problems.map { "  \($0)" }.joined(separator: "\n")
     }
 }
 
@@ -82,8 +84,8 @@ private struct EntityClassWriter {
                 + entity.attributes.map { ("\(entity.name).\($0.name)", $0.versionHashModifier, $0.userInfo) }
                 + entity.relationships.map { ("\(entity.name).\($0.name)", $0.versionHashModifier, $0.userInfo) }
             for (name, modifier, texts) in parts {
-                if modifier != nil { omissions.append("the modifier of the hash of '\(name)' is left out") }
-                if !texts.isEmpty { omissions.append("the application's own texts of '\(name)' are left out") }
+                if modifier != nil { omissions.append("the version hash modifier of '\(name)' is left out") }
+                if !texts.isEmpty { omissions.append("the user info of '\(name)' is left out") }
             }
         }
         omissions += model.configurations.map { "the configuration '\($0.name)' is left out" }
@@ -129,7 +131,7 @@ private struct EntityClassWriter {
     private mutating func write(_ attribute: AttributeDescription, of entity: EntityDescription) {
         guard let type = SwiftText.typeName(of: attribute.type) else {
             let what = "'\(entity.name).\(attribute.name)' of type \(attribute.type)"
-            omissions.append("\(what) is left out: no property of a class has this type")
+            omissions.append("\(what) is left out: a property of a class cannot have this type")
             text += "    // \(attribute.name): no property of a class has the type \(attribute.type).\n"
             return
         }
@@ -146,7 +148,8 @@ private struct EntityClassWriter {
             if let value = SwiftText.expression(attribute.defaultValue, isOptional: attribute.isOptional) {
                 text += " = \(value)"
             } else {
-                omissions.append("the default of '\(entity.name).\(attribute.name)' is left out: no literal says it")
+                omissions.append(
+                    "the default of '\(entity.name).\(attribute.name)' is left out: no Swift literal expresses it")
             }
         }
         text += "\n"

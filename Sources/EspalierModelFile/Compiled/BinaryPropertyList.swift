@@ -73,7 +73,7 @@ private struct BinaryPropertyListReader {
 
     mutating func read() throws(BinaryPropertyListError) -> ([BinaryPropertyList.Value], top: Int) {
         guard bytes.starts(with: Array("bplist00".utf8)), bytes.count >= 40 else {
-            throw error(0, "this is no binary property list of version 00")
+            throw error(0, "this is not a binary property list of version 00")
         }
         let trailer = bytes.count - 32
         let offsetSize = Int(bytes[trailer + 6])
@@ -84,16 +84,16 @@ private struct BinaryPropertyListReader {
             throw error(trailer, "the sizes of offsets and references are impossible")
         }
         guard (1...BinaryPropertyList.objectCountMax).contains(count), top < count else {
-            throw error(trailer, "the number of objects is impossible, or more than is read")
+            throw error(trailer, "the number of objects is impossible, or greater than the limit")
         }
         guard table <= trailer, count <= (trailer - table) / offsetSize else {
-            throw error(trailer, "the table of offsets lies outside of the file")
+            throw error(trailer, "the offset table is outside of the file")
         }
         var objects: [BinaryPropertyList.Value] = []
         objects.reserveCapacity(count)
         for index in 0..<count {
             let offset = try number(at: table + index * offsetSize, size: offsetSize)
-            guard offset < trailer else { throw error(table, "object \(index) lies outside of the file") }
+            guard offset < trailer else { throw error(table, "object \(index) is outside of the file") }
             objects.append(try object(at: offset, count: count))
         }
         return (objects, top)
@@ -102,7 +102,7 @@ private struct BinaryPropertyListReader {
     private mutating func object(at offset: Int, count: Int) throws(BinaryPropertyListError) -> BinaryPropertyList.Value
     {
         guard let kind = Kind(rawValue: bytes[offset] >> 4) else {
-            throw error(offset, "there is no kind of object \(bytes[offset])")
+            throw error(offset, "\(bytes[offset]) is not a known kind of object")
         }
         let size = Int(bytes[offset] & 15)
         switch (kind, size) {
@@ -114,7 +114,7 @@ private struct BinaryPropertyListReader {
         case (.date, 3): return .date(Double(bitPattern: try bits(at: offset + 1, size: 8)))
         case (.reference, ..<8): return .reference(try number(at: offset + 1, size: size + 1))
         case (.plain, _), (.integer, _), (.real, _), (.date, _), (.reference, _):
-            throw error(offset, "there is no kind of object \(bytes[offset])")
+            throw error(offset, "\(bytes[offset]) is not a known kind of object")
         case (.data, _), (.ascii, _), (.utf16, _), (.array, _), (.set, _), (.dictionary, _):
             return try collection(kind, size, at: offset, count: count)
         }
@@ -145,7 +145,7 @@ private struct BinaryPropertyListReader {
     private func length(_ size: Int, at offset: Int) throws(BinaryPropertyListError) -> (Int, start: Int) {
         guard size == 15 else { return (size, offset + 1) }
         guard offset + 1 < bytes.count, bytes[offset + 1] >> 4 == 1, bytes[offset + 1] & 15 <= 3 else {
-            throw error(offset, "the length of an object is no number")
+            throw error(offset, "the length of an object is not a number")
         }
         let size = 1 << Int(bytes[offset + 1] & 15)
         return (try number(at: offset + 2, size: size), offset + 2 + size)
@@ -168,17 +168,17 @@ private struct BinaryPropertyListReader {
         at start: Int, _ length: Int, of size: Int
     ) throws(BinaryPropertyListError) -> ArraySlice<UInt8> {
         guard start <= bytes.count, length <= (bytes.count - start) / size else {
-            throw error(start, "an object goes beyond the end of the file")
+            throw error(start, "an object extends beyond the end of the file")
         }
         budget -= length * size
-        guard budget >= 0 else { throw error(start, "objects have more in them than the file has bytes") }
+        guard budget >= 0 else { throw error(start, "the objects contain more parts than the file has bytes") }
         return bytes[start..<(start + length * size)]
     }
 
     /// A number that fits in `Int`; a valid file contains no greater one.
     private func number(at offset: Int, size: Int) throws(BinaryPropertyListError) -> Int {
         guard let number = Int(exactly: try bits(at: offset, size: size)) else {
-            throw error(offset, "a number is greater than any file")
+            throw error(offset, "a number is greater than any file size")
         }
         return number
     }

@@ -23,7 +23,7 @@ struct CompiledModelReader {
         var root = ModelElement(.model)
         let identifiers = archive.items(model.fields["NSVersionIdentifiers"]).compactMap { archive.text($0) }.sorted()
         if identifiers.count > 1 {
-            report("model", "has \(identifiers.count) names of its version, and a document has one")
+            report("model", "has \(identifiers.count) version identifiers, but a document can have only one")
         }
         root["userDefinedModelVersionIdentifier"] = identifiers.first ?? ""
         let requests = archive.entries(model.fields["NSFetchRequestTemplates"]).compactMap { archive.text($0.key) }
@@ -31,7 +31,10 @@ struct CompiledModelReader {
         keepUnknown(model, in: &root, known: ["NSEntities", "NSFetchRequestTemplates", "NSVersionIdentifiers"])
         let entities = archive.entries(model.fields["NSEntities"]).compactMap { archive.object($0.value) }
         guard entities.count <= XMLReader.childCountMax else {
-            problems.append(.init(.tooLarge, element: "model", "the model has \(entities.count) entities"))
+            problems.append(
+                .init(
+                    .tooLarge, element: "model",
+                    "the model has \(entities.count) entities; at most \(XMLReader.childCountMax) are allowed"))
             return nil
         }
         let named = entities.map { (name: archive.text($0.fields["NSEntityName"]) ?? "", object: $0) }
@@ -139,7 +142,9 @@ struct CompiledModelReader {
             if let known = UInt16(exactly: code).flatMap(AttributeType.init), known.modelFileName != nil {
                 type = known
             } else {
-                report("entity '\(entity)', attribute '\(name)'", "has the type \(code), for which files have no name")
+                report(
+                    "entity '\(entity)', attribute '\(name)'",
+                    "has the type \(code), for which model files have no name")
             }
         }
         element["attributeType"] = type.modelFileName
@@ -253,7 +258,7 @@ struct CompiledModelReader {
         let entries = texts.compactMap { entry -> ModelElement? in
             guard let key = archive.text(entry.key) else { return nil }
             guard let value = archive.text(entry.value) else {
-                report(element.label, "has an own value under '\(key.shortened)' that is no text")
+                report(element.label, "has a user info value under '\(key.shortened)' that is not text")
                 return nil
             }
             return ModelElement(.entry, [.init("key", key), .init("value", value)])

@@ -23,13 +23,14 @@ extension ModelDocument {
             throw ModelFileError(path: path, .malformedArchive, "byte \(error.byteOffset): \(error.message)")
         }
         guard let archive = KeyedArchive(list) else {
-            throw ModelFileError(path: path, .malformedArchive, "the property list is no keyed archive")
+            throw ModelFileError(path: path, .malformedArchive, "the property list is not a keyed archive")
         }
         var reader = CompiledModelReader(archive)
         guard let root = reader.root(), reader.problems.isEmpty else {
             guard reader.problems.isEmpty else { throw ModelFileError(path: path, problems: reader.problems) }
             throw ModelFileError(
-                path: path, .malformedArchive, "the archive holds no model; was it archived by Core Data?")
+                path: path, .malformedArchive,
+                "the archive does not contain a model; name a model that Core Data's compiler made")
         }
         var checker = ModelElementChecker()
         checker.check(root)

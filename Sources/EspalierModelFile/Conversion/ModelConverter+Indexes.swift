@@ -9,15 +9,15 @@ extension ModelConverter {
         if element.text("partialIndexPredicate") != nil { special = "has a condition" }
         for part in element.children {
             if part["property"] == nil || part.text("expression") != nil || part.text("expressionType") != nil {
-                special = "is over an expression"
+                special = "indexes an expression"
             } else if part["property"]?.contains(".") == true {
-                special = "is over a part of a composite"
+                special = "indexes a part of a composite"
             } else if part["type"] == "RTree" {
-                special = "is over places on a map"
+                special = "indexes locations"
             }
         }
         if let special {
-            note(.specialIndexes, element, in: [entity], "\(special), and there is no such index")
+            note(.specialIndexes, element, in: [entity], "\(special), which Espalier does not support")
             return nil
         }
         return EntityDescription.Index(

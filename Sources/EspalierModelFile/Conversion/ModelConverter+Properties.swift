@@ -28,13 +28,13 @@ extension ModelConverter {
         if !rules.isEmpty {
             note(
                 .validationRules, element, in: path,
-                "has a rule (\(rules.joined(separator: ", "))), and values are not checked against rules")
+                "has validation rules (\(rules.joined(separator: ", "))), which Espalier does not check")
         }
         if element["derived"] == "YES" {
             attribute.isOptional = true
             note(
                 .derivedAttributes, element, in: path,
-                "is derived (\((element["derivationExpression"] ?? "").shortened)), and nothing computes it")
+                "is derived (\((element["derivationExpression"] ?? "").shortened)), and Espalier does not compute it")
         }
         return attribute
     }
@@ -45,7 +45,7 @@ extension ModelConverter {
         guard depth < Self.compositeDepthMax else {
             report(
                 .tooLarge, element, in: path,
-                "composites lie in each other more than \(Self.compositeDepthMax) deep; does one contain itself?")
+                "composites are nested more than \(Self.compositeDepthMax) deep; no composite may contain itself")
             return []
         }
         guard let name = element["composite"], let composite = composites[name] else {
@@ -61,7 +61,7 @@ extension ModelConverter {
         let parts = composite.children(.attribute)
         compositePartBudget -= parts.count
         guard compositePartBudget >= 0 else {
-            report(.tooLarge, element, in: path, "the composites have too many parts all together; use fewer")
+            report(.tooLarge, element, in: path, "the composites together have too many parts; use fewer")
             return []
         }
         return parts.map { attribute($0, in: path + [element], depth: depth + 1) }
@@ -75,7 +75,7 @@ extension ModelConverter {
         if let value = type.value(modelFileText: text) { return value }
         report(
             .invalidValue, element, in: path,
-            "\(name)=\"\(text.shortened)\" is no value of type \(type); correct it or leave it out")
+            "\(name)=\"\(text.shortened)\" is not a value of type \(type); correct it, or leave it out")
         return .null
     }
 
@@ -83,13 +83,14 @@ extension ModelConverter {
         let name = element["name"] ?? ""
         places.note(element, entity: entity["name"] ?? "", property: name)
         if element["transient"] == "YES" {
-            note(.transientRelationships, element, in: [entity], "is transient, and relationships are always stored")
+            note(.transientRelationships, element, in: [entity], "is transient, but Espalier stores every relationship")
         }
         let destination = element["destinationEntity"] ?? ""
         if let other = element["inverseEntity"], other != destination {
             report(
                 .invalidModel, element, in: [entity],
-                "the inverse belongs to '\(other)', the destination is '\(destination)'; they have to be the same"
+                "the inverse belongs to '\(other)', but the destination is '\(destination)'; both must be the same "
+                    + "entity"
             )
         }
         let isToMany = element["toMany"] == "YES"

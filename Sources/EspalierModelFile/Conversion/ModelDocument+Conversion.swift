@@ -21,7 +21,7 @@ extension ModelDocument {
                 path: path,
                 problems: root.kind == .model
                     ? checker.problems
-                    : [.init(.unknownElement, "the top element is '\(root.kind.rawValue)'; it has to be 'model'")])
+                    : [.init(.unknownElement, "the top element is '\(root.kind.rawValue)'; it must be 'model'")])
         }
         var converter = ModelConverter(self)
         converter.convertModel()
@@ -66,7 +66,7 @@ struct ModelConverter {
         let elements = root.children(.entity)
         guard elements.count <= Self.entityCountMax else {
             return report(
-                .tooLarge, root, "the model has \(elements.count) entities; at most \(Self.entityCountMax) are possible"
+                .tooLarge, root, "the model has \(elements.count) entities; at most \(Self.entityCountMax) are allowed"
             )
         }
         guard isInheritanceBounded(elements) else { return }
@@ -101,7 +101,7 @@ struct ModelConverter {
             case .attribute: entity.attributes.append(attribute(child, of: element))
             case .relationship: entity.relationships.append(relationship(child, of: element))
             case .fetchedProperty:
-                note(.fetchedProperties, child, in: [element], "is a request; objects do not have it")
+                note(.fetchedProperties, child, in: [element], "is a fetched property, which objects do not have")
             case .fetchIndex: if let index = index(child, of: element) { entity.indexes.append(index) }
             case .compoundIndexes: entity.indexes += compoundIndexes(child, of: name)
             case .uniquenessConstraints:
@@ -115,7 +115,7 @@ struct ModelConverter {
     private mutating func convertRequest(_ element: ModelElement) {
         let objectResults = ["", "0", "NSManagedObjectResultType"]
         guard objectResults.contains(element["resultType"] ?? "") else {
-            return note(.requestResults, element, in: [], "does not give objects; it is left out")
+            return note(.requestResults, element, in: [], "does not return objects, so it is left out")
         }
         func flag(_ names: String...) -> Bool { !names.contains { element[$0] == "NO" } }
         templates.append(
@@ -159,7 +159,7 @@ struct ModelConverter {
             }
             note(
                 .unknownAttributes, element, in: path,
-                "the attribute '\(attribute.name.shortened)' is unknown, so what it asks for is not done\(hint ?? "")")
+                "the attribute '\(attribute.name.shortened)' is unknown and has no effect\(hint ?? "")")
         }
         let path = element.kind == .model ? [] : path + [element]
         for child in element.children { noteUnknownAttributes(of: child, path: path) }
@@ -169,7 +169,7 @@ struct ModelConverter {
         guard let first = composites[composite["name"] ?? ""], first != composite || first.line != composite.line else {
             return
         }
-        report(.invalidModel, composite, "there is another composite of this name; rename one of them")
+        report(.invalidModel, composite, "two composites have this name; rename one of them")
     }
 
     /// The application's own texts; reports keys that occur twice.
@@ -178,7 +178,7 @@ struct ModelConverter {
         for entry in element.children(.userInfo).flatMap(\.children) {
             let key = entry["key"] ?? ""
             if texts.updateValue(entry["value"] ?? "", forKey: key) != nil {
-                report(.invalidValue, entry, in: path, "the key is there twice; leave one entry out")
+                report(.invalidValue, entry, in: path, "two entries have this key; remove one of them")
             }
         }
         return texts

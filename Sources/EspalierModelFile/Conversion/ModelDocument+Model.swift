@@ -29,9 +29,9 @@ private struct ModelDescriptionWriter {
 
     mutating func root(_ model: ManagedObjectModel) -> ModelElement {
         if model.versionIdentifiers.count > 1 {
-            report("model", "has \(model.versionIdentifiers.count) names of its version, and a file has one")
+            report("model", "has \(model.versionIdentifiers.count) version identifiers, but a file can have only one")
         }
-        if model.versionIdentifiers == [""] { report("model", "has an empty name of its version; leave it out") }
+        if model.versionIdentifiers == [""] { report("model", "has an empty version identifier; leave it out") }
         var root = ModelElement(
             .model,
             [
@@ -95,13 +95,13 @@ private struct ModelDescriptionWriter {
         if let name = attribute.type.modelFileName {
             element["attributeType"] = name
         } else {
-            report(label, "has type \(attribute.type), for which files have no name")
+            report(label, "has type \(attribute.type), for which model files have no name")
         }
         if !attribute.defaultValue.isNull {
             let name = attribute.type == .date ? "defaultDateTimeInterval" : "defaultValueString"
             element[name] = attribute.defaultValue.modelFileText
             if element[name].flatMap({ attribute.type.value(modelFileText: $0) }) != attribute.defaultValue {
-                report(label, "has a default of type \(attribute.type) that files cannot say; set it in code")
+                report(label, "has a default of type \(attribute.type) that model files cannot express; set it in code")
             }
         }
         element["valueTransformerName"] = attribute.valueTransformerName

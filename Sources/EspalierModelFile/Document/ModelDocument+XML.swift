@@ -29,12 +29,14 @@ private struct ModelXMLWriter {
     mutating func write(_ element: ModelElement, depth: Int, labels: [String]) {
         let labels = depth == 0 ? [] : labels + [element.label]
         guard depth < XMLReader.depthMax else {
-            return report("elements lie more than \(XMLReader.depthMax) deep; no model file does", labels)
+            return report("elements are nested more than \(XMLReader.depthMax) deep", labels)
         }
         let indent = String(repeating: "    ", count: depth)
         text += "\(indent)<\(element.kind.rawValue)"
         for attribute in element.attributes {
-            if !attribute.name.isXMLName { report("'\(attribute.name)' can be no name of an attribute", labels) }
+            if !attribute.name.isXMLName {
+                report("'\(attribute.name)' cannot be the name of an XML attribute", labels)
+            }
             text += " \(attribute.name)=\""
             write(attribute, labels)
             text += "\""
@@ -62,8 +64,8 @@ private struct ModelXMLWriter {
             default:
                 guard scalar.isXMLCharacter else {
                     return report(
-                        "the value of '\(attribute.name)' has the character U+\(String(scalar.value, radix: 16)), "
-                            + "which no XML can hold; remove it", labels)
+                        "the value of '\(attribute.name)' contains the character U+\(String(scalar.value, radix: 16)), "
+                            + "which XML does not allow; remove it", labels)
                 }
                 text.unicodeScalars.append(scalar)
             }

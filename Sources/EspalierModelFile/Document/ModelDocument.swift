@@ -62,7 +62,7 @@ public struct ModelDocument: Sendable {
 
     static func tooLarge(path: String, byteCount: Int) -> ModelFileError {
         ModelFileError(
-            path: path, .tooLarge, "the file has \(byteCount) bytes; model files have at most \(byteCountMax)")
+            path: path, .tooLarge, "the file has \(byteCount) bytes; a model file can have at most \(byteCountMax)")
     }
 
     /// The elements that describe entities.
@@ -91,7 +91,7 @@ private struct ModelElementReader {
             problems.append(
                 ModelFileError.Problem(
                     .unknownElement, line: element.line,
-                    "the top element is '\(element.name.shortened)'; that of a model file is 'model'"))
+                    "the top element is '\(element.name.shortened)'; in a model file it must be 'model'"))
             return nil
         }
         return read(element, as: .model)
@@ -104,15 +104,18 @@ private struct ModelElementReader {
         var result = ModelElement(
             kind, element.attributes.map { .init($0.name, $0.value) }, children: [], line: element.line)
         if !element.text.utf8.allSatisfy(\.isXMLSpace) {
-            report(element.line, result.label, "there is text in it, and model files have none; remove the text")
+            report(
+                element.line, result.label,
+                "the element contains text, but elements of model files have none; remove the text")
         }
         for child in element.children {
             if let childKind = ModelElement.Kind(rawValue: child.name) {
                 result.children.append(read(child, as: childKind))
             } else {
                 let names = kind.rule.children.map(\.rawValue).sorted()
-                let hint = NameSuggestion.nearest(to: child.name, among: names).map { ": did you mean '\($0)'?" } ?? ""
-                let right = names.isEmpty ? "nothing can be in it" : "in it can be \(names.joined(separator: ", "))"
+                let hint = NameSuggestion.nearest(to: child.name, among: names).map { "; did you mean '\($0)'?" } ?? ""
+                let right =
+                    names.isEmpty ? "no element is allowed here" : "allowed here are \(names.joined(separator: ", "))"
                 report(
                     child.line, result.label, "the element '\(child.name.shortened)' is unknown\(hint); \(right)")
             }

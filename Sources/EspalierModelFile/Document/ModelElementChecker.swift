@@ -23,7 +23,7 @@ struct ModelElementChecker {
         defer { if element.kind != .model { labels.removeLast() } }
         let rule = element.kind.rule
         for name in rule.required.sorted() where element[name] == nil {
-            report(.missingAttribute, element.line, "the attribute '\(name)' is missing; it is needed")
+            report(.missingAttribute, element.line, "the required attribute '\(name)' is missing; add it")
         }
         for attribute in element.attributes { check(attribute, of: element, rule) }
         var seen: Set<ModelElement.Kind> = []
@@ -31,12 +31,13 @@ struct ModelElementChecker {
             let name = child.kind.rawValue
             guard rule.children.contains(child.kind) else {
                 let names = rule.children.map(\.rawValue).sorted()
-                let right = names.isEmpty ? "nothing can be in it" : "in it can be \(names.joined(separator: ", "))"
-                report(.unknownElement, child.line, "the element '\(name)' has no place here; \(right)")
+                let right =
+                    names.isEmpty ? "no element is allowed here" : "allowed here are \(names.joined(separator: ", "))"
+                report(.unknownElement, child.line, "the element '\(name)' is not allowed here; \(right)")
                 continue
             }
             if !seen.insert(child.kind).inserted, ModelElement.Kind.singular.contains(child.kind) {
-                report(.unknownElement, child.line, "there is a second '\(name)' here; unite the two")
+                report(.unknownElement, child.line, "a second element '\(name)' is here; merge the two")
             }
             check(child)
         }
@@ -50,7 +51,7 @@ struct ModelElementChecker {
             hint = "did you mean '\(near)'? "
         }
         let text = "\(attribute.name)=\"\(attribute.value.shortened)\""
-        report(.invalidValue, element.line, "\(text) has no meaning: \(hint)\(word.expectation)")
+        report(.invalidValue, element.line, "\(text) is not valid: \(hint)\(word.expectation)")
     }
 
     private mutating func report(_ kind: ModelFileError.Kind, _ line: Int?, _ message: String) {

@@ -35,12 +35,12 @@ enum ModelWord: Equatable {
     /// A description of the allowed values.
     var expectation: String {
         switch self {
-        case .text: "any text is right"
-        case .name: "it needs a text that is not empty"
-        case .flag: "it has to be YES or NO"
-        case .count: "it has to be a whole number, 0 or more"
-        case .number: "it has to be a number"
-        case .choice(let values): "it has to be one of \(values.map { "'\($0)'" }.joined(separator: ", "))"
+        case .text: "any text is valid"
+        case .name: "the value must not be empty"
+        case .flag: "the value must be YES or NO"
+        case .count: "the value must be a whole number, 0 or more"
+        case .number: "the value must be a number"
+        case .choice(let values): "the value must be one of \(values.map { "'\($0)'" }.joined(separator: ", "))"
         }
     }
 }

@@ -16,25 +16,26 @@ enum CompiledVersions {
         let names = try ModelFileSystem.names(in: folder).filter { $0.hasSuffix(ending) }
         let list = names.map { "'\($0)'" }.joined(separator: ", ")
         guard let first = names.first else {
-            throw ModelFileError(path: folder.path, .missingContents, "the folder holds no file NAME\(ending)")
+            throw ModelFileError(path: folder.path, .missingContents, "the folder contains no file NAME\(ending)")
         }
         let listURL = folder.appending(path: listName)
         guard ModelFileSystem.item(at: listURL) != .nothing else {
             guard names.count == 1 else {
                 throw ModelFileError(
                     path: folder.path, .currentVersion,
-                    "nothing says which version is the current one: \(list); name it in '\(listName)'")
+                    "the folder does not say which version is the current one: \(list); name it in '\(listName)'")
             }
             return folder.appending(path: first)
         }
         guard let name = try currentName(listURL) else {
             throw ModelFileError(
                 path: listURL.path, .currentVersion,
-                "there is no text under the key '\(currentKey)', which names a version")
+                "the key '\(currentKey)' has no text; it must name a version")
         }
         guard names.contains(name + ending) else {
             throw ModelFileError(
-                path: listURL.path, .currentVersion, "the current version '\(name)' is not there; there are \(list)")
+                path: listURL.path, .currentVersion,
+                "the current version '\(name)' does not exist; the versions are \(list)")
         }
         return folder.appending(path: name + ending)
     }

@@ -54,7 +54,7 @@ public struct ManagedObjectModelReference: Sendable {
         guard model.versionChecksum == versionChecksum else {
             throw ModelFileError(
                 path: path, .otherVersion,
-                "the model has the checksum \(model.versionChecksum), not \(versionChecksum); it is another version")
+                "the model has the checksum \(model.versionChecksum), not \(versionChecksum), so it is another version")
         }
         return model
     }

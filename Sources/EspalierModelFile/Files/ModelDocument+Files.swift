@@ -34,7 +34,7 @@ extension ModelDocument {
         if ModelFileSystem.item(at: url) == .folder, ModelFileSystem.item(at: contents) == .nothing {
             throw ModelFileError(
                 path: url.path, .missingContents,
-                "the folder has no file '\(Self.contentsName)'; that of a model has one, or holds versions")
+                "the folder has no file '\(Self.contentsName)' and no versions, so it is not a model")
         }
         try self.init(contents: contents)
     }

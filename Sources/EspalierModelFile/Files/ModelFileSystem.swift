@@ -39,9 +39,9 @@ enum ModelFileSystem {
     /// Reads a regular file.
     static func bytes(of url: URL) throws(ModelFileError) -> Data {
         switch item(at: url) {
-        case .nothing: throw ModelFileError(path: url.path, .notFound, "there is no such file")
-        case .folder: throw ModelFileError(path: url.path, .wrongKindOfFile, "this is a folder; it has to be a file")
-        case .other: throw ModelFileError(path: url.path, .wrongKindOfFile, "this is no regular file")
+        case .nothing: throw ModelFileError(path: url.path, .notFound, "the file does not exist")
+        case .folder: throw ModelFileError(path: url.path, .wrongKindOfFile, "this is a folder; name a file")
+        case .other: throw ModelFileError(path: url.path, .wrongKindOfFile, "this is not a regular file")
         case .file(let byteCount) where byteCount > ModelDocument.byteCountMax:
             throw ModelDocument.tooLarge(path: url.path, byteCount: byteCount)
         case .file:

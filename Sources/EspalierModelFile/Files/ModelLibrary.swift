@@ -24,7 +24,7 @@ public struct ModelLibrary: Sendable {
         var urls: [String: URL] = [:]
         for folder in folders {
             guard ModelFileSystem.item(at: folder) == .folder else {
-                throw ModelFileError(path: folder.path, .notFound, "there is no such folder")
+                throw ModelFileError(path: folder.path, .notFound, "the folder does not exist")
             }
             let names = try ModelFileSystem.names(in: folder)
             let endings = [
@@ -53,8 +53,9 @@ public struct ModelLibrary: Sendable {
         guard let url = urls[name] else {
             let path = folders.map(\.path).joined(separator: ", ")
             let hint = NameSuggestion.nearest(to: name, among: names).map { "did you mean '\($0)'? " } ?? ""
-            let list = names.isEmpty ? "no model" : names.map { "'\($0)'" }.joined(separator: ", ")
-            throw ModelFileError(path: path, .notFound, "there is no model '\(name)': \(hint)there are \(list)")
+            let list = names.isEmpty ? "no models" : names.map { "'\($0)'" }.joined(separator: ", ")
+            throw ModelFileError(
+                path: path, .notFound, "the model '\(name)' does not exist: \(hint)the folder has \(list)")
         }
         return try ManagedObjectModel(contentsOf: url, ignoring: features)
     }

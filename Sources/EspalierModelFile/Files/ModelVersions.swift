@@ -30,10 +30,10 @@ public struct ModelVersions: Sendable {
     public init(contentsOf url: URL) throws(ModelFileError) {
         switch ModelFileSystem.item(at: url) {
         case .folder: break
-        case .nothing: throw ModelFileError(path: url.path, .notFound, "there is no such folder")
+        case .nothing: throw ModelFileError(path: url.path, .notFound, "the folder does not exist")
         case .file, .other:
             throw ModelFileError(
-                path: url.path, .wrongKindOfFile, "this is a file; versions of a model lie in a folder")
+                path: url.path, .wrongKindOfFile, "this is a file; name the folder with the versions of a model")
         }
         let ending = "." + Self.versionPathExtension
         let names = try ModelFileSystem.names(in: url).filter { $0.hasSuffix(ending) }.map {
@@ -41,14 +41,14 @@ public struct ModelVersions: Sendable {
         }.sorted()
         guard let first = names.first else {
             throw ModelFileError(
-                path: url.path, .missingContents, "the folder holds no version; a version is a folder NAME\(ending)")
+                path: url.path, .missingContents, "the folder contains no version; a version is a folder NAME\(ending)")
         }
         let list = names.map { "'\($0)'" }.joined(separator: ", ")
         if let current = try Self.current(in: url, ending: ending) {
             guard names.contains(current) else {
                 throw ModelFileError(
                     path: url.appending(path: Self.currentFileName).path, .currentVersion,
-                    "the current version '\(current)' is not there; there are \(list)")
+                    "the current version '\(current)' does not exist; the versions are \(list)")
             }
             currentName = current
         } else if names.count == 1 {
@@ -58,7 +58,9 @@ public struct ModelVersions: Sendable {
             guard names.contains(own) else {
                 throw ModelFileError(
                     path: url.path, .currentVersion,
-                    "nothing says which version is the current one: \(list); name it in '\(Self.currentFileName)'")
+                    "the folder does not say which version is the current one: \(list); name it in "
+                        + "'\(Self.currentFileName)'"
+                )
             }
             currentName = own
         }
@@ -70,7 +72,8 @@ public struct ModelVersions: Sendable {
         let name = name ?? currentName
         guard names.contains(name) else {
             let list = names.map { "'\($0)'" }.joined(separator: ", ")
-            throw ModelFileError(path: url.path, .notFound, "there is no version '\(name)'; there are \(list)")
+            throw ModelFileError(
+                path: url.path, .notFound, "the version '\(name)' does not exist; the versions are \(list)")
         }
         return try ModelDocument(folder: url.appending(path: "\(name).\(Self.versionPathExtension)"))
     }
@@ -88,11 +91,12 @@ public struct ModelVersions: Sendable {
         _ documents: [(name: String, document: ModelDocument)], current currentName: String, to url: URL
     ) throws(ModelFileError) {
         guard documents.contains(where: { $0.name == currentName }) else {
-            throw ModelFileError(path: url.path, .currentVersion, "the current version '\(currentName)' is not given")
+            throw ModelFileError(
+                path: url.path, .currentVersion, "the current version '\(currentName)' is not among the versions")
         }
         for (name, document) in documents {
             guard !name.isEmpty, !name.contains("/"), name.unicodeScalars.allSatisfy(\.isXMLCharacter) else {
-                throw ModelFileError(path: url.path, .inexpressible, "'\(name)' can be no name of a folder")
+                throw ModelFileError(path: url.path, .inexpressible, "'\(name)' cannot be the name of a folder")
             }
             try document.write(to: url.appending(path: "\(name).\(versionPathExtension)"))
         }

@@ -19,7 +19,7 @@ struct PropertyListFile {
         }
         guard list.name == "plist", list.children.count == 1, list.children[0].name == "dict" else {
             throw ModelFileError(
-                path: url.path, .invalidValue, line: list.line, "this is no property list of one dictionary")
+                path: url.path, .invalidValue, line: list.line, "this is not a property list with one dictionary")
         }
         items = list.children[0].children
     }
@@ -30,13 +30,13 @@ struct PropertyListFile {
         guard keys.count <= 1 else {
             throw ModelFileError(
                 path: path, .currentVersion, line: items[keys[1]].line,
-                "there are \(keys.count) current versions; leave one '\(key)'")
+                "the list has \(keys.count) current versions; keep one key '\(key)'")
         }
         guard let position = keys.first else { return nil }
         guard position + 1 < items.count, items[position + 1].name == "string" else {
             throw ModelFileError(
                 path: path, .currentVersion, line: items[position].line,
-                "behind the key '\(key)' has to be a <string> with the name of one version")
+                "a <string> with the name of a version must follow the key '\(key)'")
         }
         return items[position + 1].text
     }

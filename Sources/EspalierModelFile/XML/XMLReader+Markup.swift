@@ -4,7 +4,7 @@ extension XMLReader {
     /// Reads `<name attribute="value" …>`; `isEmpty` says whether it ended with `/>`.
     mutating func tag() throws(XMLError) -> (XMLElement, isEmpty: Bool) {
         let line = currentLine()
-        guard skip("<") else { throw malformed("here an element has to begin, with <") }
+        guard skip("<") else { throw malformed("an element must begin here, with <") }
         var element = XMLElement(name: try name(of: "an element"), line: line)
         var names: Set<String> = []
         while true {
@@ -14,11 +14,11 @@ extension XMLReader {
             if skip(">") { return (element, false) }
             guard !isAtEnd else { throw malformed("the tag of '\(element.name)' does not end; close it with >") }
             guard position > start else {
-                throw malformed("the attributes of '\(element.name)' are not parted; put a space between them")
+                throw malformed("no space separates the attributes of '\(element.name)'; put one between them")
             }
             let attribute = try attribute(of: element.name)
             guard names.insert(attribute.name).inserted else {
-                throw malformed("'\(element.name)' has the attribute '\(attribute.name)' twice; leave one out")
+                throw malformed("'\(element.name)' has the attribute '\(attribute.name)' twice; remove one")
             }
             element.attributes.append(attribute)
         }
@@ -31,17 +31,17 @@ extension XMLReader {
         skipSpace()
         let quote: UInt8 = bytes.indices.contains(position) ? bytes[position] : 0
         guard quote == UInt8(ascii: "\"") || quote == UInt8(ascii: "'") else {
-            throw malformed("the value of the attribute '\(name)' stands in no quotes")
+            throw malformed("the value of the attribute '\(name)' is not in quotes")
         }
         position += 1
         let start = position
         while position < bytes.count, bytes[position] != quote {
             if bytes[position] == UInt8(ascii: "<") {
-                throw malformed("the value of the attribute '\(name)' holds <; write &lt;, or close its quotes")
+                throw malformed("the value of the attribute '\(name)' contains <; write &lt;, or close the quotes")
             }
             position += 1
         }
-        guard !isAtEnd else { throw malformed("the value of the attribute '\(name)' does not end") }
+        guard !isAtEnd else { throw malformed("the value of the attribute '\(name)' has no closing quote") }
         let end = position
         let value = try decoded(start..<end, isAttribute: true)
         position = end + 1
@@ -84,7 +84,7 @@ extension XMLReader {
                 position += 1
                 result.append(isAttribute ? 0x20 : byte)
             case ..<0x20:
-                throw malformed("the control character \(byte) is none that XML has; remove it")
+                throw malformed("XML does not allow the control character \(byte); remove it")
             default:
                 position += 1
                 result.append(byte)
@@ -153,7 +153,8 @@ extension XMLReader {
     mutating func skipDocumentType() throws(XMLError) {
         while position < bytes.count, bytes[position] != UInt8(ascii: ">") {
             if bytes[position] == UInt8(ascii: "[") {
-                throw malformed("the document type declares things of its own, which is not read; remove the [ … ]")
+                throw malformed(
+                    "the document type has its own declarations, which this reader does not support; remove the [ … ]")
             }
             position += 1
         }

@@ -47,7 +47,8 @@ package struct XMLReader {
         if String(validating: bytes, as: UTF8.self) == nil {
             let lines = bytes.split(separator: UInt8(ascii: "\n"), omittingEmptySubsequences: false)
             let index = lines.firstIndex { String(validating: $0, as: UTF8.self) == nil } ?? 0
-            throw XMLError(kind: .malformed, line: index + 1, message: "the bytes are no UTF-8; save the text as UTF-8")
+            throw XMLError(
+                kind: .malformed, line: index + 1, message: "the bytes are not UTF-8; save the text as UTF-8")
         }
         var reader = XMLReader(bytes, (elementCountMax, childCountMax))
         if bytes.starts(with: [0xEF, 0xBB, 0xBF]) { reader.position = 3 }
@@ -56,7 +57,9 @@ package struct XMLReader {
 
     private mutating func document() throws(XMLError) -> XMLElement {
         try skipBeforeRoot()
-        guard !isAtEnd else { throw malformed("there is no element; an XML text has exactly one at its top") }
+        guard !isAtEnd else {
+            throw malformed("the text has no element; an XML text must have exactly one top element")
+        }
         var open: [XMLElement] = []
         var isEmpty = try openTag(into: &open)
         while true {
@@ -103,7 +106,7 @@ package struct XMLReader {
             try skipInstruction()
         } else {
             if open[top].children.count >= limits.children {
-                throw tooLarge("'\(openName)' has more than \(limits.children) elements in it")
+                throw tooLarge("'\(openName)' contains more than \(limits.children) elements")
             }
             return try openTag(into: &open)
         }
@@ -114,9 +117,9 @@ package struct XMLReader {
     private mutating func openTag(into open: inout [XMLElement]) throws(XMLError) -> Bool {
         elementCount += 1
         guard elementCount <= limits.elements else {
-            throw tooLarge("there are more than \(limits.elements) elements")
+            throw tooLarge("the text has more than \(limits.elements) elements")
         }
-        guard open.count < Self.depthMax else { throw tooLarge("elements lie more than \(Self.depthMax) deep") }
+        guard open.count < Self.depthMax else { throw tooLarge("elements are nested more than \(Self.depthMax) deep") }
         let (element, isEmpty) = try tag()
         open.append(element)
         return isEmpty

@@ -57,7 +57,7 @@ extension BTreeSnapshot {
     /// Throws unless `relationship` is to-many and each of `owners` belongs to this store and has the relationship.
     func checkLists(of relationship: Relationship, for owners: [ObjectID]) throws(StoreError) {
         guard relationship.isToMany, catalog.hasLinkTree(of: relationship) else {
-            throw .invalidRequest(reason: "relationship \(relationship.name) is to-one and travels with its row")
+            throw .invalidRequest(reason: "relationship \(relationship.name) is to-one; read it from the row")
         }
         let declaring = catalog.model.entities[relationship.declaredBy]
         for owner in owners {

@@ -48,7 +48,7 @@ extension BTreeSnapshot {
     /// About the first `count` of the matching rows; all of them if they have to be sorted, or if an index finds them.
     public func fetchBatch(_ fetch: StoreFetch, of count: Int) throws(StoreError) -> FetchBatch {
         try check(fetch)
-        guard count > 0 else { throw .invalidRequest(reason: "a batch of \(count) rows: there must be one at least") }
+        guard count > 0 else { throw .invalidRequest(reason: "a batch has \(count) rows; it must have at least one") }
         return try reading(fetch) { state, fetch throws(StoreError) in
             try firstRows(of: fetch, count, state.session, state.planner(store))
         }
@@ -138,7 +138,7 @@ extension BTreeSnapshot {
         guard store.model.entities.indices.contains(fetch.entity.index),
             store.model.entities[fetch.entity.index] === fetch.entity
         else {
-            throw .invalidRequest(reason: "entity \(fetch.entity.name) is not of the store's model")
+            throw .invalidRequest(reason: "entity \(fetch.entity.name) is not in the store's model")
         }
         guard fetch.offset >= 0, fetch.limit ?? 0 >= 0 else {
             throw .invalidRequest(reason: "offset \(fetch.offset) and limit \(fetch.limit ?? 0) must not be negative")

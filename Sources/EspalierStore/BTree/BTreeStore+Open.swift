@@ -90,12 +90,13 @@ extension BTreeStore {
         guard database.applicationID == applicationID else {
             throw .incompatibleModel(
                 path: nil,
-                reason: "the file has application ID \(database.applicationID), object stores have \(applicationID)")
+                reason:
+                    "it is not an object store: its application ID is \(database.applicationID), not \(applicationID)")
         }
         let identifier = UUID(bytes: database.storeIdentifier)
         let stored = try storedModel(database)
         guard let model = model ?? stored?.model else {
-            throw .incompatibleModel(path: nil, reason: "the file holds no model: nothing was ever stored in it")
+            throw .incompatibleModel(path: nil, reason: "it contains no model, because nothing was ever stored in it")
         }
         let isMigrating =
             if let stored, migration.isAutomatic, !database.isReadOnly {
@@ -107,7 +108,7 @@ extension BTreeStore {
             let differences = ModelComparison.differences(
                 stored: stored.model.descriptions, given: model.descriptions)
             guard differences.isEmpty else {
-                throw .incompatibleModel(path: nil, reason: differences.joined(separator: "; "))
+                throw .incompatibleModel(path: nil, reason: "the model differs: " + differences.joined(separator: "; "))
             }
         }
         var schema = StoreSchema(model: model)

@@ -87,7 +87,7 @@ public final class BTreeStore: PersistentStore {
                 guard let name = String(validating: key.copy(0..<key.byteCount), as: UTF8.self),
                     let value = TaggedValue.decode(value.copy(0..<value.byteCount))
                 else {
-                    throw .damaged(reason: "an entry of the metadata is no value")
+                    throw .damaged(reason: "an entry of the metadata is not a value")
                 }
                 values[name] = value
                 return true

@@ -167,7 +167,7 @@ extension StoreCatalog {
             numbering.id(entityNumber: candidate.entityNumber, key: candidate.key) != nil
         else {
             throw .damaged(
-                reason: "an entry of tree \"\(tree.name)\" is no key of a row")
+                reason: "an entry of tree \"\(tree.name)\" is not the key of a row")
         }
         return candidate
     }

@@ -126,7 +126,8 @@ struct FetchExecution: ~Copyable {
 
     private consuming func finish() -> FetchSink {
         assert(
-            takesUntested == (residual.isEmpty && sortBuffer == nil), "rows are tested if there is something to test")
+            takesUntested == (residual.isEmpty && sortBuffer == nil),
+            "rows are tested if a condition is left or they are sorted")
         assert(sink.checkInvariants())
         guard let buffer = sortBuffer.take() else { return sink }
         for entry in buffer.sorted() {
@@ -263,7 +264,7 @@ struct FetchExecution: ~Copyable {
     private mutating func kind(of row: RawSpan, _ key: UInt64) throws(StoreError) -> RowsAlike {
         let number = try catalog.check(row, in: plan.entity, key: key)
         guard let entity = catalog.numbering.entity(number) else {
-            preconditionFailure("a checked row is of an entity of the model")
+            preconditionFailure("the entity of a checked row is in the model")
         }
         let shape = reader.shape(of: row)
         let kind = RowsAlike(

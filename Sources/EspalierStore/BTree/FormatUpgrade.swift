@@ -25,7 +25,7 @@ extension StoreCatalog {
                 guard let row = old.withRawSpan({ FirstFormatRow.upgraded($0, numbering) }) else {
                     throw .damaged(
                         entity: model.entities[root].name, key: key,
-                        reason: "the row is none of format \(StoreFormat.first), which the store says it is in")
+                        reason: "the row is not in format \(StoreFormat.first), which the store states")
                 }
                 try transaction.put(row, for: key, in: tree)
             }

@@ -61,6 +61,6 @@ struct LinkCursor: ~Copyable {
     private func damaged(_ owner: UInt64) -> StoreError {
         .damaged(
             entity: catalog.model.entities[declaredBy].name, key: owner,
-            reason: "an entry of tree \"\(tree.name)\" is no link")
+            reason: "an entry of tree \"\(tree.name)\" is not a link")
     }
 }

@@ -181,7 +181,7 @@ extension StoreCatalog {
                 try check(row, in: entity, key: key)
             }
             guard let number, let id = numbering.id(entityNumber: number, key: key) else {
-                throw .damaged(entity: entity.name, key: key, reason: "the row is not there")
+                throw .damaged(entity: entity.name, key: key, reason: "the row is missing")
             }
             return id
         }
@@ -210,10 +210,10 @@ extension StoreCatalog {
         let missing = try rowsWithout(required, objectCountMax: 1, in: transaction)
         let reasons = missing.map { missing in
             let (property, rowCount) = (missing.required, missing.rowCount)
-            return "entity \(property.entity): \(property.name) must have a value now, but "
-                + "\(rowCount) \(rowCount == 1 ? "row has" : "rows have") none, the first of them "
-                + "\(missing.objects.first.map { "\($0.entityName)/\($0.key)" } ?? ""); give them values with the "
-                + "model of the file first, or keep \(property.name) optional"
+            return "entity \(property.entity): \(property.name) must now have a value, but "
+                + "\(rowCount) \(rowCount == 1 ? "row has" : "rows have") none (first: "
+                + "\(missing.objects.first.map { "\($0.entityName)/\($0.key)" } ?? "")); give them values with the "
+                + "file's model first, or keep \(property.name) optional"
         }
         guard reasons.isEmpty else {
             throw .incompatibleModel(path: nil, reason: reasons.joined(separator: "; "))

@@ -30,16 +30,21 @@ enum ModelComparison {
         var parts: [String] = []
         func compare<Part: Equatable>(_ what: String, _ old: [String: Part], _ new: [String: Part]) {
             for name in Set(old.keys).union(new.keys).sorted() where old[name] != new[name] {
-                let how = old[name] == nil ? "is new" : new[name] == nil ? "is gone" : "is another one"
+                let how = old[name] == nil ? "is new" : new[name] == nil ? "is missing" : "differs"
                 parts.append("\(what) \(name) \(how)")
             }
         }
         if old.superentity != new.superentity {
             parts.append(
-                "its superentity is \(old.superentity ?? "none") in the file, \(new.superentity ?? "none") here")
+                "its superentity is \(old.superentity ?? "none") in the file, but \(new.superentity ?? "none") in the "
+                    + "model"
+            )
         }
         if old.isAbstract != new.isAbstract {
-            parts.append("it is \(old.isAbstract ? "" : "not ")abstract in the file")
+            parts.append(
+                "it is \(old.isAbstract ? "" : "not ")abstract in the file, but \(old.isAbstract ? "not " : "")in the "
+                    + "model"
+            )
         }
         compare(
             "attribute", byName(old.attributes.map { ($0.name, stored($0)) }),

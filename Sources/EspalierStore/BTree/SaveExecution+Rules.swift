@@ -116,7 +116,7 @@ extension SaveExecution: SaveState {
             else {
                 throw .damaged(
                     entity: catalog.model.entities[relationship.declaredBy].name, key: owner.key,
-                    reason: "an entry of tree \"\(tree.name)\" is no link")
+                    reason: "an entry of tree \"\(tree.name)\" is not a link")
             }
             return body(key, id)
         }

@@ -251,7 +251,7 @@ struct SaveExecution: ~Copyable {
             }
             // The rollback restores the row that had this key.
             guard !isTaken, id.key <= lastKeys[root] ?? 0 else {
-                throw .invalidRequest(reason: "\(id) was not reserved, or is taken")
+                throw .invalidRequest(reason: "\(id) was not reserved, or a row has it already")
             }
             rowDeltas[entity] += 1
             guard !schema.groupsByEntity[entity].isEmpty else { continue }
@@ -434,15 +434,15 @@ struct SaveExecution: ~Copyable {
     /// Asserts that every part of the request was carried out; to be called in `assert`, before the commit.
     private func checkInvariants(_ save: PreparedSave) -> Bool {
         assert(conflicts.isEmpty, "\(conflicts.count) conflicts are committed")
-        assert(newEntries.allSatisfy(\.isEmpty), "entries have not been put in")
+        assert(newEntries.allSatisfy(\.isEmpty), "some entries were not written")
         assert(insertedRows.count == save.ids.count, "\(insertedRows.count) rows of \(save.ids.count) were inserted")
         assert(
             updatedRows.count == save.updates.count, "\(updatedRows.count) rows of \(save.updates.count) were updated")
         for (index, delta) in rowDeltas.enumerated() where delta != 0 {
-            assert(!catalog.model.entities[index].isAbstract, "an abstract entity has got \(delta) rows")
+            assert(!catalog.model.entities[index].isAbstract, "an abstract entity gained \(delta) rows")
         }
         for case let (root, key?) in lastKeys.enumerated() {
-            assert(catalog.schema.roots[root] == root, "keys are given out by roots")
+            assert(catalog.schema.roots[root] == root, "only root entities allocate keys")
             assert(
                 save.ids.allSatisfy {
                     catalog.schema.roots[catalog.schema.entityIndex(of: $0)] != root || $0.key <= key

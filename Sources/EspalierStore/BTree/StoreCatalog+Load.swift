@@ -59,14 +59,14 @@ extension StoreCatalog {
             entities.append(entity)
         }
         if let index = entityNumbers.firstIndex(of: 0) {
-            throw damaged("entity \(model.entities[index].name) has no number")
+            throw damaged("entity \(model.entities[index].name) has no entity number")
         }
         var layouts: [RowLayout?] = [nil]
         var current = [RowLayout?](repeating: nil, count: model.entities.count)
         while let record = try transaction.get(StoreName.layout(layouts.count), from: records) {
             guard let number = UInt16(exactly: layouts.count), let fields = RowLayout.decode(record: record),
                 Int(fields.entityNumber) < entities.count
-            else { throw damaged("layout record \(layouts.count) is not one") }
+            else { throw damaged("layout record \(layouts.count) is not valid") }
             let layout = entities[Int(fields.entityNumber)].map {
                 RowLayout(number: number, entityNumber: fields.entityNumber, fields: fields.fields, entity: $0)
             }

@@ -95,11 +95,12 @@ final class StoreCatalog: Sendable {
                 let tree = linkTrees[entity.index][relationship.slot]
                 assert((tree != nil) == isListed, "the tree with the lists of \(entity.name).\(relationship.name)")
                 guard isListed, relationship.inverse == nil else { continue }
-                assert(ownerTree(of: relationship) != nil, "no tree leads back from \(relationship.name)")
+                assert(ownerTree(of: relationship) != nil, "no owner tree exists for \(relationship.name)")
                 ownerTreeCount += 1
             }
         }
-        assert(ownerTrees.count == ownerTreeCount, "\(ownerTrees.count) trees lead back, \(ownerTreeCount) are needed")
+        assert(
+            ownerTrees.count == ownerTreeCount, "\(ownerTrees.count) owner trees exist, \(ownerTreeCount) are needed")
         return true
     }
 }

@@ -109,7 +109,7 @@ extension StoreTransaction where Base: ~Copyable {
             else {
                 throw .damaged(
                     entity: catalog.model.entities[group.entity].name, key: 0,
-                    reason: "an entry of tree \"\(tree.name)\" is no key of a row")
+                    reason: "an entry of tree \"\(tree.name)\" is not the key of a row")
             }
             if key.isCut {
                 guard let row = try snapshot(of: id, catalog),
@@ -159,9 +159,9 @@ extension StoreCatalog {
         }
         let number: UInt16
         do { number = try RowReader(numbering: numbering).check(row) } catch { throw damaged(error.reason) }
-        guard key != 0 else { throw damaged("0 is no primary key") }
+        guard key != 0 else { throw damaged("0 is not a primary key") }
         guard numbering.root(ofEntity: number) == entity.root else {
-            throw damaged("a row of another hierarchy, entity number \(number)")
+            throw damaged("its entity number \(number) belongs to another hierarchy")
         }
         return number
     }

@@ -74,7 +74,7 @@ extension BTreeStore {
         of database: Database, path: String?, isDryRun: Bool, _ progress: ((StoreCheckProgress) -> Bool)?
     ) throws(StoreError) -> RebuildReport {
         guard database.applicationID == applicationID, let stored = try storedModel(database) else {
-            throw .incompatibleModel(path: nil, reason: "the file holds no objects: there is nothing to rebuild")
+            throw .incompatibleModel(path: nil, reason: "it contains no objects, so there is nothing to rebuild")
         }
         // Opening the store converts rows of an older format.
         guard stored.format == StoreFormat.newest else { throw .otherFormat(path: nil, format: stored.format) }

@@ -16,11 +16,11 @@ struct KeySet {
     mutating func append(_ key: UInt64) -> Bool {
         guard isWhole else { return false }
         if highs.last == key &>> 6 {
-            assert(words[words.count - 1] < 1 &<< (key & 63), "invariant 1: key \(key) comes too late")
+            assert(words[words.count - 1] < 1 &<< (key & 63), "invariant 1: keys ascend, but \(key) does not follow")
             words[words.count - 1] |= 1 &<< (key & 63)
             return false
         }
-        assert(highs.last.map { $0 < key &>> 6 } ?? true, "invariant 1: key \(key) comes too late")
+        assert(highs.last.map { $0 < key &>> 6 } ?? true, "invariant 1: keys ascend, but \(key) does not follow")
         assert(highs.count == words.count, "\(highs.count) blocks with \(words.count) words")
         highs.append(key &>> 6)
         words.append(1 &<< (key & 63))

@@ -25,7 +25,7 @@ extension StoreCheck {
         var malformed: [[UInt8]] = []
         try forEachEntry(in: tree) { key, value throws(StoreError) in
             guard let (number, primaryKey) = entryParts(key, value) else {
-                note(entity, tree, Self.hexadecimal(key), "the entry leads to no row")
+                note(entity, tree, Self.hexadecimal(key), "the entry refers to no row")
                 if mender != nil { malformed.append(key.copy(0..<key.byteCount)) }
                 try removeMalformed(&malformed, tree, isLast: false)
                 return countStep()
@@ -50,7 +50,7 @@ extension StoreCheck {
         }
         let cuts = expectedCuts[index]
         try checkCounter(Counter.cutEntries(tree.id), cuts) { check, counted in
-            check.note(entity, tree, "", "the counter says \(counted) cut entries, there are \(cuts)")
+            check.note(entity, tree, "", "the counter states \(counted) cut entries, but there are \(cuts)")
         }
     }
 
@@ -133,18 +133,18 @@ extension StoreCheck {
             _ = GroupKey.encode(group, row, key: primaryKey, entityNumber: number, session.reader, into: &entry)
             return number
         }
-        var problem = "the entry leads to no row"
+        var problem = "the entry refers to no row"
         if let rowNumber {
             let isMember = plans[Int(rowNumber)]?.groups.contains(index) == true
             if !isMember {
-                problem = "the entry leads to a row of \(catalog.numbering.entity(rowNumber)?.name ?? "")"
+                problem = "the entry refers to a row of \(catalog.numbering.entity(rowNumber)?.name ?? "")"
             } else if entry.withRawSpan({ $0.isEqual(to: key) }) {
                 // The row requires the same key with another value, which replaces this one.
                 return note(
                     model.entities[group.entity], tree, Self.hexadecimal(key),
-                    "the entry of row \(primaryKey) has a wrong entity number or flag")
+                    "the entry of row \(primaryKey) has the wrong entity number or flag")
             } else {
-                problem = "the entry is not that of its row \(primaryKey)"
+                problem = "the entry differs from the one that its row \(primaryKey) requires"
             }
         }
         note(model.entities[group.entity], tree, Self.hexadecimal(key), problem)

@@ -63,7 +63,7 @@ extension StoreCheck {
         try forEachEntry(in: tree.tree) { key, value throws(StoreError) in
             if places.repeats(key) {
                 // Not counted as a link: a link that the other direction requires gets a position of its own.
-                note(tree.owner, tree.tree, Self.hexadecimal(key), "the entry has the position of another one")
+                note(tree.owner, tree.tree, Self.hexadecimal(key), "the entry has the same position as another one")
                 try mender?.remove(key.copy(0..<key.byteCount), from: tree.tree)
             } else if let link = try link(key, value, tree, isInline: isInline, &owner) {
                 count += 1
@@ -83,12 +83,12 @@ extension StoreCheck {
         _ owner: inout (key: UInt64, isThere: Bool)
     ) throws(StoreError) -> Link? {
         guard let (link, number) = parts(of: key, value, tree) else {
-            note(tree.owner, tree.tree, Self.hexadecimal(key), "the entry is no link")
+            note(tree.owner, tree.tree, Self.hexadecimal(key), "the entry is not a link")
             return nil
         }
         guard tree.mayBeMember[Int(number)] else {
             let name = catalog.numbering.entity(number)?.name ?? ""
-            let problem = "the link leads to \(name)/\(link.destination), which is no \(tree.member.name)"
+            let problem = "the link leads to \(name)/\(link.destination), which is not of entity \(tree.member.name)"
             note(tree.owner, tree.tree, Self.hexadecimal(key), problem)
             return nil
         }
@@ -101,7 +101,7 @@ extension StoreCheck {
             owner = (link.owner, try presence.entityNumber(of: link.owner, among: tree.ownerNumbers) != nil)
         }
         if !owner.isThere {
-            let problem = "the list is that of a row that does not exist, with \(tree.member.name) \(link.destination)"
+            let problem = "the list with \(tree.member.name) \(link.destination) belongs to a row that does not exist"
             note(tree.owner, tree.tree, "\(link.owner)", problem, in: .dangling)
             return nil
         }
@@ -182,7 +182,7 @@ extension StoreCheck {
         guard !isCancelled else { return }
         let member = list.tree.member.name
         for link in expected.surplus(over: found) {
-            let problem = "the list lacks \(member) \(link.destination), whose \(name) leads here"
+            let problem = "the list lacks \(member) \(link.destination), whose \(name) leads to this row"
             note(list.tree.owner, list.tree.tree, "\(link.owner)", problem)
             if let mender,
                 let number = try presence.entityNumber(of: link.destination, among: numbers(list.tree.mayBeMember))
@@ -242,7 +242,7 @@ extension StoreCheck {
     private mutating func noteRepeated(_ links: [Link], in tree: LinkTree) throws(StoreError) {
         let repeated = links.surplus(over: Self.unique(links))
         for link in repeated {
-            note(tree.owner, tree.tree, "\(link.owner)", "\(link.destination) stands twice in the list")
+            note(tree.owner, tree.tree, "\(link.owner)", "the list has \(link.destination) twice")
         }
         try remove(repeated, from: tree)
     }
@@ -277,7 +277,7 @@ extension StoreCheck {
         }
         found += repeated()
         for link in found {
-            note(tree.owner, tree.tree, "\(link.owner)", "\(link.destination) stands twice in the list")
+            note(tree.owner, tree.tree, "\(link.owner)", "the list has \(link.destination) twice")
         }
         try remove(found, from: tree)
     }

@@ -12,7 +12,7 @@ extension StoreCheck {
             if String(validating: key.copy(0..<key.byteCount), as: UTF8.self) == nil
                 || TaggedValue.decode(value.copy(0..<value.byteCount)) == nil
             {
-                note(nil, tree, Self.hexadecimal(key), "an entry of the metadata is no value")
+                note(nil, tree, Self.hexadecimal(key), "the metadata entry is not a value")
             }
             return true
         }
@@ -31,7 +31,7 @@ extension StoreCheck {
             let isKnown = key >> 32 == 3 || [1, 2, 4].contains(key >> 32) && isEntity
             let byteCount = try cursor.value().count
             guard !isKnown || byteCount != 8 else { continue }
-            note(nil, tree, "\(key)", "the counter is no number of 8 bytes, or counts nothing that there is")
+            note(nil, tree, "\(key)", "the counter does not have 8 bytes, or its key names nothing in the store")
             strays.append(key)
         }
         for key in strays { try mender?.removeCounter(key, catalog) }
@@ -43,14 +43,15 @@ extension StoreCheck {
         for tree in try session.transaction.trees()
         where !names.contains(tree.name) && !catalog.schema.unusedTreeNames.contains(tree.name) {
             if ["rows:", "index:", "unique:", "links:", "owners:"].contains(where: { tree.name.hasPrefix($0) }) {
-                note(nil, treeNamed: tree.name, "", "the model asks for no such tree")
+                note(nil, treeNamed: tree.name, "", "the model does not require this tree")
             }
             guard tree.name == StoreName.schema else { continue }
             // The format, the model, and numbered records, each of which was read when the store was opened.
             let expected = catalog.numbering.entities.count + catalog.numbering.layouts.count
             let count = try session.transaction.count(of: tree)
             if count != UInt64(expected) {
-                note(nil, treeNamed: tree.name, "", "there are \(count) records, of which \(expected) mean something")
+                note(
+                    nil, treeNamed: tree.name, "", "the tree has \(count) records, but only \(expected) have a meaning")
             }
         }
     }

@@ -74,7 +74,7 @@ extension StoreCheck {
             let count = counts[Int(number)]
             if count > 0 { report.rowCounts[entity.name, default: 0] += count }
             try checkCounter(Counter.rows(entityNumber: number), UInt64(count)) { check, counted in
-                check.note(entity, tree, "", "the counter says \(counted) rows, there are \(count)")
+                check.note(entity, tree, "", "the counter states \(counted) rows, but there are \(count)")
             }
         }
     }
@@ -91,17 +91,19 @@ extension StoreCheck {
         of row: RawSpan, _ key: UInt64, _ plan: EntityCheckPlan, _ tree: Tree<UInt64>
     ) throws(StoreError) {
         if let field = session.reader.contentProblem(row) {
-            note(plan.entity, tree, "\(key)", "the bytes of \(field) are no value of its type")
+            note(plan.entity, tree, "\(key)", "the bytes of \(field) are not a value of its type")
         }
         for attribute in plan.required where session.reader.isNull(at: attribute.slot, row) {
-            let problem = "there is no value for \(attribute.name), which requires one"
+            let problem = "\(attribute.name) has no value, but requires one"
             note(plan.entity, tree, "\(key)", problem, in: .unset)
         }
         for toOne in plan.toOnes {
             let relationship = toOne.relationship
             guard let reference = session.reader.reference(at: relationship.slot, row) else {
                 if !relationship.isOptional {
-                    note(plan.entity, tree, "\(key)", "there is no \(relationship.name), which is required", in: .unset)
+                    note(
+                        plan.entity, tree, "\(key)", "\(relationship.name) has no destination, but requires one",
+                        in: .unset)
                 }
                 continue
             }
@@ -159,7 +161,7 @@ extension StoreCheck {
         let given = isNew(catalog.counters) ? 0 : try session.transaction.counter(counter, catalog)
         guard !isCancelled, given < greatest else { return }
         let problem =
-            "the last key given out is \(given), but there is a row, or a reference to one, with key \(greatest)"
+            "the last allocated key is \(given), but a row or a reference to one has key \(greatest)"
         note(root, catalog.rowTree(of: root), "", problem)
         let bytes = isNew(catalog.counters) ? nil : try session.transaction.get(counter, from: catalog.counters)
         try mender?.setCounter(counter, to: greatest, was: bytes, catalog)

@@ -85,7 +85,7 @@ struct StoreCheck {
         try checkMetadata()
         try checkSchema()
         for (kind, count) in noteCounts.sorted(by: { $0.key < $1.key }) where count > Self.findingCountMax {
-            let problem = "there are \(count - Self.findingCountMax) more like these"
+            let problem = "\(count - Self.findingCountMax) more findings of this kind are not listed"
             append(StoreFinding(entity: "", tree: kind.tree, key: "", problem: problem), to: kind.list)
         }
         report.isComplete = !isCancelled

@@ -73,7 +73,7 @@ extension StoreCatalog {
             } else if let back = ownerTree(of: relationship) {
                 counterpart = .owners(LinkTree(back, isOrdered: false, owner: member, member: owner, numbering))
             } else {
-                preconditionFailure("a relationship without inverse has a tree that leads back")
+                preconditionFailure("a relationship without inverse has an owner tree")
             }
             return ToManyList(relationship: relationship, tree: tree, counterpart: counterpart)
         }

@@ -45,19 +45,23 @@ extension MigrationFailure: CustomStringConvertible {
         let list = objects.isEmpty ? "" : " (\(shown)\(rowCount > min(5, objects.count) ? ", ..." : ""))"
         switch reason {
         case .noValue:
-            return "\(subject) must have a value now, and \(count)\(list) have none: give it a default value, or make "
-                + "it optional in a version between, and give them values there"
+            return "\(subject) must now have a value, but \(count)\(list) have none: give it a default value, or make "
+                + "it optional in an intermediate version and set the values there"
         case .inexact(let type):
-            return "\(subject): the values of \(count)\(list) have no exact \(type): change them with the model of "
-                + "the file first, or keep the type"
+            return
+                "\(subject): the values of \(count)\(list) have no exact equivalent of type \(type): change them with "
+                + "the file's model first, or keep the type"
         case .severalDestinations:
-            return "\(subject) leads to one object now, and \(count)\(list) lead to several: choose with the model of "
-                + "the file first"
+            return
+                "\(subject) now leads to one object, but \(count)\(list) lead to several: choose one with the file's "
+                + "model first"
         case .otherDestination:
-            return "\(subject): \(count)\(list) lead to objects of entities that it does not lead to any more"
-        case .abstractEntity: return "\(subject) is abstract now, and has \(count)\(list): delete them first"
+            return "\(subject): \(count)\(list) lead to objects of entities that it can no longer lead to: change them "
+                + "with the file's model first"
+        case .abstractEntity: return "\(subject) is now abstract, but has \(count)\(list): delete them first"
         case .notUnique(let properties):
-            return "\(subject): \(properties.joined(separator: ", ")) must be unique now, and rows share values\(list)"
+            return "\(subject): \(properties.joined(separator: ", ")) must now be unique, but rows share "
+                + "values\(list): change them with the file's model first"
         }
     }
 }
@@ -86,8 +90,9 @@ extension MigrationRefusal: CustomStringConvertible {
         var parts = obstacles + failures.map(\.description)
         if !losses.isEmpty {
             parts.insert(
-                "this would be lost: \(losses.map(\.description).joined(separator: ", ")); allow each loss by its "
-                    + "name, or open the store with a model that has a place for it", at: 0)
+                "the migration causes losses: \(losses.map(\.description).joined(separator: ", ")); allow each loss "
+                    + "by its "
+                    + "name, or use a model that keeps these parts", at: 0)
         }
         return parts.joined(separator: "; ")
     }

@@ -42,17 +42,19 @@ extension ReferenceConflict: CustomStringConvertible {
         let names = destinations.map { "\($0)" }.joined(separator: ", ")
         return switch kind {
         case .missing where destinations == [owner]:
-            "\(relationship) of \(owner) has changed, and no store holds that object any more; delete it here, too"
+            "\(relationship) of \(owner) has changed, but no store has that object any more; delete it in this "
+                + "context too"
         case .missing:
-            "\(relationship) of \(owner) leads to \(names), which no store holds any more; relate it to another object"
+            "\(relationship) of \(owner) leads to \(names), which no store has any more; relate it to another object"
         case .denied:
             "\(owner) cannot be deleted while \(relationship) has destinations: \(names)"
         case .required:
-            "\(relationship) of \(owner) must have a destination, and \(names) is deleted; relate it to another object "
-                + "or delete it too"
+            "\(relationship) of \(owner) must have a destination, but \(names) is deleted; relate it to another "
+                + "object, "
+                + "or delete \(owner) too"
         case .abandoned:
-            "\(relationship) of \(owner) leads to \(names), which is deleted; the delete rule noAction asks the "
-                + "application to relate or delete \(owner) in the same save"
+            "\(relationship) of \(owner) leads to \(names), which is deleted; the delete rule is noAction, so relate "
+                + "\(owner) to another object or delete it in the same save"
         }
     }
 }

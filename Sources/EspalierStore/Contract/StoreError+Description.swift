@@ -7,17 +7,18 @@ extension StoreError: CustomStringConvertible {
     public var description: String {
         switch self {
         case .conflict(let conflicts):
-            "rows were changed since they were read: " + conflicts.map(\.description).joined(separator: "; ")
+            "rows have changed since they were read: " + conflicts.map(\.description).joined(separator: "; ")
         case .constraint(let conflicts):
-            "values must be unique and are not: " + conflicts.map(\.description).joined(separator: "; ")
+            "values must be unique, but are not: " + conflicts.map(\.description).joined(separator: "; ")
         case .references(let conflicts):
-            "relationships would be broken: " + conflicts.map(\.description).joined(separator: "; ")
-        case .readOnly(let path): Self.naming(path, "the store was opened for reading only")
-        case .closed: "the store was closed; open it again to use it"
+            "the save would break relationships: " + conflicts.map(\.description).joined(separator: "; ")
+        case .readOnly(let path):
+            Self.naming(path, "the store was opened for reading only; open it for writing to change it")
+        case .closed: "the store was closed, or removed from its coordinator; open it again to use it"
         case .storage(let error, let path): Self.naming(path, "\(error)")
-        case .incompatibleModel(let path, let reason): Self.naming(path, "the store has another model: \(reason)")
+        case .incompatibleModel(let path, let reason): Self.naming(path, "the store cannot be used: \(reason)")
         case .migrationRefused(let path, let refusal):
-            Self.naming(path, "the store has another model and was not migrated: \(refusal)")
+            Self.naming(path, "the store has another model and cannot be migrated: \(refusal)")
         case .otherFormat(let path, let format): Self.naming(path, Self.otherFormat(format))
         case .damagedContent(let path, let entity, let key, let reason):
             Self.naming(path, "the row \(entity)/\(key) is damaged: \(reason)")
@@ -29,8 +30,8 @@ extension StoreError: CustomStringConvertible {
     private static func otherFormat(_ format: UInt16) -> String {
         let (first, present) = (StoreFormat.first, StoreFormat.newest)
         return format == first
-            ? "rows are in format \(format); opening the store once to write brings them into format \(present)"
-            : "rows are in format \(format), this library reads formats \(first) to \(present)"
+            ? "the rows are in format \(format); open the store for writing once to convert them to format \(present)"
+            : "the rows are in format \(format), but this library reads only formats \(first) to \(present)"
     }
 
     private static func naming(_ path: String?, _ sentence: String) -> String {
@@ -42,7 +43,7 @@ extension VersionConflict: CustomStringConvertible {
     /// The row and both versions.
     public var description: String {
         "\(id) was read at version \(expectedVersion) and is "
-            + (stored.map { "at version \($0.version) now" } ?? "deleted now")
+            + (stored.map { "now at version \($0.version)" } ?? "now deleted")
     }
 }
 

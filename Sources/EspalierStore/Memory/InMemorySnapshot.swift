@@ -59,7 +59,7 @@ public final class InMemorySnapshot: StoreSnapshot {
         of relationship: Relationship, for owners: [ObjectID]
     ) throws(StoreError) -> [[ObjectID]] {
         guard relationship.isToMany else {
-            throw .invalidRequest(reason: "relationship \(relationship.name) is to-one and travels with its row")
+            throw .invalidRequest(reason: "relationship \(relationship.name) is to-one; read it from the row")
         }
         let state = try state()
         var lists: [[ObjectID]] = []
@@ -87,7 +87,7 @@ public final class InMemorySnapshot: StoreSnapshot {
     /// The steps to answer `fetch`: always the same ones.
     public func explain(_ fetch: StoreFetch) throws(StoreError) -> [String] {
         let root = model.entities[fetch.entity.root]
-        var steps = ["look at all \(try state().rows[root.index].count) rows of \(root.name)"]
+        var steps = ["read all \(try state().rows[root.index].count) rows of \(root.name)"]
         if fetch.predicate != nil { steps.append("test each row") }
         steps.append(fetch.sort.isEmpty ? "sort by primary key" : "sort by \(fetch.sort.count) sort keys")
         return steps
@@ -95,7 +95,7 @@ public final class InMemorySnapshot: StoreSnapshot {
 
     private func rows(_ fetch: StoreFetch) throws(StoreError) -> [MemoryState.Row] {
         guard model.entity(named: fetch.entity.name) === fetch.entity else {
-            throw .invalidRequest(reason: "entity \(fetch.entity.name) is not of the store's model")
+            throw .invalidRequest(reason: "entity \(fetch.entity.name) is not in the store's model")
         }
         guard fetch.offset >= 0, fetch.limit ?? 0 >= 0 else {
             throw .invalidRequest(reason: "offset \(fetch.offset) and limit \(fetch.limit ?? 0) must not be negative")

@@ -39,7 +39,7 @@ extension InMemoryStore {
         for (position, id) in save.ids.enumerated() {
             let entity = model.entities[schema.entityIndex(of: id)]
             guard id.key <= state.lastKeys[entity.root], state.rows[entity.root][id.key] == nil
-            else { throw .invalidRequest(reason: "\(id) was not reserved, or is taken") }
+            else { throw .invalidRequest(reason: "\(id) was not reserved, or a row has it already") }
             let row = MemoryState.Row(
                 id: id, entity: entity.index,
                 version: save.isReserved(at: position) ? state.goneVersions[entity.root] + 1 : 1,

@@ -139,7 +139,7 @@ extension BTreeStore {
     /// The model of a store whose rows are in the present format.
     private static func presentModel(_ database: Database) throws(StoreError) -> ManagedObjectModel {
         guard database.applicationID == applicationID, let stored = try storedModel(database) else {
-            throw .incompatibleModel(path: nil, reason: "the file holds no objects: there is nothing to migrate")
+            throw .incompatibleModel(path: nil, reason: "it contains no objects, so there is nothing to migrate")
         }
         guard stored.format == StoreFormat.newest else { throw .otherFormat(path: nil, format: stored.format) }
         return stored.model

@@ -97,7 +97,7 @@ extension MigrationRun {
             try cursor.withEntry { key, value throws(StoreError) in
                 guard key.byteCount == keyByteCount, value.byteCount == LinkKey.valueByteCount else {
                     throw .damaged(
-                        entity: declaring.name, key: 0, reason: "an entry of tree \"\(tree.name)\" is no link")
+                        entity: declaring.name, key: 0, reason: "an entry of tree \"\(tree.name)\" is not a link")
                 }
                 ownerKey = key.bigEndianKey(at: 0)
                 destination = (value.number(at: 0), key.bigEndianKey(at: keyByteCount - 8))

@@ -52,7 +52,7 @@ extension MigrationRun {
             let key = try cursor.key
             if key > last {
                 guard !isTakenOver else { break }
-                throw .damaged(entity: root.name, key: key, reason: "the key was never given out")
+                throw .damaged(entity: root.name, key: key, reason: "the key was never allocated")
             }
             var (number, bytes): (UInt16, [UInt8]?) = (0, nil)
             try cursor.withValue { row throws(StoreError) in

@@ -49,7 +49,7 @@ struct MigrationTrees {
     func current<Key>(_ tree: Tree<Key>) throws(StoreError) -> Tree<Key> {
         guard let handle = handles[tree.id] else { return tree }
         guard let typed = handle.tree(keys: Key.self) else {
-            throw .damaged(reason: "tree \"\(handle.name)\" has other keys")
+            throw .damaged(reason: "tree \"\(handle.name)\" has keys of the wrong kind")
         }
         return typed
     }

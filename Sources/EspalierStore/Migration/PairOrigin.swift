@@ -31,8 +31,8 @@ struct PairOrigins {
                 } else {
                     obstacles.append(
                         "\(entity.name).\(relationship.name) and \(relationship.description.destination)."
-                            + "\(relationship.description.inverse ?? "") were no inverses of each other; "
-                            + "make them so in two versions of the model, the first of them without one of the two")
+                            + "\(relationship.description.inverse ?? "") were not inverses of each other; "
+                            + "remove one of the two in an intermediate version of the model first")
                 }
             }
         }

@@ -48,7 +48,7 @@ struct RowFates {
                 }
                 let (sum, isTooLarge) = next.addingReportingOverflow(formerLastKeys[source] ?? 0)
                 guard !isTooLarge else {
-                    throw .damaged(reason: "the counters of primary keys cannot be: their sum exceeds 64 bits")
+                    throw .damaged(reason: "the counters of primary keys are impossible: their sum exceeds 64 bits")
                 }
                 next = sum
             }

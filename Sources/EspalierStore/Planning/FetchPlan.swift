@@ -82,16 +82,18 @@ extension FetchPlan {
     /// Asserts that the parts of the plan fit each other and the schema; to be called in `assert`.
     func checkInvariants(_ schema: StoreSchema) -> Bool {
         assert(offset >= 0 && limit ?? 0 >= 0, "offset \(offset), limit \(limit ?? 0)")
-        assert(residual.isEmpty || predicate != nil, "a condition is left of none")
+        assert(residual.isEmpty || predicate != nil, "a plan without predicate leaves no condition")
         switch access {
         case .nothing: return true
-        case .rows: assert(residual.count == condition.count, "rows that no index has chosen are tested for everything")
+        case .rows:
+            assert(
+                residual.count == condition.count, "rows that no index has chosen are tested against every condition")
         case .entries(let group, _): assert(schema.groups.indices.contains(group), "there is no group \(group)")
         case .candidates: break
         case .index(let group, _, _): assert(schema.groups.indices.contains(group), "there is no group \(group)")
         }
         if case .asRead = order, case .index = access { return true }
-        if case .asRead = order { assertionFailure("only an index is read in another order than that of keys") }
+        if case .asRead = order { assertionFailure("only an index is read in an order other than that of keys") }
         return true
     }
 
@@ -106,21 +108,21 @@ extension FetchPlan {
         case .rows: lines.append("read all rows of \(schema.model.entities[entity.root].name)")
         case .entries(let group, let prefix):
             lines += CandidateSource.index(group: group, [.beginning(with: prefix)]).explanation(schema)
-            lines.append(isExact ? "exact: rows are read for their values only" : "read each row")
+            lines.append(isExact ? "exact: rows are read only for their values" : "read each row")
         case .candidates(let source):
             lines += source.explanation(schema)
-            lines.append(isExact ? "exact: rows are read for their values only" : "read each row")
+            lines.append(isExact ? "exact: rows are read only for their values" : "read each row")
         case .index(let group, let range, let isReversed):
             lines.append(
                 "\(CandidateSource.name(of: group, schema)), \(range.explanation)\(isReversed ? ", backwards" : "")")
-            lines.append(isExact ? "exact: rows are read for their values only" : "read each row")
+            lines.append(isExact ? "exact: rows are read only for their values" : "read each row")
         }
         if !residual.isEmpty {
             lines.append("test \(residual.count) condition\(residual.count == 1 ? "" : "s") on each row")
         }
         switch order {
         case .primaryKey: lines.append("order: primary key")
-        case .asRead: lines.append("order: as the index has it")
+        case .asRead: lines.append("order: by index")
         case .sorted(let keys):
             let names = keys.map {
                 $0.source.keyPath.components.joined(separator: ".") + ($0.isAscending ? "" : " descending")

@@ -22,12 +22,13 @@ struct RowReader {
         /// The problem, in words.
         var reason: String {
             switch self {
-            case .tooShort(let byteCount): "the row has only \(byteCount) bytes, fewer than its layout needs"
-            case .unknownLayout(let number): "the row names layout \(number), which the catalog does not have"
-            case .widths(let byte): "the row begins with \(byte), which says no widths of numbers that there are"
-            case .variablePart(let field): "the end of \(field) lies outside the row or before its beginning"
-            case .length(let byteCount, let expected): "the row has \(byteCount) bytes, its fields end at \(expected)"
-            case .reference(let field): "\(field) leads to an entity number or key that cannot be"
+            case .tooShort(let byteCount): "the row has only \(byteCount) bytes, fewer than its layout requires"
+            case .unknownLayout(let number): "the row names layout \(number), which is not in the catalog"
+            case .widths(let byte): "the row begins with \(byte), which does not encode valid widths of numbers"
+            case .variablePart(let field): "the end of \(field) is outside of the row or before its beginning"
+            case .length(let byteCount, let expected):
+                "the row has \(byteCount) bytes, but its fields end at \(expected)"
+            case .reference(let field): "\(field) leads to an impossible entity number or key"
             }
         }
     }

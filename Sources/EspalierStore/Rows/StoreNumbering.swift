@@ -87,7 +87,9 @@ final class StoreNumbering: Sendable {
 
     /// The number of the entity whose IDs have `tag`, one of this store's model.
     func entityNumber(ofTag tag: UInt32) -> UInt16 {
-        guard let number = numberByTag[tag] else { preconditionFailure("entity tag \(tag) is not of this store") }
+        guard let number = numberByTag[tag] else {
+            preconditionFailure("entity tag \(tag) does not belong to this store")
+        }
         return number
     }
 
@@ -96,13 +98,15 @@ final class StoreNumbering: Sendable {
     /// Asserts invariant 2; to be called in `assert`.
     private func checkInvariants() -> Bool {
         for (index, number) in entityNumbers.enumerated() {
-            assert(entity(number)?.index == index, "number \(number) stands for entity \(index)")
+            assert(entity(number)?.index == index, "number \(number) belongs to entity \(index)")
             guard let layout = currentLayouts[index] else { continue }
-            assert(entity(layout.entityNumber)?.index == index, "layout \(layout.number) is not of entity \(index)")
+            assert(
+                entity(layout.entityNumber)?.index == index,
+                "layout \(layout.number) does not belong to entity \(index)")
             assert(self.layout(layout.number) != nil, "layout \(layout.number) is not among the layouts")
         }
         for case let (number, layout?) in layouts.enumerated() {
-            assert(Int(layout.number) == number, "layout \(layout.number) stands under \(number)")
+            assert(Int(layout.number) == number, "layout \(layout.number) has position \(number)")
         }
         return true
     }

@@ -116,7 +116,7 @@ struct PreparedSave {
                 orderBase: change.orderBase?.filter { !gone.contains($0) })
         }
         assert(checkInvariants())
-        assert(updates.allSatisfy { !gone.contains($0.id) }, "a row that goes is changed")
+        assert(updates.allSatisfy { !gone.contains($0.id) }, "a row is both deleted and updated")
     }
 
     /// Applies the merging of insertions, which create no rows: stored rows change instead, and values lead to these.
@@ -163,7 +163,7 @@ struct PreparedSave {
     private func checkInvariants() -> Bool {
         assert(ids.count == insertions.count, "\(ids.count) IDs for \(insertions.count) new rows")
         func assertStored(_ id: ObjectID) {
-            assert(!id.isTemporary && id.storeTag == storeTag, "invariant 1: \(id) is no ID of this store")
+            assert(!id.isTemporary && id.storeTag == storeTag, "invariant 1: \(id) is not an ID of this store")
         }
         for id in ids { assertStored(id) }
         for update in updates {
@@ -244,7 +244,8 @@ struct PreparedSave {
             let row = insertions[position].row
             guard row.attributeCount == types.count, row.relationshipCount == destinationTags.count else {
                 throw .invalidRequest(
-                    reason: "\(entity.name) has \(types.count) attributes and \(destinationTags.count) relationships, "
+                    reason:
+                        "\(entity.name) has \(types.count) attributes and \(destinationTags.count) relationships, but "
                         + "the insertion of \(insertions[position].id) has \(row.attributeCount) and "
                         + "\(row.relationshipCount)")
             }

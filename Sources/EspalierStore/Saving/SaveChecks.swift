@@ -24,7 +24,10 @@ struct SaveChecks {
         let inverse = schema.model.inverse(of: relationship)
         guard inverse?.isToMany != false || relationship.isOrdered else {
             throw .invalidRequest(
-                reason: "links of \(entity.name).\(relationship.name) follow from its to-one inverse")
+                reason:
+                    "links of \(entity.name).\(relationship.name) follow from its to-one inverse; set the inverse "
+                    + "instead"
+            )
         }
         func permanentList(_ ids: [ObjectID]) throws(StoreError) -> [ObjectID] {
             var list: [ObjectID] = []
@@ -68,7 +71,8 @@ struct SaveChecks {
     ) throws(StoreError) -> ObjectID {
         let id = try permanent(destination)
         guard !inline || !relationship.isToMany else {
-            throw .invalidRequest(reason: "to-many relationship \(relationship.name) does not travel with its row")
+            throw .invalidRequest(
+                reason: "relationship \(relationship.name) is to-many; change its links instead of the row")
         }
         let (entity, expected) = (try entity(of: id), schema.model.destination(of: relationship))
         guard entity.isKind(of: expected) else {
@@ -85,7 +89,7 @@ struct SaveChecks {
         guard !attribute.isTransient else { return false }
         guard attribute.accepts(value) else {
             throw .invalidRequest(
-                reason: "\(entity.name).\(attribute.name) is of type \(attribute.type), \(value) does not fit")
+                reason: "\(entity.name).\(attribute.name) is of type \(attribute.type), which \(value) does not fit")
         }
         return true
     }

@@ -177,7 +177,7 @@ package final class StoreSchema: Sendable {
     /// The index of the entity of a row of this store.
     @inline(__always)
     func entityIndex(of id: ObjectID) -> ManagedObjectModel.EntityIndex {
-        guard let index = entityByTag[id.entityTag] else { preconditionFailure("\(id) is not of this store") }
+        guard let index = entityByTag[id.entityTag] else { preconditionFailure("\(id) does not belong to this store") }
         return index
     }
 

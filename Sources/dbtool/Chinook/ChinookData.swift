@@ -27,8 +27,8 @@ enum ChinookData {
             throw .file(
                 path: folders.first?.path ?? folderName,
                 reason:
-                    "is missing: the rows of the demo are in it; copy the folder \(folderName) from the build folder "
-                    + "(swift build -c release --show-bin-path) to where the program is")
+                    "is missing: it contains the rows of the demo; copy the folder \(folderName) from the build folder "
+                    + "(swift build -c release --show-bin-path) to the folder of the program")
         }
         return file
     }

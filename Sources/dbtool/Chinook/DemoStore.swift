@@ -58,7 +58,8 @@ struct DemoStore {
         let found = "\(path) exists and is a demo store with \(DisplayText.grouped(rowCount)) rows"
         if rowCount != tables.rowCount {
             return Plan(
-                imports: true, text: "\(found), not \(DisplayText.grouped(tables.rowCount)): making it anew.",
+                imports: true,
+                text: "\(found), not \(DisplayText.grouped(tables.rowCount)): importing the library again.",
                 word: "replaced")
         }
         if isReplacing { return Plan(imports: true, text: "\(found): replacing it.", word: "replaced") }
@@ -105,7 +106,7 @@ struct DemoStore {
     private static func refusal(of path: String, because reason: String) -> ToolError {
         .refused(
             path: path,
-            reason: "exists and is not a demo store, so it stays as it is; name another file: "
+            reason: "exists and is not a demo store, so it was not changed; name another file: "
                 + "dbtool demo other.espalier\n(\(reason))")
     }
 }

@@ -98,7 +98,9 @@ struct ArgumentParser {
         for (parameter, word) in zip(usage.parameters, words) { arguments.positional[parameter.name] = word }
         if words.count > usage.parameters.count {
             let surplus = words[usage.parameters.count]
-            throw error("unexpected argument '\(surplus)'; a predicate must be quoted as one argument")
+            let takesPredicate = usage.parameters.contains { $0.name == "PREDICATE" }
+            throw error(
+                "unexpected argument '\(surplus)'" + (takesPredicate ? "; quote a predicate as one argument" : ""))
         }
         if let missing = usage.parameters.dropFirst(words.count).first(where: \.isRequired) {
             throw error("\(missing.name) is missing: \(missing.summary)")

@@ -18,11 +18,11 @@ enum ExitCode: Int32, Sendable, CaseIterable {
     /// The meaning of the code, for `dbtool help`.
     var meaning: String {
         switch self {
-        case .ok: "all went well"
+        case .ok: "success"
         case .difference: "damage or a difference was found"
         case .usage: "the command line, a name or a predicate is wrong"
         case .unavailable: "a file cannot be opened, read or written"
-        case .locked: "another process holds the file"
+        case .locked: "another process has locked or changed the file"
         }
     }
 }

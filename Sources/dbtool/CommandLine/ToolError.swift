@@ -62,7 +62,7 @@ enum ToolError: Error, CustomStringConvertible {
         case .usage(let error): error.description
         case .unknownName(let error): error.description
         case .predicate(let error): error.description
-        case .storage(.opening(.noSuchStore), let path): "\(path): there is no such file"
+        case .storage(.opening(.noSuchStore), let path): "\(path): the file does not exist"
         case .storage(let error, let path): "\(path): \(error)"
         case .store(.storage(let error, _), let path): ToolError.storage(error, path: path).description
         case .context(.store(let error), let path): ToolError.store(error, path: path).description

@@ -8,19 +8,21 @@ enum AuditVerb: Verb {
         name: "audit", summary: "check a store by the format documents alone, without the engine",
         parameters: [.required("FILE", "the store")], options: [.json],
         discussion: """
-            A second opinion: this checker was written from the documents of the formats and shares no code with the
-            engine or the store, so what both call whole is whole in two ways of reading. It reads store and log,
-            verifies every numbered rule on the newest committed state, and writes nothing. Of an object store it
-            reads the rows too, and compares indexes, unique values, links and counters with them.
+            A second opinion: this checker was written from the format documents and shares no code with the
+            engine or the store, so it also finds damage that the engine's own check misreads. It reads store and log,
+            verifies every numbered rule on the newest committed state, and writes nothing. In an object store it
+            also reads the rows, and compares indexes, unique values, links and counters with them.
 
-            Exit code 0: all in order; 1: a rule is broken; 4: another process writes the store, and it changed so
-            much while it was read that nothing can be said.
+            Exit code 0: no damage; 1: a rule is broken; 4: another process writes the store and changed it so
+            much during the audit that the audit has no result.
             """,
         examples: [
-            .init(command: "dbtool audit chinook.espalier", meaning: "\"ok\" and counts, or one line for each damage"),
+            .init(
+                command: "dbtool audit chinook.espalier",
+                meaning: "prints \"ok\" and counts, or one line for each finding"),
             .init(
                 command: "dbtool audit chinook.espalier --json",
-                meaning: "for programs: rule, place and sentence of each finding"),
+                meaning: "prints the rule, place and text of each finding for programs"),
         ])
 
     static func run(_ arguments: Arguments, _ console: Console) throws(ToolError) -> ExitCode {
@@ -61,7 +63,7 @@ enum AuditVerb: Verb {
         }
         if report.hasChanged {
             console.print(
-                "Another process wrote the store while it was read; this is about transaction "
+                "Another process wrote the store during the audit, which checked transaction "
                     + "\(DisplayText.grouped(report.transaction)).")
         }
         guard report.pageCount > 0 else { return }
@@ -76,7 +78,7 @@ enum AuditVerb: Verb {
     private static func print(_ objects: ObjectReport, _ console: Console) {
         for what in objects.uncompared { console.print("Not compared, because a part of it is damaged: \(what).") }
         if objects.format == 1 {
-            console.print("The rows are of format 1; opening the store for writing brings them into format 2.")
+            console.print("The rows are in format 1; opening the store for writing converts them to format 2.")
         }
         let rows = objects.rowCounts.reduce(0) { $0 + $1.count }
         console.print(

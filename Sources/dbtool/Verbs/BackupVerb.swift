@@ -5,21 +5,21 @@ import EspalierEngine
 /// The verb `backup`.
 enum BackupVerb: Verb {
     static let usage = Usage(
-        name: "backup", summary: "copy a store that may be in use, or what changed since a backup",
-        parameters: [.required("FILE", "the store"), .required("TO", "the file to make; it must not exist")],
+        name: "backup", summary: "copy a store that may be in use, or its changes since a backup",
+        parameters: [.required("FILE", "the store"), .required("TO", "the file to create; it must not exist")],
         options: [
-            .text("--since", "PREVIOUS", "copy only what changed since this backup or increment of the store"), .json,
+            .text("--since", "PREVIOUS", "copy only the changes since this backup or increment of the store"), .json,
         ],
         discussion: """
-            The copy is one moment of the store, and appears under its name when it is whole. It is a store like
-            any other; as long as nobody writes to it, increments can be made with --since. An increment is no
-            store: 'dbtool restore' puts a backup and its increments together.
+            The copy is a snapshot of the store, and appears under its name when it is complete. It is a store like
+            any other; as long as nothing writes to it, increments can be made with --since. An increment is not a
+            store: 'dbtool restore' makes a store from a backup and its increments.
             """,
         examples: [
-            .init(command: "dbtool backup music.espalier monday.espalier", meaning: "a full backup"),
+            .init(command: "dbtool backup music.espalier monday.espalier", meaning: "makes a full backup"),
             .init(
                 command: "dbtool backup music.espalier tuesday.increment --since monday.espalier",
-                meaning: "what changed since Monday"),
+                meaning: "copies the changes since Monday"),
         ])
 
     static func run(_ arguments: Arguments, _ console: Console) throws(ToolError) -> ExitCode {

@@ -7,21 +7,23 @@ import EspalierStore
 /// The verb `check`.
 enum CheckVerb: Verb {
     static let usage = Usage(
-        name: "check", summary: "check a whole store; name the page and tree of all damage",
+        name: "check", summary: "check a whole store; name the page and tree of each damage",
         parameters: [.required("FILE", "the store")], options: [.json],
         discussion: """
-            Reads every page: its checksum and structure, the order and counts of every tree, and that each page
-            is used exactly once or free. Then, if the store holds objects: that every index entry, unique entry,
-            link and counter is the one that the rows call for, that references lead to rows, that required values
-            are there and unique ones differ. Nothing is written. Exit code 0: all in order; 1: damage was found;
-            4: another process writes the store, and overwrote what was being read time and again.
-            Damaged pages: see 'dbtool help salvage'; trees that contradict rows: see 'dbtool help rebuild'.
+            Checks the checksum and structure of every page, the order and counts of every tree, and that each page
+            is used exactly once or free. In an object store it then checks that index entries, unique entries, links
+            and counters agree with the rows, that references lead to rows, that required values exist, and that
+            unique values differ. It writes nothing. Exit code 0: no damage; 1: damage was found; 4: another process
+            writes the store, and repeatedly overwrote pages before they could be checked.
+            For damaged pages see 'dbtool help salvage', for trees that contradict rows 'dbtool help rebuild'.
             """,
         examples: [
-            .init(command: "dbtool check chinook.espalier", meaning: "\"ok\" and counts, or one line for each damage"),
+            .init(
+                command: "dbtool check chinook.espalier",
+                meaning: "prints \"ok\" and counts, or one line for each finding"),
             .init(
                 command: "dbtool check chinook.espalier --json && echo fine",
-                meaning: "for scripts: the exit code tells whether the store is in order"),
+                meaning: "for scripts: the exit code says whether the store is damaged"),
         ])
 
     static func run(_ arguments: Arguments, _ console: Console) throws(ToolError) -> ExitCode {

@@ -5,20 +5,20 @@ import EspalierEngine
 /// The verb `compact`.
 enum CompactVerb: Verb {
     static let usage = Usage(
-        name: "compact", summary: "write a store anew, in the order of its keys and without free space",
+        name: "compact", summary: "rewrite a store in the order of its keys, without free space",
         parameters: [
             .required("FILE", "the store"),
-            .optional("TO", "the file to make; without it the store itself is replaced"),
+            .optional("TO", "the file to create; without it the store itself is replaced"),
         ],
         options: [.json],
         discussion: """
-            In place, nobody may have the store open for writing, and there must be space for both files. The new
-            file takes the name of the old one in one step: whatever happens, one of them is there. Backups made
-            before cannot be continued with increments. With TO the store may be in use, and stays as it is.
+            In place, no process may have the store open for writing, and the disk needs space for both files. The new
+            file takes the name of the old one in one step: whatever happens, one of them exists. Earlier backups
+            cannot be continued with increments. With TO the store may be in use, and is not changed.
             """,
         examples: [
-            .init(command: "dbtool compact music.espalier", meaning: "replaces the store by a compact one"),
-            .init(command: "dbtool compact music.espalier small.espalier", meaning: "a compact copy"),
+            .init(command: "dbtool compact music.espalier", meaning: "replaces the store with a compact one"),
+            .init(command: "dbtool compact music.espalier small.espalier", meaning: "makes a compact copy"),
         ])
 
     static func run(_ arguments: Arguments, _ console: Console) throws(ToolError) -> ExitCode {

@@ -8,7 +8,7 @@ import Foundation
 enum DemoVerb: Verb {
     static let usage = Usage(
         name: "demo", summary: "import the Chinook music library and ask it five questions",
-        parameters: [.optional("FILE", "the store to make; chinook.espalier if it is left out")],
+        parameters: [.optional("FILE", "the store to create; by default chinook.espalier")],
         options: [
             .flag("--replace", "import again even if the store holds the whole library"),
             .integer("--commit-every", "N", in: 1...Int.max, "commit after every N rows instead of once at the end"),
@@ -17,14 +17,14 @@ enum DemoVerb: Verb {
         discussion: """
             Imports 15,607 rows (11 tables, one of them the links of a relationship from many to many), saves, closes,
             opens the store again and prints five tables with the time, rows and faults each took.
-            A store that a demo has made and filled is used again; one whose import was interrupted is made anew.
-            A file that is anything else is never touched: the demo ends with exit code 2.
+            A complete store of an earlier demo is used again; a store whose import was interrupted is made again.
+            The demo never changes any other file: it ends with exit code 2.
             """,
         examples: [
             .init(command: "dbtool demo", meaning: "makes or uses chinook.espalier in the current folder"),
             .init(
                 command: "dbtool demo music.espalier --commit-every 20 --replace",
-                meaning: "781 small durable transactions instead of a large one"),
+                meaning: "781 small durable transactions instead of one large transaction"),
         ])
 
     static func run(_ arguments: Arguments, _ console: Console) throws(ToolError) -> ExitCode {

@@ -5,23 +5,23 @@ import EspalierModel
 /// The verb `diff-models`.
 enum DiffModelsVerb: Verb {
     static let usage = Usage(
-        name: "diff-models", summary: "show how two models differ, what it costs a store and what it would lose",
+        name: "diff-models", summary: "show how two models differ, and the cost and losses of a migration",
         parameters: [
             .required("OLD", "a store or a model file (.xcdatamodeld, .xcdatamodel, .momd, .mom)"),
             .required("NEW", "a store or a model file"),
         ],
         options: [.json],
         discussion: """
-            Entities and properties are followed by their names and renaming identifiers, up and down a hierarchy.
-            Exit code 0: the models are alike; 1: they differ.
+            Entities and properties are matched by their names and renaming identifiers, also across a hierarchy.
+            Exit code 0: the models are equal; 1: they differ.
             """,
         examples: [
             .init(
                 command: "dbtool diff-models music.espalier Music.xcdatamodeld",
-                meaning: "what opening the store with the model would change"),
+                meaning: "shows the changes that opening the store with the model would make"),
             .init(
                 command: "dbtool diff-models old.espalier new.espalier --json",
-                meaning: "the same of two stores, for a program"),
+                meaning: "compares the models of two stores, for a program"),
         ])
 
     static func run(_ arguments: Arguments, _ console: Console) throws(ToolError) -> ExitCode {
@@ -43,8 +43,8 @@ enum DiffModelsVerb: Verb {
     }
 
     private static func show(_ difference: ModelDifference, _ console: Console) {
-        guard !difference.isEmpty else { return console.print("the models are alike") }
-        var table = TextTable([.text("where"), .text("what"), .text("cost"), .text("loses")])
+        guard !difference.isEmpty else { return console.print("the models are equal") }
+        var table = TextTable([.text("where"), .text("what"), .text("cost"), .text("loss")])
         for change in difference.changes {
             let cost = change.rows.isEmpty ? "constant" : "\(change.cost) of \(change.rows.joined(separator: ", "))"
             table.append([change.subject, change.kind.description, cost, change.loss?.description ?? ""])

@@ -9,19 +9,19 @@ enum DumpVerb: Verb {
     private static let batchSize = 1000
 
     static let usage = Usage(
-        name: "dump", summary: "print all rows: tables, or one JSON object a line",
+        name: "dump", summary: "print all rows: as tables, or one JSON object per line",
         parameters: [.required("FILE", "the store"), .optional("ENTITY", "one entity; without it all of them")],
         options: [.json],
         discussion: """
-            With --json each row is one line: entity, key, version, attributes, relationships. A relationship to many
-            is listed only where no to-one relationship on the other side says the same. All rows are of one moment;
+            With --json each row is one line: entity, key, version, attributes, relationships. A to-many relationship
+            is listed only if its inverse is not a to-one relationship. All rows are from one snapshot;
             exit code 4: another process writes the store, and overwrote rows before they could be printed.
             """,
         examples: [
-            .init(command: "dbtool dump chinook.espalier Genre", meaning: "the rows of one entity as a table"),
+            .init(command: "dbtool dump chinook.espalier Genre", meaning: "prints the rows of one entity as a table"),
             .init(
                 command: "dbtool dump chinook.espalier --json > chinook.jsonl",
-                meaning: "all rows, one JSON object a line, in the same order each time"),
+                meaning: "writes all rows, one JSON object per line, in the same order each time"),
         ])
 
     static func run(_ arguments: Arguments, _ console: Console) throws(ToolError) -> ExitCode {

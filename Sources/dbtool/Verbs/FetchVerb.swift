@@ -12,31 +12,31 @@ enum FetchVerb: Verb {
             .optional("PREDICATE", "a condition, quoted as one argument; without it all rows"),
         ],
         options: [
-            .text("--sort", "KEYS", "order: key paths with commas between them, each may end in \" desc\""),
+            .text("--sort", "KEYS", "order: key paths, separated by commas; each may end in \" desc\""),
             .integer("--limit", "N", in: 0...Int.max, "print at most N rows"),
             .integer("--offset", "N", in: 0...Int.max, "skip the first N rows"),
             .flag("--count", "print only how many rows match"),
-            .flag("--explain", "print how the store finds the rows, and no rows"), .json,
+            .flag("--explain", "print how the store finds the rows, instead of the rows"), .json,
         ],
         discussion: """
             Predicates are written as for NSPredicate: comparisons (== != < <= > >= BETWEEN IN CONTAINS BEGINSWITH
             ENDSWITH LIKE MATCHES, with [cd] to ignore case and diacritics), AND, OR, NOT, key paths across
-            relationships, ANY / ALL / NONE for relationships to many. An error names its column.
+            relationships, ANY / ALL / NONE for to-many relationships. An error names its column.
             """,
         examples: [
             .init(
                 command: #"dbtool fetch chinook.espalier Track 'album.artist.name == "AC/DC"' --sort name"#,
-                meaning: "across two relationships, in order"),
+                meaning: "follows two relationships, and sorts the rows"),
             .init(
                 command:
                     #"dbtool fetch chinook.espalier Track 'genre.name == "Rock"' --sort 'milliseconds desc' --limit 9"#,
-                meaning: "the nine longest"),
+                meaning: "prints the nine longest"),
             .init(
                 command: #"dbtool fetch chinook.espalier Customer 'ANY invoices.total > 20' --count"#,
-                meaning: "how many"),
+                meaning: "prints only the number of rows"),
             .init(
                 command: #"dbtool fetch chinook.espalier Artist 'name BEGINSWITH "A"' --explain"#,
-                meaning: "which index is used, and what is left to test"),
+                meaning: "shows the index that is used and the conditions that are left to test"),
         ])
 
     static func run(_ arguments: Arguments, _ console: Console) throws(ToolError) -> ExitCode {

@@ -7,28 +7,29 @@ import Foundation
 /// The verb `import-coredata`.
 enum ImportCoreDataVerb: Verb {
     static let usage = Usage(
-        name: "import-coredata", summary: "import a store that Core Data has written into a new store",
+        name: "import-coredata", summary: "import a store of Core Data into a new store",
         parameters: [
-            .required("SOURCE", "the store of Core Data: a SQLite file with what lies beside it, or an XML file")
+            .required("SOURCE", "the store of Core Data: a SQLite file with the files beside it, or an XML file")
         ],
         options: [
             .text("-o", "STORE", "the new store (required); the file must not exist"),
-            .text("--model", "MODEL", "the model file; without it the model that the store itself keeps"), .json,
+            .text("--model", "MODEL", "the model file; without it the model in the store itself"), .json,
         ],
         discussion: """
-            Every object arrives with its values, relationships and positions in ordered lists, and keeps its primary
-            key. The log beside the file is read; the file itself and what lies beside it are not changed. No other
-            program may write it meanwhile. A model that is not the store's is refused, with the entities that differ.
-            The new store is checked, and appears when it is whole. What could not be read is listed.
-            Exit code 0: everything arrived; 1: some values or destinations could not be read, all else arrived.
+            Every object is imported with its values, relationships and positions in ordered lists, and its primary
+            key. The log beside the file is read; the file and the files beside it are not changed. No other
+            program may write it meanwhile. A model that differs from the store's is refused, and the entities that
+            differ are listed.
+            The new store is checked, and appears when it is complete. Values that could not be read are listed.
+            Exit code 0: everything was imported; 1: everything except some unreadable values or destinations.
             """,
         examples: [
             .init(
                 command: "dbtool import-coredata Bookmarks.sqlite -o bookmarks.espalier",
-                meaning: "with the model that the store keeps"),
+                meaning: "uses the model in the store"),
             .init(
                 command: "dbtool import-coredata Old.sqlite -o new.espalier --model Old.xcdatamodeld --json",
-                meaning: "with a model file, and the report as JSON"),
+                meaning: "uses a model file, and prints the report as JSON"),
         ])
 
     static func run(_ arguments: Arguments, _ console: Console) throws(ToolError) -> ExitCode {

@@ -9,12 +9,13 @@ enum InfoVerb: Verb {
         name: "info", summary: "show what a store is: identity, sizes, log, trees",
         parameters: [.required("FILE", "the store")], options: [.json],
         discussion: """
-            Opens the store for reading only: nothing is written, neither to the file nor beside it.
-            Commits that are still in the log are counted.
+            Opens the store for reading only, and writes neither to the file nor beside it.
+            The numbers include commits that are still in the log.
             """,
         examples: [
-            .init(command: "dbtool info chinook.espalier", meaning: "one line for each fact, one for each tree"),
-            .init(command: "dbtool info chinook.espalier --json", meaning: "the same as one JSON object"),
+            .init(
+                command: "dbtool info chinook.espalier", meaning: "prints a line for each fact and for each tree"),
+            .init(command: "dbtool info chinook.espalier --json", meaning: "prints the same as one JSON object"),
         ])
 
     static func run(_ arguments: Arguments, _ console: Console) throws(ToolError) -> ExitCode {

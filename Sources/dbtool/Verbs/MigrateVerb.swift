@@ -7,28 +7,28 @@ import EspalierStore
 /// The verb `migrate`.
 enum MigrateVerb: Verb {
     static let usage = Usage(
-        name: "migrate", summary: "take a store over to another model, or say what that would do",
-        parameters: [.required("STORE", "the store; nobody may have it open for writing")],
+        name: "migrate", summary: "migrate a store to another model, or show what that would do",
+        parameters: [.required("STORE", "the store; no process may have it open for writing")],
         options: [
             .text("--model", "MODEL", "the model file, or a store with the model (required)"),
-            .flag("--dry-run", "try it on the real rows and give it up: nothing is changed"),
-            .text("--allow", "NAMES", "losses that are allowed, by name, with commas between them: Track.title,Note"),
+            .flag("--dry-run", "try the migration on the real rows, and roll it back: nothing is changed"),
+            .text("--allow", "NAMES", "the names of allowed losses, separated by commas: Track.title,Note"),
             .text("--backup", "FILE", "copy the store there first; the file must not exist"), .json,
         ],
         discussion: """
-            It is one transaction: whatever happens, the store has the old model with its rows, or the new one with
-            all of its own. What would be lost is refused by its name unless --allow names it. Rows that the new
-            model forbids are listed, and nothing is changed: values without an exact equal of the new type, no
-            value where one is required, several objects where a relationship leads to one.
-            Exit code 0: it was done, or a dry run would be done; 1: it was refused, or would be.
+            The migration is one transaction: whatever happens, the store has the old model with its rows, or the new
+            one with all of its rows. A loss of data is refused by its name unless --allow names it. Rows that the new
+            model forbids are listed, and nothing is changed: values without an exact equivalent of the new type, no
+            value where one is required, several objects where a relationship can lead to only one.
+            Exit code 0: the migration was made, or would succeed; 1: it was refused, or would be refused.
             """,
         examples: [
             .init(
                 command: "dbtool migrate music.espalier --model Music.xcdatamodeld --dry-run",
-                meaning: "each step with its rows, and what keeps it from being done"),
+                meaning: "shows each step with its rows, and the reasons for a refusal"),
             .init(
                 command: "dbtool migrate music.espalier --model Music.xcdatamodeld --allow Track.mood --backup old",
-                meaning: "does it, without the values of one attribute"),
+                meaning: "migrates, and deletes the values of one attribute"),
         ])
 
     static func run(_ arguments: Arguments, _ console: Console) throws(ToolError) -> ExitCode {
@@ -79,7 +79,7 @@ enum MigrateVerb: Verb {
 
 extension MigrateVerb {
     private static func show(_ plan: MigrationPlan, _ path: String, isDryRun: Bool, _ console: Console) {
-        guard !plan.difference.isEmpty else { return console.print("\(path): the store has this model already") }
+        guard !plan.difference.isEmpty else { return console.print("\(path): the store already has this model") }
         var table = TextTable([.text("where"), .text("what"), .text("cost"), .number("rows"), .text("loses")])
         for step in plan.steps {
             table.append([
@@ -99,7 +99,7 @@ extension MigrateVerb {
                     + "\(DisplayText.grouped(outcome.indexesBuilt)) indexes built")
         }
         guard let refusal = plan.refusal else { return }
-        console.print("\(path): \(isDryRun ? "would be refused" : "refused, and left as it was")")
+        console.print("\(path): \(isDryRun ? "would be refused" : "refused; the store was not changed")")
         for loss in refusal.losses { console.print("  loses: \(loss.name) (--allow \(loss.name))") }
         for text in refusal.obstacles + refusal.failures.map(\.description) { console.print("  \(text)") }
     }

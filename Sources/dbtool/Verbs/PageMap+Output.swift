@@ -21,7 +21,8 @@ extension PageMap {
     func print(to console: Console) {
         for problem in image.page0.problems { console.print("\(image.path): \(problem.text)") }
         if image.hasNewerLog {
-            console.print("The log beside the store may hold newer pages: this is the state of the last checkpoint.\n")
+            console.print(
+                "The log beside the store may have newer pages; the map shows the state of the last checkpoint.\n")
         }
         printLines(to: console)
         var legend = TextTable([.text("mark"), .number("pages"), .text("meaning")])

@@ -7,23 +7,25 @@ enum PageVerb: Verb {
     static let usage = Usage(
         name: "page", summary: "show one page: header fields, cells, bytes",
         parameters: [.required("FILE", "the store"), .required("N", "the page's number; 0 is the superblock")],
-        options: [.flag("--newest", "show the version in the log, where the log has one"), .json],
+        options: [.flag("--newest", "show the version in the log, if the log has one"), .json],
         discussion: """
-            Reads the bytes of the files and opens no database, so it works on damaged files too: what cannot be right
-            is marked. Shows the page as it is in the store file, and says so if the log has a newer version; a page
-            that only the log has is shown from there.
+            Reads the bytes of the files and opens no database, so it also works on damaged files: impossible values
+            are marked. Shows the page as it is in the store file, and says so if the log has a newer version; a page
+            that only the log has is shown from the log.
             Exit code 1: the page does not match its checksum.
             """,
         examples: [
-            .init(command: "dbtool page chinook.espalier 0", meaning: "the superblock and the checkpoint slots"),
-            .init(command: "dbtool page chinook.espalier 2", meaning: "the root of the catalog: the tree of all trees"),
+            .init(command: "dbtool page chinook.espalier 0", meaning: "shows the superblock and the checkpoint slots"),
+            .init(
+                command: "dbtool page chinook.espalier 2",
+                meaning: "shows the root of the catalog, which is the tree of all trees"),
         ])
 
     static func run(_ arguments: Arguments, _ console: Console) throws(ToolError) -> ExitCode {
         let text = arguments.required("N")
         guard let number = UInt64(text) else {
             throw .usage(
-                UsageError(message: "N needs a page number, not '\(text)'", hint: "usage: \(usage.synopsis)"))
+                UsageError(message: "N must be a page number, not '\(text)'", hint: "usage: \(usage.synopsis)"))
         }
         let image = try StoreImage(path: arguments.required("FILE"))
         let report = try report(number, of: image, isNewest: arguments.flag("--newest"))
@@ -66,9 +68,9 @@ struct PageReport {
         var sentence: String? {
             switch self {
             case .store: nil
-            case .storeBehindLog: "As it is in the store file; the log has a newer version (--newest shows it)."
-            case .log: "From the log; the store file has an older version."
-            case .onlyLog: "From the log; the store file does not have the page yet."
+            case .storeBehindLog: "This is the version in the store file; the log has a newer one (--newest shows it)."
+            case .log: "This is the version in the log; the store file has an older one."
+            case .onlyLog: "This is the version in the log; the store file does not have the page yet."
             }
         }
 

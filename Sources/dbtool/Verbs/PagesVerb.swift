@@ -9,13 +9,15 @@ enum PagesVerb: Verb {
         name: "pages", summary: "draw the map of a store's pages; count and measure the pages of each tree",
         parameters: [.required("FILE", "the store")], options: [.json],
         discussion: """
-            Reads the file's bytes and opens no database, so it works on damaged files too. Shows the file as of the
-            last checkpoint; newer versions of pages may lie in the log. A damaged page is shown as "!".
-            Long stretches of one kind are shown as their first line and "*"; the map of --json ends after 16,777,216
-            pages. Exit code 1: a page is damaged; 4: another process writes the store, and was at it each time.
+            Reads the file's bytes and opens no database, so it also works on damaged files. Shows the file as of the
+            last checkpoint; newer versions of pages may be in the log. A damaged page is shown as "!".
+            Of several equal lines only the first is shown, followed by "*"; the map of --json ends after 16,777,216
+            pages. Exit code 1: a page is damaged; 4: another process was writing the store at every attempt.
             """,
         examples: [
-            .init(command: "dbtool pages chinook.espalier", meaning: "the map, its legend and one line for each tree")
+            .init(
+                command: "dbtool pages chinook.espalier",
+                meaning: "draws the map, its legend and one line for each tree")
         ])
 
     static func run(_ arguments: Arguments, _ console: Console) throws(ToolError) -> ExitCode {

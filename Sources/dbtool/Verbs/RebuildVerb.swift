@@ -7,20 +7,24 @@ import EspalierStore
 enum RebuildVerb: Verb {
     static let usage = Usage(
         name: "rebuild", summary: "make index entries, links and counters agree with the rows",
-        parameters: [.required("FILE", "the store; nobody may have it open for writing")],
-        options: [.flag("--dry-run", "only say what would change; nothing is written"), .json],
+        parameters: [.required("FILE", "the store; no process may have it open for writing")],
+        options: [.flag("--dry-run", "only show what would change, and write nothing"), .json],
         discussion: """
-            Rows are never changed. What follows from them is: entries of indexes and uniqueness constraints, links
-            of relationships in both directions, counters. It is one transaction: whatever happens, the store is as
-            it was, or rebuilt. Rows that share unique values both stay, and are listed; to-one values that lead to
-            rows that do not exist stay, too; links to and from such rows are taken out. Pages that are damaged
-            need 'dbtool salvage', which rebuilds the new store by itself.
-            Exit code 0: nothing is wrong (any more); 1: something is left that only a person can decide, or, with
-            --dry-run, something would change.
+            Rebuilds all that follows from rows, and never the rows: entries of indexes and uniqueness constraints,
+            links of relationships in both directions, counters. It is one transaction: whatever happens, the store
+            is either unchanged or rebuilt. Rows that share unique values stay and are listed, and so do to-one values
+            that lead to rows that do not exist; links to and from such rows are removed. Damaged pages need
+            'dbtool salvage', which rebuilds the new store itself.
+            Exit code 0: the store is now in order; 1: findings are left that only a person can decide, or, with
+            --dry-run, the store would change.
             """,
         examples: [
-            .init(command: "dbtool rebuild music.espalier --dry-run", meaning: "a table of what would change"),
-            .init(command: "dbtool rebuild music.espalier", meaning: "then 'dbtool check' finds all trees agreeing"),
+            .init(
+                command: "dbtool rebuild music.espalier --dry-run",
+                meaning: "prints a table of the changes it would make"),
+            .init(
+                command: "dbtool rebuild music.espalier",
+                meaning: "rebuilds the store, so that 'dbtool check' finds no contradiction"),
         ])
 
     static func run(_ arguments: Arguments, _ console: Console) throws(ToolError) -> ExitCode {
@@ -109,9 +113,9 @@ extension RebuildVerb {
             console.output.write("\n" + counters.rendered())
         }
         for link in report.removedLinks {
-            console.print("\(path): \(report.isDryRun ? "to be taken out" : "taken out"): \(link)")
+            console.print("\(path): \(report.isDryRun ? "would be removed" : "removed"): \(link)")
         }
-        for text in remaining(report) { console.print("\(path): left as it is: \(text)") }
+        for text in remaining(report) { console.print("\(path): not changed: \(text)") }
     }
 
     private static func count(_ number: Int, _ noun: String) -> String {

@@ -6,15 +6,17 @@ import EspalierEngine
 /// The verb `repair`.
 enum RepairVerb: Verb {
     static let usage = Usage(
-        name: "repair", summary: "write a damaged superblock anew from its copy, or the copy from the superblock",
-        parameters: [.required("FILE", "the store; nobody may have it open for writing")], options: [.json],
+        name: "repair", summary: "restore a damaged superblock from its copy, or the copy from the superblock",
+        parameters: [.required("FILE", "the store; no process may have it open for writing")], options: [.json],
         discussion: """
-            A store whose superblock is damaged can be read, by the copy, but not written before this was done.
-            Damage in other pages cannot be mended in place: see 'dbtool help salvage'.
-            Exit code 0: nothing was damaged, or it is mended now.
+            A store whose superblock is damaged can be read with the copy, but must be repaired before it is written.
+            Damage in other pages cannot be repaired in place: see 'dbtool help salvage'.
+            Exit code 0: the superblock and its copy were intact, or are repaired now.
             """,
         examples: [
-            .init(command: "dbtool repair broken.espalier", meaning: "then 'dbtool check' tells what else is wrong")
+            .init(
+                command: "dbtool repair broken.espalier",
+                meaning: "repairs the superblock; 'dbtool check' then shows other damage")
         ])
 
     static func run(_ arguments: Arguments, _ console: Console) throws(ToolError) -> ExitCode {
@@ -23,7 +25,7 @@ enum RepairVerb: Verb {
         if arguments.wantsJSON {
             console.print(["file": .string(path), "repaired": .boolean(isRepaired)])
         } else {
-            console.print("\(path): \(isRepaired ? "repaired" : "superblock and copy are in order")")
+            console.print("\(path): \(isRepaired ? "repaired" : "the superblock and its copy are intact")")
         }
         return .ok
     }

@@ -5,20 +5,21 @@ import EspalierEngine
 /// The verb `restore`.
 enum RestoreVerb: Verb {
     static let usage = Usage(
-        name: "restore", summary: "make a store of a backup and its increments",
-        parameters: [.required("BACKUP", "a full backup"), .required("TO", "the store to make; it must not exist")],
+        name: "restore", summary: "make a store from a backup and its increments",
+        parameters: [.required("BACKUP", "a full backup"), .required("TO", "the store to create; it must not exist")],
         options: [
-            .text("--increments", "LIST", "increments of the backup, oldest first, with commas between them"),
-            .flag("--keep-identifier", "give the store the identifier of the original, which must be gone"), .json,
+            .text("--increments", "LIST", "increments of the backup, oldest first, separated by commas"),
+            .flag("--keep-identifier", "give the store the identifier of the original, which must no longer exist"),
+            .json,
         ],
         discussion: """
             Every page and every increment is checked before the store gets its name; backup and increments are
-            only read. With --keep-identifier, object IDs that were kept outside of the store stay valid.
+            only read. With --keep-identifier, object IDs that are kept outside of the store stay valid.
             """,
         examples: [
             .init(
                 command: "dbtool restore monday.espalier music.espalier --increments tuesday.increment,today.increment",
-                meaning: "the store as it was at the last increment")
+                meaning: "restores the state of the last increment")
         ])
 
     static func run(_ arguments: Arguments, _ console: Console) throws(ToolError) -> ExitCode {

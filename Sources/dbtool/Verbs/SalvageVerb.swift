@@ -7,35 +7,35 @@ import Foundation
 /// The verb `salvage`.
 enum SalvageVerb: Verb {
     static let usage = Usage(
-        name: "salvage", summary: "make a new, sound store of what can be read of a damaged one",
+        name: "salvage", summary: "make a new, sound store from the readable parts of a damaged one",
         parameters: [
             .required("DAMAGED", "the damaged store; it is only read"),
-            .required("NEW", "the store to make; no file of that name may exist"),
+            .required("NEW", "the store to create; it must not exist"),
         ],
         options: [
-            .flag("--damaged", "also take pages that only look sound: their checksums are wrong or cannot be verified"),
-            .flag("--deleted", "also take rows of free pages, into trees called lost+found/deleted/NUMBER"),
+            .flag("--damaged", "also use pages with a sound structure whose checksums are wrong or cannot be verified"),
+            .flag("--deleted", "also copy rows of free pages, into trees called lost+found/deleted/NUMBER"),
             .json,
         ],
         discussion: """
             Reads every page and every frame of the log; needs neither superblock nor catalog nor the inner pages
             of trees. A tree whose name is lost is called lost+found/NUMBER; the trees of an object store get
-            their names back if its schema is left, and what follows from rows (index entries, links, counters)
-            is made anew, as 'dbtool rebuild' does it. Exit code 0: nothing was damaged; 1: damage was found.
+            their names back if its schema is readable, and their index entries, links and counters are made again
+            as by 'dbtool rebuild'. Exit code 0: no damage; 1: damage was found.
             """,
         examples: [
             .init(
                 command: "dbtool salvage broken.espalier saved.espalier",
-                meaning: "one line for each tree: rows, and how many are missing"),
+                meaning: "prints one line for each tree: its rows, and how many are missing"),
             .init(
                 command: "dbtool salvage broken.espalier saved.espalier --damaged",
-                meaning: "the last resort, for a store whose whole first page is lost"),
+                meaning: "is the last resort for a store whose whole first page is lost"),
         ])
 
     static func run(_ arguments: Arguments, _ console: Console) throws(ToolError) -> ExitCode {
         let (path, newPath) = (arguments.required("DAMAGED"), arguments.required("NEW"))
         guard !FileManager.default.fileExists(atPath: newPath) else {
-            throw .refused(path: newPath, reason: "the file exists; salvage makes a new one")
+            throw .refused(path: newPath, reason: "the file exists; name a new file")
         }
         var options = SalvageOptions()
         options.acceptsDamaged = arguments.flag("--damaged")
@@ -73,7 +73,7 @@ enum SalvageVerb: Verb {
             throw .refused(
                 path: path,
                 reason: "the superblock, its copy and the log's headers are damaged, so no checksum can be verified; "
-                    + "--damaged takes pages whose structure is sound")
+                    + "use --damaged to accept pages with a sound structure")
         } catch {
             throw .storage(error, path: path)
         }

@@ -14,20 +14,21 @@ enum SchemaVerb: Verb {
         options: [.json, .flag("--swift", "print @Entity classes of the whole model, as Swift source")],
         discussion: """
             A store carries its whole model, so no other file and no program is needed to read it.
-            What a model file asks for and Espalier does not do is told on standard error.
+            Features of a model file that Espalier does not support are listed on standard error.
             """,
         examples: [
-            .init(command: "dbtool schema chinook.espalier", meaning: "every entity with its number of rows"),
-            .init(command: "dbtool schema chinook.espalier Track", meaning: "one entity"),
+            .init(command: "dbtool schema chinook.espalier", meaning: "prints every entity with its number of rows"),
+            .init(command: "dbtool schema chinook.espalier Track", meaning: "prints one entity"),
             .init(
-                command: "dbtool schema Shop.xcdatamodeld --swift > Shop.swift", meaning: "its classes"),
+                command: "dbtool schema Shop.xcdatamodeld --swift > Shop.swift",
+                meaning: "writes the classes of a model file"),
         ])
 
     static func run(_ arguments: Arguments, _ console: Console) throws(ToolError) -> ExitCode {
         if arguments.flag("--swift"), arguments.wantsJSON || arguments["ENTITY"] != nil {
             throw .usage(
                 UsageError(
-                    message: "--swift prints all classes, as Swift source; it goes with neither ENTITY nor --json"))
+                    message: "--swift prints all classes as Swift source; use it without ENTITY and --json"))
         }
         let source = try SchemaSource(arguments.required("FILE"))
         for omission in source.omissions { console.errors.write("note: \(source.path): \(omission)\n") }

@@ -5,15 +5,15 @@ import EspalierEngine
 /// The verb `shrink`.
 enum ShrinkVerb: Verb {
     static let usage = Usage(
-        name: "shrink", summary: "move pages from the end of a store to free places, and cut the file",
-        parameters: [.required("FILE", "the store; nobody may have it open for writing")], options: [.json],
+        name: "shrink", summary: "move pages from the end of a store to free places, and truncate the file",
+        parameters: [.required("FILE", "the store; no process may have it open for writing")], options: [.json],
         discussion: """
-            Needs no space for a second file, and increments of earlier backups can go on, other than with
-            'dbtool compact', which makes a smaller file still because it fills the pages anew. Each step is a
-            transaction: whatever happens, the store is whole, and a second run goes on where the first ended.
+            Needs no space for a second file, and earlier backups can still be continued with increments, unlike with
+            'dbtool compact', which makes an even smaller file because it also fills the pages again. Each step is a
+            transaction: whatever happens, the store is intact, and a second run continues where the first ended.
             """,
         examples: [
-            .init(command: "dbtool shrink music.espalier", meaning: "gives the free pages back to the system")
+            .init(command: "dbtool shrink music.espalier", meaning: "returns the free pages to the file system")
         ])
 
     static func run(_ arguments: Arguments, _ console: Console) throws(ToolError) -> ExitCode {
@@ -31,7 +31,7 @@ enum ShrinkVerb: Verb {
                 try write.commit()
                 pagesMoved += receipt.pagesMoved
                 isComplete = receipt.isComplete
-                progress.show("free pages gone", before - UInt64(receipt.pageCount), of: freeCount)
+                progress.show("removing free pages", before - UInt64(receipt.pageCount), of: freeCount)
             }
             try database.checkpoint(.full)
             let (after, pageSize) = (database.statistics.pageCount, UInt64(database.pageSize))
@@ -41,7 +41,7 @@ enum ShrinkVerb: Verb {
         progress.finish()
         guard arguments.wantsJSON else {
             console.print(
-                "\(path): \(DisplayText.bytes(outcome.bytes)), before \(DisplayText.bytes(outcome.bytesBefore)), "
+                "\(path): \(DisplayText.bytes(outcome.bytes)), previously \(DisplayText.bytes(outcome.bytesBefore)), "
                     + "\(DisplayText.grouped(outcome.pagesMoved)) pages moved")
             return .ok
         }

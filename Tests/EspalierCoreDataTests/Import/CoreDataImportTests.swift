@@ -12,10 +12,6 @@ import Testing
 @Suite struct CoreDataImportTests {
     private static let photo = "596ECDCA-987E-454C-A269-04E0817C5E33"
 
-    private static func zooModel() throws -> ModelDocument {
-        try ModelDocument(contentsOf: Files.folder.appending(path: "Zoo.xcdatamodel"))
-    }
-
     private static func zooFiles(_ name: String = "zoo.sqlite") throws -> [String: [UInt8]] {
         ["zoo.sqlite": try Files.bytes(name), ".zoo_SUPPORT/_EXTERNAL_DATA/\(photo)": Array("a photo".utf8)]
     }
@@ -25,7 +21,7 @@ import Testing
     private func withZoo(_ body: (ImportedStore) throws -> Void) throws {
         for limits in [ImportLimits(), .init(rowCount: 2, memberCount: 2), .init(rowCount: 1, memberCount: 1)] {
             try ImportedStore.with(
-                files: try Self.zooFiles(), name: "zoo.sqlite", model: try Self.zooModel(), limits: limits, body)
+                files: try Self.zooFiles(), name: "zoo.sqlite", model: try Files.zooModel(), limits: limits, body)
         }
     }
 
@@ -122,7 +118,7 @@ import Testing
         try withTemporaryFolder { folder throws -> Void in
             let (source, target) = (folder.appending(path: "zoo.sqlite"), folder.appending(path: "zoo.espalier").path)
             try Data(try Files.bytes("zoo.sqlite")).write(to: source)
-            try CoreDataImport.importStore(at: source.path, to: target, model: try Self.zooModel())
+            try CoreDataImport.importStore(at: source.path, to: target, model: try Files.zooModel())
             let store = try BTreeStore.openWithStoredModel(path: target)
             let cat = try #require(store.model.entity(named: "Cat"))
 
@@ -133,7 +129,7 @@ import Testing
 
     @Test func `everything that cannot be read is listed, and all else arrives`() throws {
         try ImportedStore.with(
-            files: ["zoo.sqlite": try Files.bytes("zoo-broken.sqlite")], name: "zoo.sqlite", model: try Self.zooModel()
+            files: ["zoo.sqlite": try Files.bytes("zoo-broken.sqlite")], name: "zoo.sqlite", model: try Files.zooModel()
         ) { zoo throws in
             let found = Set(zoo.report.findings.map { "\($0.kind) \($0.entity)/\($0.key).\($0.property)" })
             #expect(
@@ -158,7 +154,7 @@ import Testing
             try FileManager.default.createSymbolicLink(
                 at: link, withDestinationURL: folder.appending(path: "elsewhere"))
             let error = #expect(throws: CoreDataImportError.self) {
-                try CoreDataImport.importStore(at: source.path, to: link.path, model: try Self.zooModel())
+                try CoreDataImport.importStore(at: source.path, to: link.path, model: try Files.zooModel())
             }
 
             #expect(error?.kindName == "targetExists")
@@ -188,7 +184,7 @@ import Testing
             try Data(try Files.bytes("zoo.sqlite")).write(to: source)
             try Data([1]).write(to: target)
             let error = #expect(throws: CoreDataImportError.self) {
-                try CoreDataImport.importStore(at: source.path, to: target.path, model: try Self.zooModel())
+                try CoreDataImport.importStore(at: source.path, to: target.path, model: try Files.zooModel())
             }
 
             #expect(error?.kindName == "targetExists")
@@ -209,7 +205,7 @@ import Testing
                 try Data(damaged).write(to: source)
                 let target = folder.appending(path: "new").path
                 do throws(CoreDataImportError) {
-                    try CoreDataImport.importStore(at: source.path, to: target, model: try? Self.zooModel())
+                    try CoreDataImport.importStore(at: source.path, to: target, model: try? Files.zooModel())
                     try? FileManager.default.removeItem(atPath: target)
                 } catch {
                     failures += 1
@@ -227,7 +223,7 @@ import Testing
             try Data(try Files.bytes("zoo.sqlite")).write(to: source)
             let error = #expect(throws: CoreDataImportError.self) {
                 try CoreDataImport.importStore(
-                    at: source.path, to: folder.appending(path: "new").path, model: try Self.zooModel(),
+                    at: source.path, to: folder.appending(path: "new").path, model: try Files.zooModel(),
                     progress: { _ in false })
             }
 

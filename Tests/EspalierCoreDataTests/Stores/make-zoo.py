@@ -1,4 +1,4 @@
-"""Makes zoo.sqlite and zoo-broken.sqlite: stores with the tables and columns that Core Data makes for Zoo.xcdatamodel.
+"""Makes zoo.sqlite, zoo-broken.sqlite, zoo-edges.sqlite and zoo-empty.sqlite: stores with the tables and columns that Core Data makes for Zoo.xcdatamodel.
 
 Run it in this folder: python3 make-zoo.py. The tests need neither Python nor SQLite.
 """
@@ -101,4 +101,20 @@ keep("zoo-broken.sqlite", """
     INSERT INTO ZANIMAL (Z_PK, Z_ENT) VALUES (35, 77), (36, 1);
     INSERT INTO Z_4MEMBERS VALUES (1, 88, 1), (9, 1, 2);
     INSERT INTO ZCLUB (Z_PK, Z_ENT) VALUES (-4, 4);
+""")
+# The greatest keys of each width, numbers that are none, and a value of 30 MB.
+keep("zoo-edges.sqlite", """
+    INSERT INTO ZPERSON (Z_PK, Z_ENT, Z_OPT, ZBOSS, ZNAME) VALUES (255, 7, 1, 9223372036854775807, 'a byte'),
+        (256, 7, 1, 255, 'two bytes'), (4294967295, 7, 1, 256, 'four bytes'), (4294967296, 7, 1, 4294967295, 'five bytes'),
+        (4611686018427387904, 7, 1, 4294967296, 'a bit less than all'),
+        (9223372036854775807, 7, 1, 4611686018427387904, 'all');
+    UPDATE ZPERSON SET ZBIRTH = 9e999, ZHEIGHT = -9e999, ZWEIGHT = 9e999 WHERE Z_PK = 255;
+    UPDATE ZPERSON SET ZBIRTH = 9e300, ZHEIGHT = 9e300, ZAMOUNT = 9e300 WHERE Z_PK = 256;
+    UPDATE ZPERSON SET ZRAW = zeroblob(30000000) WHERE Z_PK = 4294967295;
+    INSERT INTO Z_4MEMBERS VALUES (1, 9223372036854775807, 4096), (2, 4294967296, 9223372036854775807);
+    UPDATE Z_PRIMARYKEY SET Z_MAX = 9223372036854775807 WHERE Z_NAME = 'Person';
+""")
+keep("zoo-empty.sqlite", """
+    DELETE FROM ZANIMAL; DELETE FROM ZCLUB; DELETE FROM ZLABEL; DELETE FROM ZPASSPORT; DELETE FROM ZPERSON;
+    DELETE FROM Z_4MEMBERS; DELETE FROM Z_7FRIENDS; UPDATE Z_PRIMARYKEY SET Z_MAX = 0;
 """)

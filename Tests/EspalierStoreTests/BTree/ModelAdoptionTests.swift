@@ -224,8 +224,8 @@ import Testing
 
             for isReadOnly in [false, true] {
                 let text = reason { _ = try BTreeStore.open(path: path, model: required, isReadOnly: isReadOnly) } ?? ""
-                #expect(text.contains("entity Person: name must have a value now, but 2 rows have none"), "\(text)")
-                #expect(text.contains("the first of them Worker/3; "))
+                #expect(text.contains("entity Person: name must now have a value, but 2 rows have none"), "\(text)")
+                #expect(text.contains("(first: Worker/3); "))
             }
 
             let store = try BTreeStore.open(path: path, model: model())
@@ -257,8 +257,8 @@ import Testing
 
             let text = reason { _ = try BTreeStore.open(path: path, model: required) } ?? ""
 
-            #expect(text.contains("entity Person: boss must have a value now, but 3 rows have none"), "\(text)")
-            #expect(text.contains("the first of them Person/1; ") && !text.contains("room") && !text.contains("title"))
+            #expect(text.contains("entity Person: boss must now have a value, but 3 rows have none"), "\(text)")
+            #expect(text.contains("(first: Person/1); ") && !text.contains("room") && !text.contains("title"))
             #expect(!text.contains("name must"))
         }
     }
@@ -287,7 +287,7 @@ import Testing
             try save([(1, 2), (2, 1)])
             let text = reason { _ = try BTreeStore.open(path: path, model: required) } ?? ""
             #expect(
-                text.contains("team must have a value now, but 1 row has none, the first of them Worker/3"), "\(text)")
+                text.contains("team must now have a value, but 1 row has none (first: Worker/3)"), "\(text)")
 
             try save([(3, 3)])
             let store = try BTreeStore.open(path: path, model: required)
@@ -346,7 +346,7 @@ import Testing
             }
             let text = reason { _ = try BTreeStore.open(path: path, model: other, migration: .off) }
 
-            #expect(text == "entity Person: attribute born is another one")
+            #expect(text == "the model differs: entity Person: attribute born differs")
         }
     }
 }

@@ -134,7 +134,7 @@ import Testing
             _ = try transaction.put([1], for: [1, 2, 3], in: tree)
         }
 
-        #expect(try findings(fixture).filter { $0.contains("leads to no row") }.count == 2)
+        #expect(try findings(fixture).filter { $0.contains("refers to no row") }.count == 2)
         #expect(try fixture.find("Song", "title == 'ghost'").isEmpty)
         let error = #expect(throws: StoreError.self) {
             try fixture.store.fetch(fixture.request("Song", sort: [SortKey("title")], limit: 5))
@@ -156,7 +156,7 @@ import Testing
 
         let found = try findings(fixture)
 
-        #expect(found.contains { $0.contains("the list lacks Song \(songs[0].key), whose album leads here") })
+        #expect(found.contains { $0.contains("the list lacks Song \(songs[0].key), whose album leads to this row") })
         #expect(found.contains { $0.contains("is missing in tree \"owners:Person.favourites\"") })
         #expect(found.count == 2)
     }
@@ -200,8 +200,8 @@ import Testing
 
         let found = try findings(fixture)
 
-        #expect(found.contains { $0.contains("the counter says 0 rows, there are 2") })
-        #expect(found.contains { $0.contains("the last key given out is 0") })
+        #expect(found.contains { $0.contains("the counter states 0 rows, but there are 2") })
+        #expect(found.contains { $0.contains("the last allocated key is 0") })
     }
 
     @Test(arguments: ["format", "model", "entity:1", "layout:1"])
@@ -241,7 +241,7 @@ import Testing
         let error = #expect(throws: StoreError.self) {
             try BTreeStore.open(path: fixture.path, model: fixture.model)
         }
-        let sentence = "rows are in format \(format), this library reads formats 1 to 2"
+        let sentence = "the rows are in format \(format), but this library reads only formats 1 to 2"
         #expect(error?.description == "\(fixture.path): \(sentence)")
     }
 

@@ -57,7 +57,7 @@ import Testing
         let found = try problems(fixture)
         let report = try store(fixture).rebuildDerivedTrees()
 
-        #expect(found == ["the counter says \(counted ?? 0) cut entries, there are 1"])
+        #expect(found == ["the counter states \(counted ?? 0) cut entries, but there are 1"])
         #expect(report.counters.map(\.name) == ["cut entries of index:Media.title"])
         #expect(report.counters.map(\.before) == [counted] && report.counters.map(\.after) == [1])
         #expect(report.after?.isOK == true)
@@ -109,7 +109,7 @@ import Testing
             let found = try problems(fixture)
             let report = try store(fixture).rebuildDerivedTrees()
 
-            let problem = "the counter is no number of 8 bytes, or counts nothing that there is"
+            let problem = "the counter does not have 8 bytes, or its key names nothing in the store"
             #expect(found.contains(problem), "\(counter): \(found)")
             #expect(found.count == (counter == rows ? 2 : 1), "\(counter): \(found)")
             #expect(report.after?.isOK == true, "\(counter): \(report.after?.findings ?? [])")
@@ -130,7 +130,7 @@ import Testing
 
         #expect(report.findings.map(\.tree) == ["metadata", "metadata"])
         #expect(report.findings.map(\.key) == ["637574", "fffe"], "\(report.findings)")
-        #expect(report.findings.allSatisfy { $0.problem == "an entry of the metadata is no value" })
+        #expect(report.findings.allSatisfy { $0.problem == "the metadata entry is not a value" })
         #expect(!rebuilt.hasChanges)
     }
 
@@ -147,7 +147,7 @@ import Testing
 
         let found = try store(fixture).check().findings
 
-        #expect(found.map(\.description) == ["Tree \"\(prefix)Song.nothing\": the model asks for no such tree."])
+        #expect(found.map(\.description) == ["Tree \"\(prefix)Song.nothing\": the model does not require this tree."])
     }
 
     @Test func `a record of the schema that means nothing is found`() throws {
@@ -159,7 +159,7 @@ import Testing
         let found = try store(fixture).check().findings
 
         #expect(found.map(\.tree) == ["schema"])
-        #expect(found.first?.problem.contains("records, of which") == true, "\(found)")
+        #expect(found.first?.problem.contains("records, but only") == true, "\(found)")
     }
 
     @Test func `bytes that are no value of their type are found`() throws {
@@ -174,7 +174,7 @@ import Testing
 
         let found = try store(fixture).check().findings.filter { $0.tree == "rows:Media" }
 
-        #expect(found.map(\.problem) == ["the bytes of isbn are no value of its type"])
+        #expect(found.map(\.problem) == ["the bytes of isbn are not a value of its type"])
         #expect(found.map(\.entity) == ["Book"] && found.map(\.key) == ["\(book.key)"])
     }
 
@@ -213,7 +213,7 @@ import Testing
                     Issue.record("a file without objects was rebuilt")
                     continue
                 }
-                #expect(reason == "the file holds no objects: there is nothing to rebuild")
+                #expect(reason == "it contains no objects, so there is nothing to rebuild")
                 guard case .otherFormat(old, format: 1)? = refusal(of: old, isDryRun: isDryRun) else {
                     Issue.record("rows of format 1 were read as those of format 2")
                     continue

@@ -306,7 +306,7 @@ import Testing
         #expect(report.isOK)
         #expect(
             report.unsetValues.map(\.problem) == [
-                "there is no value for title, which requires one", "there is no album, which is required",
+                "title has no value, but requires one", "album has no destination, but requires one",
             ])
     }
 
@@ -338,7 +338,7 @@ import Testing
         let report = try library.store.rebuildDerivedTrees()
 
         #expect(findings.count == 1001)
-        #expect(findings.last?.problem == "there are 1500 more like these")
+        #expect(findings.last?.problem == "1500 more findings of this kind are not listed")
         #expect(report.trees.filter(\.isChanged).map(\.removed) == [2500] && report.after?.isOK == true)
     }
 

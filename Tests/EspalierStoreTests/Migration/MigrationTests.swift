@@ -191,7 +191,7 @@ import Testing
                     Issue.record("\(String(describing: error))")
                     continue
                 }
-                #expect(reason == "entity Note: attribute colour is new")
+                #expect(reason == "the model differs: entity Note: attribute colour is new")
             }
         }
     }
@@ -361,7 +361,7 @@ import Testing
             return try BTreeStore.migrationPlan(at: path, to: try ManagedObjectModel(entities: entities)).refusal
         }
 
-        #expect(refused?.obstacles.first?.contains("Artist.notes and Note.artist were no inverses") == true)
+        #expect(refused?.obstacles.first?.contains("Artist.notes and Note.artist were not inverses") == true)
     }
 
     // MARK: Hierarchies

@@ -193,7 +193,9 @@ import Testing
         let found = violations { try other.save() }
         #expect(found.count == 1)
         let text = found.first.map { "\($0)" } ?? ""
-        #expect(text.hasPrefix("Track.medium of \(odd.objectID): the stored value \"wax cylinder\" is none of Medium"))
+        #expect(
+            text.hasPrefix(
+                "Track.medium of \(odd.objectID): the stored value \"wax cylinder\" is not a value of Medium"))
         try other.save()
     }
 
@@ -207,7 +209,7 @@ import Testing
 
         #expect("\(found)".contains("found several objects, expected one object: set the to-one relationship instead"))
         let none = violations { try album.add([artist], toRelationshipNamed: "artists") }
-        #expect("\(none)".contains("there is no such property; the entity has tracks"))
+        #expect("\(none)".contains("the property does not exist; the entity has tracks"))
     }
 
     private enum Inner {

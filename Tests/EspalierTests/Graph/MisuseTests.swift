@@ -156,7 +156,7 @@ import Testing
         let artist = try #require(try stack.context.object(with: id) as? Artist)
         #expect(artist.name == "" && !artist.isDeleted)
         let found = violations { try stack.context.save() }
-        #expect("\(found)".contains("no open store takes objects of Artist"))
+        #expect("\(found)".contains("no open store accepts objects of Artist"))
     }
 
     @Test func `a willSave that never comes to rest is reported`() throws {

@@ -104,6 +104,7 @@ struct ContextWalk {
 
     mutating func finish() throws {
         for index in sides.indices where failure == nil { try told { try $0.save(index) } }
+        if let finding = try board.findings().first { fail("at the end the check finds \(finding)") }
     }
 
     mutating func note(_ index: Int, _ text: String) {

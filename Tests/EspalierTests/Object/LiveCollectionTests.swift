@@ -197,7 +197,7 @@ import Testing
         boss.reports = [foreign]
         #expect(reported() == thrown([foreign], "reports"))
         boss.duties.insert(own, at: 1)
-        #expect(reported().map { $0.hasSuffix("there is no place 1 among 0 destinations") } == [true])
+        #expect(reported().map { $0.hasSuffix("index 1 is out of range for 0 destinations") } == [true])
         boss.duties.insert(own, at: -1)
         boss.duties.move(from: 0, to: 0)
         #expect(boss.duties.remove(at: 0) == nil)

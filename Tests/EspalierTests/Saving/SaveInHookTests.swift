@@ -114,7 +114,7 @@ import Testing
             return
         }
         #expect(object == (hook == "didSave" ? first.objectID : temporaryID))
-        #expect("\(error)".contains("\(hook) of \(object)") && "\(error)".contains("leave the call out"))
+        #expect("\(error)".contains("\(hook) of \(object)") && "\(error)".contains("remove the call"))
     }
 
     @Test(arguments: ["validateForUpdate", "validateForDelete", "prepareForDeletion", "willTurnIntoFault"])

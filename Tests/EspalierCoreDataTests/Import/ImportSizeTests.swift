@@ -1,0 +1,65 @@
+// The ends of every size that a store of Core Data has: no row, keys of all widths, a value of 30 MB, numbers that no
+// attribute holds.
+
+import EspalierCoreData
+import EspalierModel
+import EspalierStore
+import Foundation
+import Testing
+
+@Suite struct ImportSizeTests {
+    private static let keys: [UInt64] = [255, 256, 1 << 32 - 1, 1 << 32, 1 << 62, 1 << 63 - 1]
+
+    private func with(_ name: String, _ body: (ImportedStore) throws -> Void) throws {
+        for limits in [ImportLimits(), .init(rowCount: 1, memberCount: 1)] {
+            try ImportedStore.with(
+                files: ["zoo.sqlite": try Files.bytes(name)], name: "zoo.sqlite", model: try Files.zooModel(),
+                limits: limits, body)
+        }
+    }
+
+    @Test func `rows with keys of every width arrive, with what leads to them`() throws {
+        try with("zoo-edges.sqlite") { zoo throws in
+            for (key, next) in zip(Self.keys, Self.keys.dropFirst()) {
+                #expect(try zoo.destination("Person", next, "boss") == "Person/\(key)")
+                #expect(try zoo.destinations("Person", key, "reports") == [next])
+            }
+            #expect(try zoo.destination("Person", 255, "boss") == "Person/\(UInt64(Int64.max))")
+            #expect(try zoo.value("Person", 1 << 63 - 1, "name") == .string("all"))
+            #expect(try zoo.destinations("Club", 1, "members") == [2, 5, 1, 1 << 63 - 1])
+            #expect(try zoo.destinations("Club", 2, "members") == [1 << 32])
+            #expect(zoo.report.objectCounts["Person"] == 10)
+        }
+    }
+
+    @Test func `a value of 30 MB arrives`() throws {
+        try with("zoo-edges.sqlite") { zoo throws in
+            #expect(try zoo.value("Person", 1 << 32 - 1, "raw") == .binary(Data(count: 30_000_000)))
+        }
+    }
+
+    @Test func `a number that its attribute cannot hold is listed, and an infinite one arrives`() throws {
+        try with("zoo-edges.sqlite") { zoo throws in
+            let found = Set(zoo.report.findings.map { "\($0.kind) \($0.entity)/\($0.key).\($0.property)" })
+            #expect(
+                found == [
+                    "metadata /0.list", "externalFile Person/2.photo", "value Person/256.height",
+                    "value Person/256.amount",
+                ])
+            #expect(
+                try zoo.value("Person", 255, "birth") == .date(Date(timeIntervalSinceReferenceDate: .infinity)))
+            #expect(try zoo.value("Person", 255, "height") == .float(-.infinity))
+            #expect(try zoo.value("Person", 255, "weight") == .double(.infinity))
+            #expect(try zoo.value("Person", 256, "birth") == .date(Date(timeIntervalSinceReferenceDate: 9e300)))
+        }
+    }
+
+    @Test func `a store without a row is a store without a row`() throws {
+        try with("zoo-empty.sqlite") { zoo throws in
+            #expect(zoo.report.objectCounts.values.allSatisfy { $0 == 0 })
+            #expect(zoo.report.findings.map(\.kind) == [.metadata])
+            let person = try #require(zoo.store.model.entity(named: "Person"))
+            #expect(try zoo.store.fetchIDs(StoreFetch(entity: person)).isEmpty)
+        }
+    }
+}
