@@ -30,7 +30,8 @@ public final class ManagedObjectContext {
     public var rowsFetched: Int { memory.rowsFetched }
     /// Whether saves of other contexts are merged at the next `processPendingChanges`, fetch or save (MC-47).
     ///
-    /// Unsaved changes stay on top; where both sides have changed a property, the save asks `mergePolicy`.
+    /// Unsaved changes stay on top; where both sides have changed a property, the save asks `mergePolicy`. A child
+    /// context merges all changes of its parent, unsaved ones too, and has this set from the beginning.
     public var automaticallyMergesChangesFromParent = false {
         didSet {
             mailbox =

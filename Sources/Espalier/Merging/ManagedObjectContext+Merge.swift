@@ -86,6 +86,7 @@ extension ManagedObjectContext {
         if object.hasChanges, object.hasOwnChanges {
             // The object keeps its values: the next save reports the conflict.
             object.state.insert(.gone)
+            changeCount &+= 1
         } else {
             // A value that was set to the committed one is no own change, nor is the removal of others from its lists.
             memory.updated.remove(object)
