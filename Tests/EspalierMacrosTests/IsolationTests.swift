@@ -18,6 +18,9 @@ import Testing
         "func cross(_ track: Track) -> any Sendable { track.next }",
         "func cross(_ next: OrderedToMany<Track>) { Task.detached { print(next.count) } }",
         "let shared: Track? = nil",
+        "func cross(_ context: ManagedObjectContext) -> any Sendable { ManagedObjectContext(parent: context) }",
+        "func cross(_ context: ManagedObjectContext) {\n"
+            + "let child = ManagedObjectContext(parent: context); Task.detached { print(child.hasChanges) } }",
         "actor Player { var track: Track?; func give() -> Track? { track } }\n"
             + "func take(_ player: Player) async { print(await player.give()?.name ?? \"\") }",
     ])
@@ -34,6 +37,8 @@ import Testing
         "func cross(_ coordinator: PersistentStoreCoordinator) -> any Sendable { coordinator }",
         "func stay(_ store: PersistentStoreCoordinator) { Task { print(Track(context: .init(store)).name) } }",
         "@MainActor func stay(_ track: Track) -> String { track.name }",
+        "@MainActor func stay(_ context: ManagedObjectContext) -> Bool {\n"
+            + "ManagedObjectContext(parent: context).hasChanges }",
         "@MainActor func stay(_ track: Track) -> Int { track.next.insert(track); return track.next.count }",
     ])
     func `an ID may go anywhere, and a context may live anywhere`(code: String) throws {

@@ -60,6 +60,40 @@ import Testing
         }
     }
 
+    // MARK: Children
+
+    @Test func `a save through two levels of children costs as much for each object`() throws {
+        try expectGrowth(1) { stack in
+            let root = stack.newContext()
+            let child = ManagedObjectContext(parent: root)
+            let grandchild = ManagedObjectContext(parent: child)
+            return try work(root) {
+                for paper in try grandchild.fetch(FetchRequest<Paper>()) {
+                    paper.number += 1
+                    Paper(context: grandchild).drawer = paper.drawer
+                }
+                for context in [grandchild, child, root] { try context.save() }
+                #expect(!root.hasChanges)
+            }
+        }
+    }
+
+    @Test func `reading in a child costs the same beside many unsaved objects of its parent`() throws {
+        try expectGrowth(1) { stack in
+            let root = stack.newContext()
+            let child = ManagedObjectContext(parent: root)
+            let papers = try root.fetch(FetchRequest<Paper>())
+            for paper in papers { paper.number += 1 }
+            let ids = papers.map(\.objectID)
+            return try work(child) {
+                for id in ids {
+                    _ = try child.existingObject(with: id)
+                    child.processPendingChanges()
+                }
+            }
+        }
+    }
+
     // MARK: Changes
 
     @Test func `deleting one by one costs as much for each, saved and unsaved ones`() throws {

@@ -41,6 +41,7 @@ extension ManagedObjectContext {
             guard let isOther = generation.read(snapshots) else { throw .queryGenerationOfOtherStores }
             if isOther { forgetReads() }
         }
+        childSource?.tellEverything()
         generation.isPinned = token != nil
     }
 
@@ -99,6 +100,7 @@ extension ManagedObjectContext {
         cache.removeAll()
         if mailbox == nil {
             for object in memory.registry.objects where object.isClean && object.isFault { object.row = nil }
+            childSource?.tellEverything()
         }
         let owners = lists.keys.compactMap { memory.registry[$0] }
         // If the rows cannot be read now, the next read reports the error.

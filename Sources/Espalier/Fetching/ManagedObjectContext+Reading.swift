@@ -53,9 +53,7 @@ extension ManagedObjectContext {
         } catch {
             guard error.isSnapshotExpired else { throw ContextError(error) }
         }
-        guard !generation.isPinned else {
-            throw .queryGenerationExpired(path: generation.parts[position].part.path)
-        }
+        guard !isPinned else { throw .queryGenerationExpired(path: generation.parts[position].part.path) }
         leaveLostGeneration()
         do { return try question(generation.snapshot(at: position), wanted) } catch { throw ContextError(error) }
     }
@@ -69,13 +67,19 @@ extension ManagedObjectContext {
         return positions
     }
 
+    /// Whether the application has chosen the generation that this context or its parent reads.
+    private var isPinned: Bool { generation.isPinned || parent?.isPinned == true }
+
     /// Moves to the newest generation, because a store has discarded the one that was read.
     ///
     /// Unchanged objects become faults. Changed objects keep their changes and the rows on which these were made: the
     /// next save finds out whether another context or process has changed the rows.
     private func leaveLostGeneration() {
+        // A child reads the stores below its parent: the parent has to read another generation, too.
+        parent?.leaveLostGeneration()
         generation.end()
         forgetReads()
+        childSource?.tellEverything()
         for object in memory.registry.objects where object.isClean && object.hasRow {
             noteRefreshed(object)
             object.turnIntoFault()

@@ -126,6 +126,7 @@ struct ContextCheckpoint {
         context.recorded = recorded
         context.locked = locked
         context.goBackToGeneration(generation)
+        context.changeCount &+= 1
         assert(context.checkInvariants())
     }
 }

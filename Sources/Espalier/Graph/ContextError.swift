@@ -19,7 +19,7 @@ public enum ContextError: Error, Sendable {
     case references([ReferenceConflict])
     /// Each round of `willSave` and validation hooks changes or inserts objects again.
     case unsettledSave(rounds: Int)
-    /// A hook of a running save has called `save()` of the same context; the running save continues.
+    /// A hook of a running save has called `save()` of the same context or of a child; the running save continues.
     case alreadySaving(hook: String, object: ObjectID?)
     /// The model has no entity of this name.
     case unknownEntity(String, known: [String])
@@ -97,8 +97,9 @@ extension ContextError: CustomStringConvertible {
                 + "set "
                 + "already, and must not insert an object on every call"
         case .alreadySaving(let hook, let object):
-            "save() was called in \(hook)\(object.map { " of \($0)" } ?? "") while the context was saving; remove "
-                + "the call: the save includes changes that hooks make before it writes; save later ones afterwards"
+            "save() was called in \(hook)\(object.map { " of \($0)" } ?? "") while the context or its parent was "
+                + "saving; remove the call: the save includes changes that hooks make before it writes; save later "
+                + "ones afterwards"
         case .unknownEntity(let name, let known):
             "the model has no entity \"\(name)\"; it has \(known.joined(separator: ", "))"
         case .abstractEntity(let name): "\(name) is abstract; use one of the entities that inherit from it"

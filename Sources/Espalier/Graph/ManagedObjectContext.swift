@@ -12,10 +12,12 @@ package import EspalierStore
 
 /// A set of objects, with their unsaved changes (Behaviour MC-01 to MC-64).
 public final class ManagedObjectContext {
-    /// The coordinator of the objects' stores.
+    /// The coordinator of the objects' stores; for a child context, that of its parent.
     public let persistentStoreCoordinator: PersistentStoreCoordinator
     /// The model of the coordinator.
     public let model: ManagedObjectModel
+    /// The context from which this one reads and to which it saves; `nil` if it reads and saves stores (MC-06).
+    public let parent: ManagedObjectContext?
     /// A name for messages and for the history of changes.
     public var name: String?
     /// The rule by which a save resolves conflicts with rows that another context or process has changed (MC-42).
@@ -28,7 +30,8 @@ public final class ManagedObjectContext {
     public var rowsFetched: Int { memory.rowsFetched }
     /// Whether saves of other contexts are merged at the next `processPendingChanges`, fetch or save (MC-47).
     ///
-    /// Unsaved changes stay on top; where both sides have changed a property, the save asks `mergePolicy`.
+    /// Unsaved changes stay on top; where both sides have changed a property, the save asks `mergePolicy`. A child
+    /// context merges all changes of its parent, unsaved ones too, and has this set from the beginning.
     public var automaticallyMergesChangesFromParent = false {
         didSet {
             mailbox =
@@ -50,8 +53,10 @@ public final class ManagedObjectContext {
         @exclusivity(unchecked) private var storedMemory = ContextMemory()
     #endif
     let cache: RowCache
-    /// The stores from which the context reads, and to which it saves.
+    /// The stores or the parent from which the context reads, and to which it saves.
     let source: any ObjectSource
+    /// This context as the source of its children; `nil` if it has none.
+    weak var childSource: ParentSource?
     /// The generation of the stores that the context reads.
     let generation: ReadGeneration
     /// Deleted objects whose delete rules have not run, and some whose deletion was taken back.
@@ -96,9 +101,20 @@ public final class ManagedObjectContext {
     /// Makes a context on a coordinator's stores.
     public init(_ coordinator: PersistentStoreCoordinator) {
         (persistentStoreCoordinator, source, model) = (coordinator, coordinator, coordinator.managedObjectModel)
+        parent = nil
         cache = RowCache()
         generation = ReadGeneration(source, cache: cache)
         shapes = Array(repeating: nil, count: coordinator.managedObjectModel.entities.count)
+    }
+
+    /// Makes a child of a context.
+    init(childOf source: ParentSource) {
+        let parent = source.parent
+        (persistentStoreCoordinator, model) = (parent.persistentStoreCoordinator, parent.model)
+        (self.source, self.parent) = (source, parent)
+        cache = RowCache()
+        generation = ReadGeneration(source, cache: cache)
+        shapes = Array(repeating: nil, count: parent.model.entities.count)
     }
 
     deinit {

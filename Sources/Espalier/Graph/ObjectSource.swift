@@ -5,14 +5,17 @@
 //   1. Parts are read and saved each on its own (MC-40). No two parts ever have the same number, neither in two sources
 //      nor after a store is closed and opened again.
 //   2. A snapshot contains everything that was saved before the snapshot was taken.
+//   3. A source is used in the isolation of its contexts. A coordinator may be used in several at once; a parent is in
+//      the isolation of its children, because they retain it and it is not Sendable.
 // A coordinator has one part for each open store. A parent context has a single part, which holds the objects of all
 // stores as the parent sees them; a save to that part becomes unsaved changes of the parent.
 
 import EspalierModel
 import EspalierStore
+import Synchronization
 
 /// A coordinator or a parent context, as a context sees it.
-protocol ObjectSource: AnyObject, Sendable {
+protocol ObjectSource: AnyObject {
     /// The model of all objects.
     var managedObjectModel: ManagedObjectModel { get }
     /// Incremented whenever a part is added or removed.
@@ -34,6 +37,15 @@ protocol ObjectSource: AnyObject, Sendable {
     func subscribe(notice: (@Sendable () -> Void)?) -> SaveMailbox
     /// Delivers changes to every mailbox except the sender's.
     func tell(_ changes: SavedChanges, except sender: SaveMailbox?)
+
+    /// The part for a new object of `entity`.
+    ///
+    /// - Throws: `ContextError.noStore` or `.readOnlyStore`.
+    func partForNewObjects(of entity: Entity) throws(ContextError) -> SourcePart
+    /// Throws if a save to this source would disturb a running save of it.
+    func checkIsNotSaving() throws(ContextError)
+    /// Delivers changes that are not in the mailboxes yet.
+    func tellWaitingChanges()
 }
 
 /// A part of a source that is read and saved on its own: a store.
@@ -54,6 +66,12 @@ struct SourcePart: Sendable {
 
     /// Whether it may hold objects of `entity`.
     func takes(_ entity: Entity) -> Bool { rootEntities?.contains(entity.root) ?? true }
+
+    /// The part number that was assigned last, in all sources.
+    private static let lastNumber = Atomic<UInt64>(0)
+
+    /// A number that no part has had before.
+    static func newNumber() -> UInt64 { lastNumber.add(1, ordering: .relaxed).newValue }
 }
 
 extension ObjectSource {
@@ -69,4 +87,8 @@ extension ObjectSource {
         guard let part = taking.first else { throw .noStore(entity: entity.name) }
         throw .readOnlyStore(path: part.path)
     }
+
+    func checkIsNotSaving() {}
+
+    func tellWaitingChanges() {}
 }

@@ -31,8 +31,6 @@ public final class PersistentStoreCoordinator: Sendable {
     public let managedObjectModel: ManagedObjectModel
     /// Guards the lists of stores and of receivers.
     private let state = Mutex(State())
-    /// The part number that was assigned last, across all coordinators.
-    private static let lastNumber = Atomic<UInt64>(0)
     /// Incremented with every change of the list of stores.
     private let edition = Atomic<UInt64>(0)
     /// Guards the list of closures that observe the stores; the closures are called outside the lock.
@@ -56,7 +54,7 @@ public final class PersistentStoreCoordinator: Sendable {
         tellWillChange(added: [store])
         state.withLock { state in
             let part = SourcePart(
-                number: Self.lastNumber.add(1, ordering: .relaxed).newValue,
+                number: SourcePart.newNumber(),
                 storeTag: Interned.stores.tag(of: store.identifier), rootEntities: roots,
                 isReadOnly: store.isReadOnly, path: store.path)
             state.members.append(Member(store: store, part: part))

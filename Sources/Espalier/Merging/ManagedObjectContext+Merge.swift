@@ -25,6 +25,7 @@ extension ManagedObjectContext {
     func mergeWaitingSaves() {
         // The changes of a running save are based on the rows at its beginning.
         guard let mailbox, stage == nil, !generation.isPinned else { return }
+        source.tellWaitingChanges()
         let saves = mailbox.takeAll()
         moveToNewestGeneration()
         merge(saves)
@@ -59,6 +60,8 @@ extension ManagedObjectContext {
         }
         forgetPairs(with: left)
         takeNewerRows(of: changed)
+        changeCount &+= 1
+        if let childSource { for saved in saves { childSource.tell(saved, except: nil) } }
         for saved in saves { tellDidMerge(saved) }
     }
 
@@ -83,6 +86,7 @@ extension ManagedObjectContext {
         if object.hasChanges, object.hasOwnChanges {
             // The object keeps its values: the next save reports the conflict.
             object.state.insert(.gone)
+            changeCount &+= 1
         } else {
             // A value that was set to the committed one is no own change, nor is the removal of others from its lists.
             memory.updated.remove(object)

@@ -173,12 +173,14 @@ extension ManagedObjectContext {
         return hasOthers
     }
 
-    /// The object with this ID if it is in memory, or if the undo of the deletion of `object` needs it there: because
-    /// the rule deletes it too, or removes `object` from its ordered relationship.
+    /// The object with this ID if it is in memory, or if it is needed there: by a child or a parent, which are told of
+    /// every change, or by the undo of the deletion of `object`, because the rule deletes it too or removes `object`
+    /// from its ordered relationship.
     private func known(
         _ id: ObjectID, from object: ManagedObject, across relationship: Relationship
     ) -> ManagedObject? {
         if let known = memory.registry[id] { return known }
+        if parent != nil || childSource != nil { return self.object(for: id, from: object, across: relationship) }
         guard let journal, journal.isRecording else { return nil }
         let isListed = object.isListed(across: relationship) && relationship.deleteRule == .nullify
         guard isListed || relationship.deleteRule == .cascade else { return nil }

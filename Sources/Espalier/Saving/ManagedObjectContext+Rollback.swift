@@ -44,9 +44,11 @@ extension ManagedObjectContext {
         cache.removeAll()
         if !generation.isPinned { generation.end() }
         forgetChanges()
+        childSource?.tellEverything()
     }
 
     private func forgetChanges() {
+        changeCount &+= 1
         // Freeing an object may run application code that calls the context again: retain the objects until no list is
         // being changed.
         let former = (memory.inserted, memory.updated)

@@ -18,6 +18,7 @@ extension ManagedObjectContext {
     ///   `.alreadySaving` in a hook of a save of this context: the call does nothing, and that save continues.
     public func save() throws(ContextError) {
         try checkIsNotSaving()
+        try source.checkIsNotSaving()
         mergeWaitingSaves()
         guard hasChanges || !recorded.isEmpty else { return }
         beginEvent()
@@ -47,7 +48,9 @@ extension ManagedObjectContext {
             throw error
         }
         journal?.pause()
+        let seen = childSource?.seen(of: outcome.saved)
         let told = apply(outcome)  //                                  10
+        if let seen { childSource?.noteSaved(seen) }
         journal?.resume()
         registerUndoOfSave()
         forgetDestinations()
@@ -314,6 +317,7 @@ extension ManagedObjectContext {
         leavesCascadesToStore = false
         if memory.updated.isEmpty { (hasBases, hasMergedSets) = (false, false) }
         reportedConflicts.removeAll()
+        changeCount &+= 1
         return told
     }
 }

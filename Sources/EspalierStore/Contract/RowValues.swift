@@ -50,6 +50,9 @@ package struct RowValues: @unchecked Sendable {
         for (slot, destination) in destinations.enumerated() { setDestination(destination, at: slot) }
     }
 
+    /// Whether both are the same values in memory: values that are shared are equal as long as they are.
+    package func isSame(as other: RowValues) -> Bool { memory === other.memory }
+
     /// A copy of the values, which may be changed.
     package func copy() -> RowValues { RowValues(attributes, destinations) }
 

@@ -1,0 +1,212 @@
+// The steps by which the parent's objects take the changes of a child: objects, values, relationships, deletions.
+//
+// Invariants
+//   1. Deletions come last: delete rules then follow relationships as the child has changed them.
+//   2. The request was checked: a change that an object refuses nevertheless is recorded for the parent's save.
+
+import EspalierModel
+import EspalierStore
+
+/// One application of a child's changes to its parent.
+struct ParentChange {
+    /// The objects that the parent's delete rules reach, and which the request does not name.
+    struct Effects {
+        /// Those that cascades delete.
+        var reached: [ObjectID] = []
+        /// Those that lose a destination.
+        var left: [ObjectID] = []
+    }
+
+    private let context: ManagedObjectContext
+    private let permanentID: (ObjectID) -> ObjectID
+
+    init(_ context: ManagedObjectContext, permanentID: @escaping (ObjectID) -> ObjectID) {
+        (self.context, self.permanentID) = (context, permanentID)
+    }
+
+    /// Makes the changes of a request, apart from the effects of delete rules, which it only predicts.
+    func make(_ request: SaveRequest) -> Effects {
+        let inserted = request.insertions.compactMap { insertion in
+            insert(insertion).map { (object: $0, insertion: insertion) }
+        }
+        for (object, insertion) in inserted {
+            for relationship in object.entity.relationships where !relationship.isToMany {
+                guard let id = insertion.row.destination(at: relationship.slot) else { continue }
+                relate(object, to: id, across: relationship)
+            }
+        }
+        for update in request.updates {
+            guard let object = object(update.id) else { continue }
+            for (slot, value) in update.values {
+                if let reason = object.setAttributeValue(value, at: slot) {
+                    object.refuse(object.entity.attributes[slot].name, reason)
+                }
+            }
+            for (slot, id) in update.destinations {
+                relate(object, to: id, across: object.entity.relationships[slot])
+            }
+        }
+        for link in request.links where link.order == nil { change(link) }
+        for link in request.links where link.order != nil { order(link) }
+        let deleted = request.deletions.compactMap { object($0.id) }
+        let effects = effects(of: deleted, request)
+        for object in deleted { context.markDeleted(object, callsHook: false) }
+        return effects
+    }
+
+    private func object(_ id: ObjectID) -> ManagedObject? { try? context.object(with: permanentID(id)) }
+
+    // MARK: New objects
+
+    private func insert(_ insertion: SaveRequest.Insertion) -> ManagedObject? {
+        let id = permanentID(insertion.id)
+        if let known = context.memory.registry[id] {
+            if known.state.contains(.deleted) {
+                context.takeBackDeletion(of: known)
+                set(insertion, of: known)
+                return known
+            }
+            if known.state.contains(.gone) {
+                set(insertion, of: known)
+                context.turnNew(known)
+                return known
+            }
+            // A fault that was made after the row was deleted.
+            guard !known.hasChanges else { return nil }
+            context.memory.registry.remove(known)
+            known.leaveContext()
+        }
+        guard let shape = context.shape(ofTag: id.entityTag).object else { return nil }
+        let object = shape.objectClass.init(ObjectSeed(newOf: shape))
+        // The initializer may have made the context forget its objects, or have inserted the object.
+        guard object.managedObjectContext == nil, !shape.context.isNil else { return nil }
+        object.storedID = id
+        object.newValues = RowValues(insertion.row.attributes, relationshipCount: insertion.row.relationshipCount)
+        context.adopt(object)
+        return object
+    }
+
+    /// Gives an object that was deleted in one way or another the values of an insertion, and no relationships yet.
+    private func set(_ insertion: SaveRequest.Insertion, of object: ManagedObject) {
+        for attribute in object.entity.attributes where !attribute.isTransient {
+            let value = insertion.row.attribute(at: attribute.slot)
+            if object.attributeValue(at: attribute.slot) != value {
+                _ = object.setAttributeValue(value, at: attribute.slot)
+            }
+        }
+        for relationship in object.entity.relationships {
+            let inverse = context.model.inverse(of: relationship)
+            for id in object.destinationIDs(across: relationship) {
+                let other = context.object(for: id, from: object, across: relationship)
+                // The rules of the deletion have removed the object from most of the other ends.
+                if let inverse, other.leads(to: object, across: inverse) {
+                    object.unlink(id, across: relationship)
+                } else {
+                    object.removeRaw(id, from: relationship)
+                }
+            }
+            assert(object.destinationIDs(across: relationship).isEmpty, "a destination stays")
+        }
+    }
+
+    // MARK: Relationships
+
+    private func relate(_ object: ManagedObject, to id: ObjectID?, across relationship: Relationship) {
+        let other = id.map { context.object(for: permanentID($0), from: object, across: relationship) }
+        if let reason = object.setDestination(other, at: relationship.slot) {
+            object.refuse(relationship.name, reason)
+        }
+    }
+
+    private func change(_ link: SaveRequest.LinkChange) {
+        guard let object = object(link.owner) else { return }
+        let relationship = object.entity.relationships[link.slot]
+        for id in link.removed where object.hasDestination(id, at: link.slot) {
+            object.unlink(id, across: relationship)
+        }
+        guard !link.added.isEmpty else { return }
+        let added = context.objects(for: link.added.map(permanentID), from: object, across: relationship)
+        if let reason = object.addDestinations(added, at: link.slot) { object.refuse(relationship.name, reason) }
+    }
+
+    private func order(_ link: SaveRequest.LinkChange) {
+        guard let object = object(link.owner), let order = link.order?.map(permanentID) else { return }
+        let relationship = object.entity.relationships[link.slot]
+        let present = object.destinationIDs(at: link.slot)
+        let merged: [ObjectID]
+        if let base = link.orderBase, object.withShape({ $0.inverses[link.slot]?.isToMany }) != false {
+            merged = ListMerge(base: base.map(permanentID), mine: order, stored: present).merged(inOrderOfStore: false)
+        } else {
+            // To-one relationships define the members.
+            let (members, ordered) = (Set(present), Set(order))
+            merged = order.filter(members.contains) + present.filter { !ordered.contains($0) }
+        }
+        guard merged != present else { return }
+        let destinations = context.objects(for: merged, from: object, across: relationship)
+        if let reason = object.setDestinations(destinations, at: link.slot) {
+            object.refuse(relationship.name, reason)
+        }
+    }
+
+    // MARK: Deletions
+
+    private func effects(of deleted: [ManagedObject], _ request: SaveRequest) -> Effects {
+        var effects = Effects()
+        guard !deleted.isEmpty else { return effects }
+        let named = Set((request.updates.map(\.id) + request.deletions.map(\.id)).map(permanentID))
+        var (seen, left, next) = (Set(deleted), Set<ObjectID>(), deleted)
+        while let object = next.popLast() {
+            for relationship in object.entity.relationships {
+                let ids = object.destinationIDs(across: relationship)
+                for other in context.objects(for: ids, from: object, across: relationship) {
+                    if relationship.deleteRule == .cascade {
+                        guard seen.insert(other).inserted else { continue }
+                        next.append(other)
+                        if !named.contains(other.storedID) { effects.reached.append(other.storedID) }
+                    } else if !named.contains(other.storedID) {
+                        left.insert(other.storedID)
+                    }
+                }
+            }
+        }
+        effects.left = left.sorted(by: ObjectID.inOrderOfCreation)
+        return effects
+    }
+}
+
+extension ManagedObjectContext {
+    /// Inserts an object that a child has made, with its permanent ID and values.
+    fileprivate func adopt(_ object: ManagedObject) {
+        object.joinContext()
+        memory.registry.insert(object)
+        memory.inserted.insert(object)
+        if memory.pendingValues.isActive { memory.pendingValues.noteChange(of: object.storedID) }
+        changeCount &+= 1
+        noteInserted(object)
+        object.willChange { _ in .inserted }
+    }
+}
+
+extension ManagedObjectContext {
+    /// Makes a changed object whose row is deleted a new one with the same attributes.
+    fileprivate func turnNew(_ object: ManagedObject) {
+        object.newValues = RowValues(
+            object.entity.attributes.map { object.attributeValue(at: $0.slot) },
+            relationshipCount: object.entity.relationships.count)
+        (object.changes, object.row) = (nil, nil)
+        object.state.subtract([.updated, .gone])
+        object.state.formUnion([.inserted, .fulfilled])
+        memory.updated.remove(object)
+        memory.inserted.insert(object)
+        changeCount &+= 1
+        noteRefreshed(object)
+    }
+}
+
+extension ManagedObject {
+    /// The destinations of a to-one or to-many relationship.
+    fileprivate func destinationIDs(across relationship: Relationship) -> [ObjectID] {
+        if relationship.isToMany { return destinationIDs(at: relationship.slot) }
+        return destinationID(at: relationship.slot).map { [$0] } ?? []
+    }
+}

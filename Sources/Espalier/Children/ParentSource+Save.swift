@@ -1,0 +1,201 @@
+// The save of a child: its changes become unsaved changes of the parent (MC-43, MC-46).
+//
+// Invariants
+//   1. Versions, destinations and delete rules are checked against the parent's present state before anything changes:
+//      a save that is refused changes nothing.
+//   2. The parent's objects change as if the application had changed them: both ends of relationships, delete rules,
+//      messages, and one group of undo actions. Hooks that the child has called are not called again; a fault of the
+//      parent that fires, and an object that only the parent's delete rules reach, call theirs.
+// Not here: uniqueness, which the store checks when the root saves (MD-14).
+
+import EspalierModel
+import EspalierStore
+
+extension ParentSource {
+    func save(_ request: SaveRequest, in part: SourcePart) throws(StoreError) -> SaveResult {
+        let before = try currentSnapshot()
+        try check(request, before)
+        let ids = try permanentIDs(for: request)
+        let objects = try prepare(request)
+        defer { withExtendedLifetime(objects) {} }
+        parent.endUndoEvent()
+        parent.beginEvent()
+        let change = ParentChange(parent) { ids[$0] ?? $0 }
+        let effects = change.make(request)
+        parent.runDeleteRules()
+        parent.registerUndo()
+        parent.endUndoEvent()
+        let after = try currentSnapshot(tells: false)
+        defer { parent.endEvent() }
+        return try result(of: request, ids, effects, after)
+    }
+
+    /// The permanent IDs of the request's new objects, by their temporary ones.
+    private func permanentIDs(for request: SaveRequest) throws(StoreError) -> [ObjectID: ObjectID] {
+        var ids: [ObjectID: ObjectID] = [:]
+        let new = request.insertions.map(\.id).filter(\.isTemporary)
+        var start = 0
+        while start < new.count {
+            let tag = new[start].entityTag
+            let end = new[start...].firstIndex { $0.entityTag != tag } ?? new.count
+            guard let entity = entities[tag] else { throw .invalidRequest(reason: "\(new[start]) is of no entity") }
+            let reserved = try reserveIDs(for: entity, count: end - start, in: parts[0])
+            for (temporary, id) in zip(new[start..<end], reserved) { ids[temporary] = id }
+            start = end
+        }
+        return ids
+    }
+
+    /// Loads the rows of the parent's objects that the request names, all at once; unchanged objects with older rows
+    /// adopt the newest ones.
+    private func prepare(_ request: SaveRequest) throws(StoreError) -> [ManagedObject] {
+        let ids = (request.updates.map(\.id) + request.deletions.map(\.id)).filter {
+            parent.memory.registry.withObject($0, \.isClean) != false
+        }
+        return try asSource { () throws(ContextError) in
+            let objects = try ids.map { id throws(ContextError) in try parent.object(with: id) }
+            for (object, row) in try parent.storedRows(ofObjects: objects) {
+                if object.hasRow, object.row?.version != row?.version { parent.takeNewestRow(ofUnchanged: object) }
+                if !object.hasRow {
+                    object.state.remove(.inaccessible)
+                    object.row = row
+                }
+            }
+            return objects
+        }
+    }
+
+    // MARK: Checks
+
+    private func check(_ request: SaveRequest, _ content: OverlaySnapshot) throws(StoreError) {
+        var expected = request.updates.map { SaveRequest.Expectation(id: $0.id, expectedVersion: $0.expectedVersion) }
+        expected += request.deletions + request.locks
+        var conflicts: [VersionConflict] = []
+        for (row, expected) in zip(try content.snapshots(of: expected.map(\.id)), expected)
+        where row?.version != expected.expectedVersion {
+            conflicts.append(
+                VersionConflict(id: expected.id, expectedVersion: expected.expectedVersion, stored: row))
+        }
+        guard conflicts.isEmpty else { throw .conflict(conflicts) }
+        let restored = request.insertions.map(\.id).filter { !$0.isTemporary }
+        for case let row? in try content.snapshots(of: restored) {
+            throw .invalidRequest(reason: "\(row.id) is to be inserted, and the parent context has it already")
+        }
+        let broken = try missing(request, content) + denied(request, content)
+        guard broken.isEmpty else { throw .references(broken) }
+    }
+
+    /// The destinations and owners of the request that the parent does not have.
+    private func missing(
+        _ request: SaveRequest, _ content: OverlaySnapshot
+    ) throws(StoreError) -> [ReferenceConflict] {
+        let new = Set(request.insertions.map(\.id))
+        let deleted = Set(request.deletions.map(\.id))
+        var named: [(owner: ObjectID, slot: Int, id: ObjectID)] = []
+        for insertion in request.insertions {
+            for slot in 0..<insertion.row.relationshipCount {
+                if let id = insertion.row.destination(at: slot) { named.append((insertion.id, slot, id)) }
+            }
+        }
+        for update in request.updates where !deleted.contains(update.id) {
+            for case let (slot, id?) in update.destinations { named.append((update.id, slot, id)) }
+        }
+        for link in request.links where !deleted.contains(link.owner) {
+            let before = Set(link.orderBase ?? link.order ?? [])
+            let added = link.order.map { $0.filter { !before.contains($0) } } ?? link.added
+            for id in [link.owner] + added { named.append((link.owner, link.slot, id)) }
+        }
+        named.removeAll { new.contains($0.id) }
+        var conflicts: [ReferenceConflict] = []
+        for (row, end) in zip(try content.snapshots(of: named.map(\.id)), named) where row == nil {
+            guard let relationship = entities[end.owner.entityTag]?.relationships[end.slot] else { continue }
+            conflicts.append(
+                ReferenceConflict(.missing, owner: end.owner, relationship: relationship.name, destinations: [end.id]))
+        }
+        return conflicts
+    }
+
+    /// The deletions that the rule deny forbids in the parent: another child may have added destinations.
+    private func denied(
+        _ request: SaveRequest, _ content: OverlaySnapshot
+    ) throws(StoreError) -> [ReferenceConflict] {
+        var conflicts: [ReferenceConflict] = []
+        let (deleted, left) = (Set(request.deletions.map(\.id)), removedPairs(of: request))
+        let updated = Dictionary(request.updates.map { ($0.id, $0) }, uniquingKeysWith: { first, _ in first })
+        for id in deleted {
+            guard let entity = entities[id.entityTag] else { continue }
+            for relationship in entity.relationships where relationship.deleteRule == .deny {
+                let (slot, inverse) = (relationship.slot, parent.model.inverse(of: relationship))
+                var staying = try destinations(across: relationship, of: id, content)
+                staying.removeAll { other in
+                    if deleted.contains(other) { return true }
+                    if updated[id]?.destinations.contains(where: { $0.slot == slot }) == true { return true }
+                    if left.contains(Pair(owner: id, slot: slot, other: other)) { return true }
+                    guard let inverse else { return false }
+                    if inverse.isToMany { return left.contains(Pair(owner: other, slot: inverse.slot, other: id)) }
+                    return updated[other]?.destinations.contains { $0.slot == inverse.slot } == true
+                }
+                guard !staying.isEmpty else { continue }
+                conflicts.append(
+                    ReferenceConflict(.denied, owner: id, relationship: relationship.name, destinations: staying))
+            }
+        }
+        return conflicts
+    }
+
+    /// A destination of a to-many relationship.
+    private struct Pair: Hashable {
+        let owner: ObjectID
+        let slot: Int
+        let other: ObjectID
+    }
+
+    /// The destinations that the request removes from lists.
+    private func removedPairs(of request: SaveRequest) -> Set<Pair> {
+        var pairs = Set<Pair>()
+        for link in request.links {
+            var removed = link.removed
+            if let order = link.order, let base = link.orderBase {
+                let kept = Set(order)
+                removed = base.filter { !kept.contains($0) }
+            }
+            for id in removed { pairs.insert(Pair(owner: link.owner, slot: link.slot, other: id)) }
+        }
+        return pairs
+    }
+
+    private func destinations(
+        across relationship: Relationship, of id: ObjectID, _ content: OverlaySnapshot
+    ) throws(StoreError) -> [ObjectID] {
+        if relationship.isToMany { return try content.destinations(of: relationship, for: [id]).first ?? [] }
+        return try content.snapshots(of: [id]).compactMap { $0?.destination(at: relationship.slot) }
+    }
+
+    // MARK: The result
+
+    private func result(
+        of request: SaveRequest, _ ids: [ObjectID: ObjectID], _ effects: ParentChange.Effects,
+        _ content: OverlaySnapshot
+    ) throws(StoreError) -> SaveResult {
+        let deleted = Set(request.deletions.map(\.id))
+        let inserted = try content.snapshots(of: request.insertions.map { ids[$0.id] ?? $0.id })
+        let updated = try content.snapshots(of: request.updates.map(\.id).filter { !deleted.contains($0) })
+        var result = SaveResult(
+            inserted: SnapshotList(
+                zip(inserted, request.insertions).map { row, insertion in
+                    // An observer of the parent may have deleted it again.
+                    row
+                        ?? ObjectSnapshot(
+                            id: ids[insertion.id] ?? insertion.id, version: 0, values: insertion.values,
+                            destinations: insertion.row.destinations.map { $0.map { ids[$0] ?? $0 } })
+                }),
+            updated: SnapshotList(updated.compactMap(\.self)))
+        for id in request.deletions.map(\.id) { result.deleted.insert(id) }
+        for id in effects.reached where parent.memory.registry.withObject(id, \.isDeleted) != false {
+            result.deleted.insert(id)
+        }
+        for id in effects.left where !result.deleted.contains(id) { result.changed.insert(id) }
+        result.generation = content.generation
+        return result
+    }
+}

@@ -1,0 +1,265 @@
+// The snapshot that children read: made from the parent's changed objects, as far as they have changed since the last.
+//
+// Invariants
+//   1. A changed object gets a new version whenever its values, its to-one destinations or its ordered lists change. An
+//      unordered list has no version, as in a store.
+//   2. A save of the parent changes no version: children go on from the values that they have read.
+
+import EspalierModel
+import EspalierStore
+
+extension ParentSource {
+    func snapshot(of part: SourcePart) throws(StoreError) -> any StoreSnapshot { try currentSnapshot() }
+
+    func reserveIDs(for entity: Entity, count: Int, in part: SourcePart) throws(StoreError) -> [ObjectID] {
+        let part = try asSource { () throws(ContextError) in try parent.source.partForNewObjects(of: entity) }
+        return try parent.source.reserveIDs(for: entity, count: count, in: part)
+    }
+
+    func tellWaitingChanges() { _ = try? currentSnapshot() }
+
+    /// Calls `body`, whose error becomes that of a store.
+    func asSource<R>(_ body: () throws(ContextError) -> R) throws(StoreError) -> R {
+        do {
+            return try body()
+        } catch {
+            switch error {
+            case .store(let error): throw error
+            case .readOnlyStore(let path): throw .readOnly(path: path)
+            case .noStore: throw .closed
+            default: throw .invalidRequest(reason: "\(error)")
+            }
+        }
+    }
+
+    // MARK: Snapshots
+
+    /// The parent's state of this moment.
+    ///
+    /// - Parameter tells: whether children are told what has changed since the last snapshot.
+    /// - Complexity: O(1) if nothing has changed, otherwise O(unsaved objects of the parent).
+    func currentSnapshot(tells: Bool = true) throws(StoreError) -> OverlaySnapshot {
+        if parent.stage == nil, tells { parent.processChanges() } else { parent.runDeleteRules() }
+        if let latest, try latest.moment == moment(bases()) { return latest.snapshot }
+        parent.applyUnreadInverses()
+        let unnamed = parent.memory.inserted.filter { $0.storedID.isTemporary }
+        if !unnamed.isEmpty {
+            try asSource { () throws(ContextError) in try parent.obtainPermanentIDs(for: unnamed) }
+        }
+        let bases = try bases()
+        let moment = moment(bases)
+        let told = try takeChanges()
+        let isSame = latest?.moment.bases == moment.bases && told.idCount == 0
+        if isSame, let snapshot = latest?.snapshot {
+            latest = (snapshot, moment)
+            return snapshot
+        }
+        lastGeneration += 1
+        let snapshot = OverlaySnapshot(
+            generation: lastGeneration, model: parent.model, entities: entities, bases: bases, changes: changes)
+        latest = (snapshot, moment)
+        if told.isEverything { tellEverything() } else if tells, told.idCount > 0 { tell(told, except: nil) }
+        return snapshot
+    }
+
+    /// The parts of the parent's source, as the parent reads them.
+    private func bases() throws(StoreError) -> [OverlaySnapshot.Base] {
+        var bases: [OverlaySnapshot.Base] = []
+        for position in parent.generation.positions {
+            let snapshot = try parent.generation.snapshot(at: position)
+            let part = parent.generation.parts[position].part
+            bases.append(.init(storeTag: part.storeTag, rootEntities: part.rootEntities, snapshot: snapshot))
+        }
+        return bases
+    }
+
+    private func moment(_ bases: [OverlaySnapshot.Base]) -> Moment {
+        Moment(
+            changeCount: parent.changeCount, readCount: parent.cache.changeCount,
+            bases: bases.map { ObjectIdentifier($0.snapshot) })
+    }
+
+    /// Brings `records` and `changes` up to date; returns what has changed for children.
+    private func takeChanges() throws(StoreError) -> SavedChanges {
+        var told = SavedChanges(contextName: parent.name)
+        let memory = parent.memory
+        for (kind, list) in [
+            (OverlayEntry.Kind.inserted, memory.inserted), (.updated, memory.updated), (.deleted, memory.deleted),
+        ] {
+            for object in list {
+                assert(StepCount.note())
+                let id = object.storedID
+                if let record = records[id], object.isAsRecorded(record) { continue }
+                let former = changes.entry(id, root: object.entity.root)
+                let entry = try asSource { () throws(ContextError) in
+                    try object.overlayEntry(kind, former: former)
+                }
+                records[id] = object.record()
+                if let former, former.isSame(as: entry, of: object.entity) { continue }
+                changes.set(entry, for: id, root: object.entity.root)
+                told.note(id, entry.kind, former?.kind)
+                if (entry.kind == .deleted) != (former?.kind == .deleted) { noteOneWay(object.entity, &told) }
+            }
+        }
+        guard records.count > memory.inserted.count + memory.updated.count + memory.deleted.count else { return told }
+        for id in Array(records.keys) where memory.registry.withObject(id, \.hasChanges) != true {
+            records[id] = nil
+            guard let entity = entities[id.entityTag] else { continue }
+            let former = changes.set(nil, for: id, root: entity.root)
+            told.note(id, nil, former?.kind)
+            if former?.kind == .deleted { noteOneWay(entity, &told) }
+        }
+        return told
+    }
+
+    /// Notes that any object may have changed, if relationships without inverse lead to an object that is deleted now,
+    /// or not any more: nobody knows from where.
+    private func noteOneWay(_ entity: Entity, _ told: inout SavedChanges) {
+        if parent.model.oneWayDestinations.contains(where: entity.isKind) { told.isEverything = true }
+    }
+
+    // MARK: Saves of the parent
+
+    /// What children see of objects that a save is about to write.
+    struct Seen {
+        let object: ManagedObject
+        let kind: OverlayEntry.Kind
+        let version: UInt64?
+        /// Whether children have seen the present values.
+        let isPresent: Bool
+    }
+
+    /// What children see of the objects that a save of the parent has written; the objects still have their changes.
+    func seen(of parts: [ManagedObjectContext.SaveOutcome.Part]) -> [Seen] {
+        var seen: [Seen] = []
+        for part in parts {
+            for (kind, list) in [
+                (OverlayEntry.Kind.inserted, part.changes.inserted), (.updated, part.changes.updated),
+                (.deleted, part.changes.deleted),
+            ] {
+                for object in list {
+                    let record = records[object.storedID]
+                    seen.append(
+                        Seen(
+                            object: object, kind: kind,
+                            version: entry(of: object)?.row?.version,
+                            isPresent: record.map(object.isAsRecorded) == true))
+                }
+            }
+        }
+        return seen
+    }
+
+    private func entry(of object: ManagedObject) -> OverlayEntry? {
+        changes.entry(object.storedID, root: object.entity.root)
+    }
+
+    /// Keeps the versions of objects that the parent has saved, because they have the same values in the store now;
+    /// tells children of the objects that have other values than they have seen.
+    func noteSaved(_ seen: [Seen]) {
+        var told = SavedChanges(contextName: parent.name)
+        for object in seen {
+            let id = object.object.storedID
+            records[id] = nil
+            let former = changes.set(nil, for: id, root: object.object.entity.root)
+            guard object.isPresent else {
+                told.note(id, object.kind, former?.kind)
+                continue
+            }
+            if let version = object.version, let row = object.object.row, row.version != version {
+                changes.savedVersions[id] = .init(stored: row.version, shown: version)
+            }
+        }
+        latest = nil
+        if told.idCount > 0 { tell(told, except: nil) }
+    }
+}
+
+extension OverlayEntry {
+    fileprivate func isSame(as other: OverlayEntry, of entity: Entity) -> Bool {
+        kind == other.kind && row?.version == other.row?.version && lists == other.lists
+    }
+}
+
+extension SavedChanges {
+    /// Notes what children are told about an object that was changed in one way and is now changed in another.
+    fileprivate mutating func note(_ id: ObjectID, _ kind: OverlayEntry.Kind?, _ former: OverlayEntry.Kind?) {
+        switch (former, kind) {
+        case (.deleted, .deleted): break
+        case (_, .deleted), (.inserted, nil): deleted.append(id)
+        case (nil, .inserted), (.deleted, _): inserted.append(id)
+        default: updated.append(id)
+        }
+    }
+}
+
+extension ManagedObject {
+    /// The present state, whose changes are not changed any more.
+    fileprivate func record() -> ParentSource.Record {
+        changes?.isShared = true
+        newValues?.share()
+        return ParentSource.Record(changes: changes, newValues: newValues, row: row, state: recordedState)
+    }
+
+    private var recordedState: State { state.intersection([.inserted, .deleted, .gone]) }
+
+    /// Whether nothing has changed since a record was made.
+    fileprivate func isAsRecorded(_ record: ParentSource.Record) -> Bool {
+        changes === record.changes && hasSameNewValues(as: record) && row?.version == record.row?.version
+            && recordedState == record.state
+    }
+
+    private func hasSameNewValues(as record: ParentSource.Record) -> Bool {
+        guard let newValues, let former = record.newValues else { return newValues == nil && record.newValues == nil }
+        return newValues.isSame(as: former)
+    }
+
+    /// The changes of this object as values.
+    ///
+    /// - Parameter former: the entry that children have seen last: if the values are equal, so is the version.
+    fileprivate func overlayEntry(
+        _ kind: OverlayEntry.Kind, former: OverlayEntry?
+    ) throws(ContextError) -> OverlayEntry {
+        let id = storedID
+        // A row that was deleted below changes is deleted for children, until a save of the parent decides.
+        if kind == .deleted || state.contains(.gone) {
+            return OverlayEntry(id: id, kind: .deleted, row: nil, lists: [:])
+        }
+        if kind == .updated, !hasRow { try managedObjectContext?.loadRow(of: self) }
+        var lists: [Int: OverlayList] = [:]
+        for (slot, change) in changes?.values.toMany.pairs ?? [] {
+            lists[slot] = OverlayList(
+                order: change.list, added: Set(change.list == nil ? change.added.ids : []),
+                removed: Set(change.list == nil ? change.removed.ids : []))
+        }
+        guard hasRow || kind == .inserted else { return OverlayEntry(id: id, kind: kind, row: nil, lists: lists) }
+        let stored = row
+        let defaults = shape.defaultValues
+        let values = entity.attributes.map { attribute in
+            attribute.isTransient
+                ? .null
+                : unsavedAttribute(at: attribute.slot) ?? stored?.value(at: attribute.slot) ?? defaults[attribute.slot]
+        }
+        let destinations = entity.relationships.map { relationship -> ObjectID? in
+            if relationship.isToMany { return nil }
+            return unsavedDestinationID(at: relationship.slot) ?? stored?.destination(at: relationship.slot)
+        }
+        var row = ObjectSnapshot(id: id, version: stored?.version ?? 0, values: values, destinations: destinations)
+        let orders = lists.filter { $0.value.order != nil }
+        if let stored, row.hasSameContent(as: stored, of: entity), orders.allSatisfy(isStoredOrder) {
+            // The row is the store's: only unordered lists have changed.
+            return OverlayEntry(id: id, kind: kind, row: stored, lists: lists)
+        }
+        let isSame = former.map { former in
+            former.row?.hasSameContent(as: row, of: entity) == true
+                && former.lists.filter { $0.value.order != nil } == orders
+        }
+        let version = isSame == true ? former?.row?.version : nil
+        row = row.copy(of: entity, version: version ?? ParentSource.newVersion())
+        return OverlayEntry(id: id, kind: kind, row: row, lists: lists)
+    }
+
+    private func isStoredOrder(_ slot: Int, _ list: OverlayList) -> Bool {
+        changes?.values.toMany[slot].map { $0.base == list.order } == true
+    }
+}

@@ -1,0 +1,103 @@
+// A parent context as the source of its children: the state that all children of one parent share.
+//
+// Invariants
+//   1. A source retains its parent, and every child retains the source: a parent never ends before its children, and is
+//      in their region of isolation. The parent refers to its source weakly.
+//   2. `records` has the changed objects of the parent as children have last seen them; `changes` has the same ones as
+//      values.
+//   3. If nothing has changed, children get the same snapshot again.
+// Elsewhere: how a snapshot is made (Children: +Snapshot), how a child saves (Children: +Save).
+
+import EspalierModel
+import EspalierStore
+import Synchronization
+
+/// A parent context, as its children see it.
+final class ParentSource: ObjectSource {
+    /// The state of a changed object when children have last seen it.
+    ///
+    /// Changes that a record keeps do not change any more (`ObjectChanges.isShared`): if the object still has the same
+    /// ones, it has not changed.
+    struct Record {
+        let changes: ObjectChanges?
+        let newValues: RowValues?
+        let row: ObjectSnapshot?
+        let state: ManagedObject.State
+    }
+
+    /// What a snapshot depends on.
+    struct Moment: Equatable {
+        let changeCount: Int
+        let readCount: Int
+        let bases: [ObjectIdentifier]
+    }
+
+    private struct WeakMailbox {
+        weak var mailbox: SaveMailbox?
+    }
+
+    let parent: ManagedObjectContext
+    let entities: [UInt32: Entity]
+    var records: [ObjectID: Record] = [:]
+    var changes: OverlayChanges
+    /// The snapshot that children got last, and the moment of it.
+    var latest: (snapshot: OverlaySnapshot, moment: Moment)?
+    var lastGeneration: UInt64 = 0
+    private var part: SourcePart
+    private var edition: UInt64
+    private var mailboxes: [WeakMailbox] = []
+    /// The version that a changed object of some parent got last; no store counts as far.
+    private static let lastVersion = Atomic<UInt64>(1 << 48)
+
+    init(_ parent: ManagedObjectContext) {
+        self.parent = parent
+        entities = Dictionary(parent.model.entities.map { ($0.tag, $0) }, uniquingKeysWith: { first, _ in first })
+        changes = OverlayChanges(entityCount: parent.model.entities.count)
+        edition = parent.source.partsEdition
+        part = Self.newPart()
+    }
+
+    /// A version that no row has had before.
+    static func newVersion() -> UInt64 { lastVersion.add(1, ordering: .relaxed).newValue }
+
+    // MARK: Parts
+
+    private static func newPart() -> SourcePart {
+        SourcePart(number: SourcePart.newNumber(), storeTag: nil, rootEntities: nil, isReadOnly: false, path: nil)
+    }
+
+    var managedObjectModel: ManagedObjectModel { parent.model }
+    var partsEdition: UInt64 { parent.source.partsEdition }
+
+    /// The one part, which is another one after a store was added or removed.
+    var parts: [SourcePart] {
+        if edition != partsEdition { (edition, part) = (partsEdition, Self.newPart()) }
+        return [part]
+    }
+
+    func partForNewObjects(of entity: Entity) throws(ContextError) -> SourcePart {
+        _ = try parent.source.partForNewObjects(of: entity)
+        return parts[0]
+    }
+
+    func checkIsNotSaving() throws(ContextError) {
+        try parent.checkIsNotSaving()
+        try parent.source.checkIsNotSaving()
+    }
+
+    // MARK: Messages
+
+    func subscribe(notice: (@Sendable () -> Void)?) -> SaveMailbox {
+        let mailbox = SaveMailbox(notice: notice)
+        mailboxes.removeAll { $0.mailbox == nil }
+        mailboxes.append(WeakMailbox(mailbox: mailbox))
+        return mailbox
+    }
+
+    func tell(_ changes: SavedChanges, except sender: SaveMailbox?) {
+        for case let mailbox? in mailboxes.map(\.mailbox) where mailbox !== sender { mailbox.deliver(changes) }
+    }
+
+    /// Tells children that merge automatically to read everything again.
+    func tellEverything() { tell(SavedChanges(isEverything: true), except: nil) }
+}

@@ -1,0 +1,197 @@
+// Fetches of child contexts: the stores search, and rows that the parent has changed are tested in memory.
+//
+// Invariants
+//   1. As in a context with unsaved changes (PendingFetch), the store is asked for one more row for each object that
+//      may be missing from its answer. Changed objects, and rows from which the predicate or the order leads to
+//      changed objects, are removed from its answer and tested here.
+//   2. Offset and limit are applied once, at the end.
+
+import EspalierModel
+import EspalierStore
+import FoundationEssentials
+
+extension OverlaySnapshot {
+    /// The changes that concern a fetch.
+    private struct Concern {
+        /// The changed objects of the fetched entities that are not deleted.
+        var tested: [ObjectID] = []
+        /// The changed and deleted objects that the stores may find.
+        var hidden: [ObjectID] = []
+
+        var isEmpty: Bool { tested.isEmpty && hidden.isEmpty }
+    }
+
+    func fetch(_ fetch: StoreFetch) throws(StoreError) -> SnapshotList {
+        let (bases, concern) = try (bases(taking: fetch.entity), concern(of: fetch))
+        if bases.count == 1, concern.isEmpty {
+            let rows = try bases[0].snapshot.fetch(fetch)
+            return changes.isEmpty ? rows : SnapshotList(rows.lazy.map(shown))
+        }
+        return SnapshotList(try merged(fetch, concern, bases))
+    }
+
+    func fetchBatch(_ fetch: StoreFetch, of count: Int) throws(StoreError) -> FetchBatch {
+        let bases = try bases(taking: fetch.entity)
+        guard bases.count == 1, try concern(of: fetch).isEmpty else { return FetchBatch(try self.fetch(fetch)) }
+        let batch = try bases[0].snapshot.fetchBatch(fetch, of: count)
+        return changes.isEmpty ? batch : FetchBatch(SnapshotList(batch.rows.lazy.map(shown)), rest: batch.rest)
+    }
+
+    func fetchIDs(_ fetch: StoreFetch) throws(StoreError) -> [ObjectID] {
+        let (bases, concern) = try (bases(taking: fetch.entity), concern(of: fetch))
+        if bases.count == 1, concern.isEmpty { return try bases[0].snapshot.fetchIDs(fetch) }
+        return try merged(fetch, concern, bases).map(\.id)
+    }
+
+    func count(_ fetch: StoreFetch) throws(StoreError) -> Int {
+        let (bases, concern) = try (bases(taking: fetch.entity), concern(of: fetch))
+        if bases.count == 1, concern.isEmpty { return try bases[0].snapshot.count(fetch) }
+        var all = fetch
+        (all.offset, all.limit, all.sort) = (0, nil, [])
+        var hidden = all
+        hidden.predicate =
+            all.predicate?.holding(forOneOf: concern.hidden)
+            ?? ResolvedPredicate(oneOf: concern.hidden, of: fetch.entity)
+        var count = try matching(fetch, concern.tested).count
+        for base in bases {
+            count += try base.snapshot.count(all)
+            if !concern.hidden.isEmpty { count -= try base.snapshot.count(hidden) }
+        }
+        return min(max(0, count - fetch.offset), fetch.limit ?? .max)
+    }
+
+    func explain(_ fetch: StoreFetch) throws(StoreError) -> [String] {
+        var lines: [String] = []
+        for base in try bases(taking: fetch.entity) { lines += try base.snapshot.explain(fetch) }
+        let concern = try concern(of: fetch)
+        if !concern.isEmpty {
+            lines.append("parent context: \(concern.hidden.count) rows hidden, \(concern.tested.count) objects tested")
+        }
+        return lines
+    }
+
+    /// The stores that may hold objects of `entity`.
+    ///
+    /// - Throws: `StoreError.closed` if there are none: an empty list would mean that a store has answered.
+    private func bases(taking entity: Entity) throws(StoreError) -> [Base] {
+        let bases = bases.filter { $0.takes(entity) }
+        guard !bases.isEmpty else { throw .closed }
+        return bases
+    }
+
+    private func concern(of fetch: StoreFetch) throws(StoreError) -> Concern {
+        var concern = Concern()
+        guard changes.count > 0 else { return concern }
+        let family = fetch.includesSubentities ? fetch.entity.family : [fetch.entity.index]
+        for (id, entry) in changes.entries[fetch.entity.root] {
+            guard let entity = entity(of: id), family.contains(entity.index), fetch.keys.contains(id.key) else {
+                continue
+            }
+            if entry.kind != .deleted { concern.tested.append(id) }
+            if entry.kind != .inserted { concern.hidden.append(id) }
+        }
+        let leading = try leadingRows(of: fetch)
+        concern.tested += leading
+        concern.hidden += leading
+        return concern
+    }
+
+    /// The unchanged rows from which the predicate or order of a fetch leads to changed or deleted objects.
+    private func leadingRows(of fetch: StoreFetch) throws(StoreError) -> [ObjectID] {
+        var reach = PredicateReach()
+        if let predicate = fetch.predicate { reach.add(predicate) }
+        for key in fetch.sort { reach.add(key) }
+        var ways: [(steps: [ResolvedKeyPath.Step], ids: [ObjectID])] = []
+        for steps in reach.ways {
+            guard let last = steps.last else { continue }
+            let changed = changes.entries[model.entities[last.destination].root].values
+            ways.append((steps, changed.lazy.filter { $0.kind != .inserted }.map(\.id)))
+        }
+        guard let predicate = ResolvedPredicate(ways, from: fetch.entity) else { return [] }
+        var leading = StoreFetch(
+            entity: fetch.entity, includesSubentities: fetch.includesSubentities, predicate: predicate)
+        leading.keys = fetch.keys
+        var ids: [ObjectID] = []
+        for base in bases where base.takes(fetch.entity) { ids += try base.snapshot.fetchIDs(leading) }
+        return ids.filter { entry($0) == nil }
+    }
+
+    /// Those of the objects that match.
+    private func matching(_ fetch: StoreFetch, _ ids: [ObjectID]) throws(StoreError) -> [OverlayRow] {
+        var found: [OverlayRow] = []
+        for case let row? in try snapshots(of: ids) {
+            guard let entity = entity(of: row.id) else { continue }
+            let subject = OverlayRow(row: row, entity: entity, content: self)
+            if try fetch.predicate?.evaluate(on: subject) ?? true { found.append(subject) }
+        }
+        return found
+    }
+
+    /// The matching rows, in one order.
+    private func merged(
+        _ fetch: StoreFetch, _ concern: Concern, _ bases: [Base]
+    ) throws(StoreError) -> [ObjectSnapshot] {
+        var wider = fetch
+        wider.offset = 0
+        wider.limit = fetch.limit.flatMap { limit in
+            let (sum, overflows) = limit.addingReportingOverflow(fetch.offset)
+            let (wider, overflowsAgain) = sum.addingReportingOverflow(concern.hidden.count)
+            return overflows || overflowsAgain ? nil : wider
+        }
+        let hidden = Set(concern.hidden)
+        var subjects = try matching(fetch, concern.tested)
+        for base in bases {
+            for row in try base.snapshot.fetch(wider) where !hidden.contains(row.id) {
+                guard let entity = entity(of: row.id) else { continue }
+                subjects.append(OverlayRow(row: shown(row), entity: entity, content: self))
+            }
+        }
+        var entries: [(row: ObjectSnapshot, values: [AttributeValue])] = []
+        for subject in subjects {
+            var values: [AttributeValue] = []
+            for key in fetch.sort { values.append(try key.value(of: subject)) }
+            entries.append((subject.row, values))
+        }
+        entries.sort { left, right in
+            for (position, key) in fetch.sort.enumerated() {
+                let order = left.values[position].compare(right.values[position], options: key.options)
+                if order != .orderedSame { return (order == .orderedAscending) == key.isAscending }
+            }
+            return left.row.id.key < right.row.id.key
+        }
+        return entries.dropFirst(fetch.offset).prefix(fetch.limit ?? .max).map(\.row)
+    }
+}
+
+/// A row of a parent context, as predicates and sort keys see it.
+private struct OverlayRow: PredicateSubject {
+    let row: ObjectSnapshot
+    let entity: Entity
+    let content: OverlaySnapshot
+
+    var objectID: ObjectID { row.id }
+
+    func value(at slot: Int) throws(StoreError) -> AttributeValue { row.value(at: slot) }
+
+    func destinationID(at slot: Int) throws(StoreError) -> ObjectID? { row.destination(at: slot) }
+
+    func destination(at slot: Int) throws(StoreError) -> OverlayRow? {
+        guard let id = row.destination(at: slot) else { return nil }
+        return try subjects([id]).first
+    }
+
+    func destinationIDs(at slot: Int) throws(StoreError) -> [ObjectID] {
+        try content.destinations(of: entity.relationships[slot], for: [row.id]).first ?? []
+    }
+
+    func destinations(at slot: Int) throws(StoreError) -> [OverlayRow] { try subjects(destinationIDs(at: slot)) }
+
+    func stopEvaluation(_ error: FetchPredicateError) throws(StoreError) { throw .invalidPredicate(error) }
+
+    private func subjects(_ ids: [ObjectID]) throws(StoreError) -> [OverlayRow] {
+        try content.snapshots(of: ids).compactMap { row in
+            guard let row, let entity = content.entity(of: row.id) else { return nil }
+            return OverlayRow(row: row, entity: entity, content: content)
+        }
+    }
+}

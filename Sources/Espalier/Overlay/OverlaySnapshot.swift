@@ -1,0 +1,148 @@
+// What the children of a context read: the stores as the parent reads them, below the parent's unsaved changes.
+//
+// Invariants
+//   1. It is immutable: all answers are of the moment at which it was made, whatever the parent does meanwhile (F-4).
+//   2. Its answers are those of a store in which the parent has saved. No relationship leads to a deleted object.
+//   3. If the parent has no changes that concern a question, the store alone answers it.
+// Not here: fetches with unsaved changes (+Fetch).
+
+import EspalierModel
+import EspalierStore
+
+/// The contents of a parent context at one moment.
+final class OverlaySnapshot: StoreSnapshot {
+    /// A part of the parent's own source.
+    struct Base: Sendable {
+        /// The store tag in IDs of its objects; `nil` = it holds objects of every ID.
+        let storeTag: UInt32?
+        /// The root entities whose hierarchies it accepts; `nil` = all.
+        let rootEntities: Set<ManagedObjectModel.EntityIndex>?
+        let snapshot: any StoreSnapshot
+
+        func holds(_ id: ObjectID) -> Bool { storeTag == nil || storeTag == id.storeTag }
+        func takes(_ entity: Entity) -> Bool { rootEntities?.contains(entity.root) ?? true }
+    }
+
+    let generation: UInt64
+    let model: ManagedObjectModel
+    let bases: [Base]
+    let changes: OverlayChanges
+    private let entities: [UInt32: Entity]
+
+    init(
+        generation: UInt64, model: ManagedObjectModel, entities: [UInt32: Entity], bases: [Base],
+        changes: OverlayChanges
+    ) {
+        (self.generation, self.model, self.entities) = (generation, model, entities)
+        (self.bases, self.changes) = (bases, changes)
+    }
+
+    /// `false`: only the parent knows, and its source then returns this snapshot again.
+    var isNewest: Bool { false }
+
+    // MARK: Objects
+
+    /// The entity of an object; `nil` if the model does not have it.
+    func entity(of id: ObjectID) -> Entity? { entities[id.entityTag] }
+
+    func entry(_ id: ObjectID) -> OverlayEntry? {
+        guard changes.count > 0, let entity = entity(of: id) else { return nil }
+        return changes.entry(id, root: entity.root)
+    }
+
+    func isDeleted(_ id: ObjectID) -> Bool { changes.deletedCount > 0 && entry(id)?.kind == .deleted }
+
+    /// A row of a store as children see it.
+    func shown(_ row: ObjectSnapshot) -> ObjectSnapshot {
+        guard let entity = entity(of: row.id) else { return row }
+        var version = row.version
+        if let saved = changes.savedVersions[row.id], saved.stored == version { version = saved.shown }
+        let leadsToDeleted =
+            changes.deletedCount > 0
+            && entity.relationships.indices.contains { row.destination(at: $0).map(isDeleted) == true }
+        if version == row.version && !leadsToDeleted { return row }
+        return row.copy(of: entity, version: version) { !isDeleted($0) }
+    }
+
+    /// Calls `ask` with each store and those of `ids` that it may hold; their positions go along.
+    private func forEachBase(
+        holding ids: some Sequence<(offset: Int, element: ObjectID)>,
+        _ ask: (any StoreSnapshot, [ObjectID], [Int]) throws(StoreError) -> Void
+    ) throws(StoreError) {
+        var wanted = bases.map { _ in (ids: [ObjectID](), positions: [Int]()) }
+        for (position, id) in ids where !id.isTemporary {
+            guard let base = bases.firstIndex(where: { $0.holds(id) }) else { continue }
+            wanted[base].ids.append(id)
+            wanted[base].positions.append(position)
+        }
+        for (base, wanted) in zip(bases, wanted) where !wanted.ids.isEmpty {
+            try ask(base.snapshot, wanted.ids, wanted.positions)
+        }
+    }
+
+    func snapshots(of ids: [ObjectID]) throws(StoreError) -> [ObjectSnapshot?] {
+        var rows = ids.map { _ in ObjectSnapshot?.none }
+        var stored: [(offset: Int, element: ObjectID)] = []
+        for (position, id) in ids.enumerated() {
+            guard let entry = entry(id) else {
+                stored.append((position, id))
+                continue
+            }
+            if let row = entry.row {
+                rows[position] = shown(row)
+            } else if entry.kind == .updated {
+                stored.append((position, id))
+            }
+        }
+        try forEachBase(holding: stored) { snapshot, ids, positions throws(StoreError) in
+            for (position, row) in zip(positions, try snapshot.snapshots(of: ids)) { rows[position] = row.map(shown) }
+        }
+        return rows
+    }
+
+    // MARK: Lists
+
+    func destinations(
+        of relationship: Relationship, for owners: [ObjectID]
+    ) throws(StoreError) -> [[ObjectID]] {
+        var lists = owners.map { _ in [ObjectID]() }
+        let stored = owners.enumerated().filter { [.inserted, .deleted].contains(entry($0.element)?.kind) == false }
+        try forEachBase(holding: stored) { snapshot, ids, positions throws(StoreError) in
+            for (position, list) in zip(positions, try snapshot.destinations(of: relationship, for: ids)) {
+                lists[position] = list
+            }
+        }
+        guard changes.count > 0 else { return lists }
+        for (position, owner) in owners.enumerated() {
+            if let change = entry(owner)?.lists[relationship.slot] {
+                lists[position] = change.applied(to: lists[position])
+            }
+            if changes.deletedCount > 0 { lists[position].removeAll(where: isDeleted) }
+        }
+        return lists
+    }
+
+    /// The store that alone knows a list of `owner`; `nil` if changes of the parent may concern it.
+    private func base(knowingListsOf owner: ObjectID) -> (any StoreSnapshot)? {
+        guard changes.deletedCount == 0, entry(owner) == nil, !owner.isTemporary else { return nil }
+        return bases.first { $0.holds(owner) }?.snapshot
+    }
+
+    func destinationCount(
+        of relationship: Relationship, for owner: ObjectID, limit: Int
+    ) throws(StoreError) -> Int {
+        if let base = base(knowingListsOf: owner) {
+            return try base.destinationCount(of: relationship, for: owner, limit: limit)
+        }
+        return min(try destinations(of: relationship, for: [owner]).first?.count ?? 0, limit)
+    }
+
+    func hasDestination(
+        _ destination: ObjectID, of relationship: Relationship, for owner: ObjectID
+    ) throws(StoreError) -> Bool {
+        if let base = base(knowingListsOf: owner), entry(destination)?.kind != .inserted {
+            return try base.hasDestination(destination, of: relationship, for: owner)
+        }
+        return try destinations(of: relationship, for: [owner]).first?.contains(destination) == true
+    }
+}

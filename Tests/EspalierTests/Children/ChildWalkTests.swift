@@ -1,0 +1,282 @@
+// Random changes in a tree of contexts: each context shows its parent's state below its own changes, a save makes the
+// parent show what the child has shown, and the store has only what the root has saved.
+
+import Espalier
+import EspalierModel
+import TestSupport
+import Testing
+
+@Suite struct ChildWalkTests {
+    private static let stepCount = campaignCount("ESPALIER_CHILD_STEPS", default: 60)
+    private static let walkCount = campaignCount("ESPALIER_CHILD_WALKS", default: 33)
+
+    @Test(arguments: BeadBoard.Place.allCases)
+    func `a tree of contexts that saves upward at random leaves the store as plain values say`(
+        _ place: BeadBoard.Place
+    ) throws {
+        let seed = testSeed(default: 43_000)
+        for number in 0..<Self.walkCount {
+            var walk = try ChildWalk(place, seed: seed &+ UInt64(number))
+            walk.go(Self.stepCount)
+            if let failure = walk.failure {
+                let tail = walk.log.suffix(40).joined(separator: "\n")
+                Issue.record("seed \(seed &+ UInt64(number)): \(failure)\n\(walk.rulesText)\n\(tail)")
+                return
+            }
+        }
+    }
+}
+
+/// A root, two children and a grandchild, and the states that they must show.
+private struct ChildWalk {
+    private enum Place: Int, CaseIterable {
+        case root, left, right, grandchild
+
+        var parent: Place { self == .grandchild ? .left : .root }
+    }
+
+    private let board: BeadBoard
+    private var random: SeededGenerator
+    private var contexts: [ManagedObjectContext] = []
+    /// The beads that live in the memory of a context, so that objects keep their values between steps.
+    private var kept: [[Bead]] = [[], [], [], []]
+    /// The plain values that the store must hold.
+    private var stored: BeadState = [:]
+    private var nextCode = 0
+    private(set) var failure: String?
+    private(set) var log: [String] = []
+    var rulesText: String { board.rulesText }
+
+    init(_ place: BeadBoard.Place, seed: UInt64) throws {
+        random = SeededGenerator(seed: seed)
+        let count = Int.random(in: 1..<7, using: &random)
+        let hasRules = Bool.random(using: &random)
+        board = try BeadBoard(place, count: count, rules: hasRules ? BeadBoard.someRules(&random) : [:], seed: seed)
+        let root = ManagedObjectContext(board.coordinator)
+        root.mergePolicy = .objectTrump
+        contexts = [root]
+        for bead in try root.fetch(FetchRequest<Bead>()) {
+            try bead.setValue(.integer(Int64(nextCode)), forKey: "code")
+            nextCode += 1
+        }
+        try root.save()
+        contexts += [root, root, root].map(ManagedObjectContext.init(parent:))
+        for place in Place.allCases.dropFirst() { renew(place) }
+        stored = try state(of: ManagedObjectContext(board.coordinator))
+    }
+
+    private subscript(_ place: Place) -> ManagedObjectContext { contexts[place.rawValue] }
+
+    private mutating func renew(_ place: Place) {
+        kept[place.rawValue] = []
+        let child = ManagedObjectContext(parent: self[place.parent])
+        child.name = "\(place)"
+        child.automaticallyMergesChangesFromParent = Int.random(in: 0..<4, using: &random) > 0
+        if !child.automaticallyMergesChangesFromParent { log.append("\(place) does not merge") }
+        contexts[place.rawValue] = child
+        if place == .left { renew(.grandchild) }
+    }
+
+    // MARK: States
+
+    private func code(of object: ManagedObject) -> Int? {
+        if !object.isDeleted, case .integer(let code) = object[attribute: "code"] { Int(code) } else { nil }
+    }
+
+    /// The state that a context shows, by the codes of its beads.
+    private func state(of context: ManagedObjectContext) throws -> BeadState {
+        var state: BeadState = [:]
+        for bead in try context.fetch(FetchRequest<Bead>()) {
+            guard let code = code(of: bead) else { continue }
+            state[code] = try BeadProperty.allCases.map { property in
+                switch try bead.value(forKey: property.name) {
+                case .attribute(.integer(let value)): return [Int(value)]
+                case .attribute: return []
+                case .toOne(let object): return object.flatMap { self.code(of: $0) }.map { [$0] } ?? []
+                case .toMany(let objects):
+                    let found = objects.compactMap { self.code(of: $0) }
+                    return property.isOrdered ? found : found.sorted()
+                }
+            }
+        }
+        return state
+    }
+
+    private mutating func expect(_ found: BeadState, _ expected: BeadState, _ call: String) {
+        if found == expected || failure != nil { return }
+        for number in Set(found.keys).union(expected.keys).sorted() where found[number] != expected[number] {
+            guard let row = found[number], let wanted = expected[number] else {
+                failure = "\(call): \(number) is \(found[number] == nil ? "missing" : "there")"
+                return
+            }
+            let properties = BeadProperty.allCases.filter { row[$0] != wanted[$0] }
+            let texts = properties.map { "\($0) \(row[$0]), not \(wanted[$0])" }
+            failure = "\(call): \(number) shows \(texts.joined(separator: "; "))"
+            return
+        }
+    }
+
+    // MARK: Steps
+
+    mutating func go(_ count: Int) {
+        do {
+            for _ in 0..<count where failure == nil { try step() }
+            for place in [Place.grandchild, .left, .right, .root] where failure == nil { try save(place) }
+        } catch {
+            failure = "\(error)"
+        }
+    }
+
+    private mutating func step() throws {
+        guard let place = Place.allCases.randomElement(using: &random) else { return }
+        switch Int.random(in: 0..<16, using: &random) {
+        case 0, 1, 2: try save(place)
+        case 3 where place != .root: try discard(place)
+        case 4: try ask(place)
+        default: try change(place)
+        }
+        for place in Place.allCases where failure == nil { try check(place) }
+    }
+
+    private mutating func change(_ place: Place) throws {
+        let context = self[place]
+        let beads = try context.fetch(FetchRequest<Bead>()).filter { code(of: $0) != nil }
+        kept[place.rawValue] = Array((beads + kept[place.rawValue]).prefix(20))
+        let kind = Int.random(in: 0..<10, using: &random)
+        guard kind > 1, let bead = beads.randomElement(using: &random) else {
+            log.append("\(place): insert \(nextCode)")
+            let bead = Bead(context: context)
+            try bead.setValue(.integer(Int64(nextCode)), forKey: "code")
+            kept[place.rawValue].append(bead)
+            nextCode += 1
+            return
+        }
+        if kind == 2 {
+            log.append("\(place): delete \(code(of: bead) ?? -1)")
+            return try context.delete(bead)
+        }
+        guard let property = BeadProperty.allCases.randomElement(using: &random) else { return }
+        let change = try BeadChange(of: bead, property, among: beads, &random)
+        log.append("\(place): \(code(of: bead) ?? -1).\(change.text { code(of: $0) ?? -1 })")
+        try change.make()
+    }
+
+    /// Discards the changes of a child, in one of three ways; it then shows what its parent shows.
+    private mutating func discard(_ place: Place) throws {
+        switch Int.random(in: 0..<3, using: &random) {
+        case 0:
+            log.append("\(place): rollback")
+            self[place].rollback()
+            self[place].refreshAllObjects()
+        case 1:
+            log.append("\(place): reset")
+            kept[place.rawValue] = []
+            self[place].reset()
+        default:
+            log.append("\(place): dropped")
+            renew(place)
+        }
+        try expectAbove(place, state(of: self[place]), "above \(place), whose changes are discarded,")
+    }
+
+    /// Compares fetches, counts and an order with the state.
+    private mutating func ask(_ place: Place) throws {
+        log.append("\(place): fetch")
+        // Objects in memory keep their values until they are refreshed, and a count reads the newest rows (MC-20).
+        if !self[place].automaticallyMergesChangesFromParent { self[place].refreshAllObjects() }
+        let (context, state) = (self[place], try state(of: self[place]))
+        let value = Int.random(in: 0..<4, using: &random)
+        let equal = FetchRequest<Bead>(try FetchPredicate(format: "a == \(value)"))
+        let expected = state.filter { $0.value[.a] == [value] }.keys
+        let count = try context.count(for: equal)
+        if count != expected.count { failure = "\(place) counts \(count) with a == \(value), not \(expected.sorted())" }
+        let best = FetchRequest<Bead>(try FetchPredicate(format: "best.a == \(value)"), sortedBy: [SortKey("code")])
+        let led = state.filter { $0.value[.best].first.flatMap { state[$0] }?[.a] == [value] }.keys.sorted()
+        let found = try context.fetch(best).compactMap { code(of: $0) }
+        if found != led { failure = "\(place) finds \(found) with best.a == \(value), not \(led)" }
+        var sorted = FetchRequest<Bead>(sortedBy: [SortKey("a"), SortKey("code", ascending: false)])
+        (sorted.fetchOffset, sorted.fetchLimit) = (1, 3)
+        let order = state.keys.sorted { left, right in
+            let (a, b) = (state[left]?[.a].first ?? -1, state[right]?[.a].first ?? -1)
+            return a == b ? left > right : a < b
+        }
+        let codes = try context.fetch(sorted).compactMap { code(of: $0) }
+        if codes != Array(order.dropFirst().prefix(3)) { failure = "\(place) sorts \(codes), not \(order)" }
+    }
+
+    /// Saves one level up.
+    ///
+    /// If nobody else has changed the same objects, the level above shows what the context showed.
+    private mutating func save(_ place: Place) throws {
+        let context = self[place]
+        context.processPendingChanges()
+        if !context.automaticallyMergesChangesFromParent { context.refreshAllObjects() }
+        let (before, above) = (try state(of: context), try stateAbove(place))
+        log.append("\(place): save")
+        context.mergePolicy = .error
+        do {
+            try context.save()
+            if place == .root { stored = before }
+            try expectAbove(place, before, "above \(place) after its save")
+        } catch ContextError.conflicts, ContextError.references {
+            log.append("in conflict")
+            expect(try state(of: context), before, "\(place) after a conflict")
+            try expectAbove(place, above, "above \(place) after a conflict")
+            context.mergePolicy = .objectTrump
+            do {
+                try context.save()
+                let now = try state(of: context)
+                if place == .root { stored = now }
+                try expectAbove(place, now, "above \(place) after its save over others")
+            } catch ContextError.violations, ContextError.references, ContextError.conflicts {
+                try giveUp(place, above)
+            }
+        } catch ContextError.violations {
+            expect(try state(of: context), before, "\(place) after a refused save")
+            try giveUp(place, above)
+        }
+        if failure == nil, context.hasChanges { failure = "\(place) has changes after its save" }
+        expect(try state(of: ManagedObjectContext(board.coordinator)), stored, "the store after a save of \(place)")
+        if let finding = try board.findings().first { failure = "after a save of \(place): \(finding)" }
+    }
+
+    private mutating func expectAbove(_ place: Place, _ expected: BeadState, _ call: String) throws {
+        let above = try stateAbove(place)
+        if place == .grandchild, try !isWhole(above) { return }
+        expect(above, expected, call)
+    }
+
+    private mutating func giveUp(_ place: Place, _ above: BeadState) throws {
+        log.append("refused")
+        try expectAbove(place, above, "above \(place) after a refused save")
+        self[place].rollback()
+        self[place].refreshAllObjects()
+    }
+
+    /// The state of the parent, or that of the store.
+    private func stateAbove(_ place: Place) throws -> BeadState {
+        try state(of: place == .root ? ManagedObjectContext(board.coordinator) : self[place.parent])
+    }
+
+    /// Whether the root or the left child itself has all objects of a state of the left child.
+    ///
+    /// A context keeps the values of objects that it has changed and its parent has deleted, and does not show them to
+    /// its children.
+    private func isWhole(_ state: BeadState) throws -> Bool {
+        let own = Set(self[.left].insertedObjects.compactMap { code(of: $0) })
+        return try own.union(self.state(of: self[.root]).keys).isSuperset(of: state.keys)
+    }
+
+    private mutating func check(_ place: Place) throws {
+        let context = self[place]
+        context.processPendingChanges()
+        let shown = try state(of: context)
+        // A changed object whose row is deleted keeps its values, and the others do not lead to it.
+        guard place == .root || !context.hasChanges && context.automaticallyMergesChangesFromParent else { return }
+        if let fault = BeadBoard.fault(in: shown) { failure = "\(place): \(fault)" }
+        guard place != .root else { return }
+        let above = try state(of: self[place.parent])
+        if place == .grandchild, try !isWhole(above) { return }
+        expect(shown, above, "\(place), which has no changes")
+    }
+}
