@@ -55,7 +55,7 @@ extension ParentSource {
         return try asSource { () throws(ContextError) in
             let objects = try ids.map { id throws(ContextError) in try parent.object(with: id) }
             for (object, row) in try parent.storedRows(ofObjects: objects) {
-                if object.hasRow, object.row?.version != row?.version { parent.takeNewestRow(ofUnchanged: object) }
+                if object.hasRow, object.row?.version != row?.version { parent.adoptNewestRow(ofUnchanged: object) }
                 if !object.hasRow {
                     object.state.remove(.inaccessible)
                     object.row = row

@@ -28,7 +28,7 @@ extension ManagedObjectContext {
         defer { journal?.resume() }
         beginEvent()
         defer { endEvent() }
-        if mergesChanges && object.hasChanges { return takeNewerRows(of: [object], isAsked: true) }
+        if mergesChanges && object.hasChanges { return adoptNewerRows(of: [object], isAsked: true) }
         if !object.isFault || object.hasChanges { noteRefreshed(object) }
         cache.invalidate(object.storedID)
         // A hook of a running save may call this method: the save then collects its changes again.
@@ -60,7 +60,7 @@ extension ManagedObjectContext {
         for object in memory.registry.objects where !object.isInserted {
             if object.hasChanges { changed.append(object) } else { reread(object, mergesChanges: true) }
         }
-        takeNewerRows(of: changed, isAsked: isAsked)
+        adoptNewerRows(of: changed, isAsked: isAsked)
     }
 
     /// Forgets rows and lists that were loaded ahead, also those of objects that are not in memory; changed objects

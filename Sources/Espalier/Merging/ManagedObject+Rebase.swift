@@ -327,7 +327,7 @@ extension ManagedObject {
                 // One whose row is deleted keeps its last values.
                 !other.state.contains(.inaccessible) || stored.contains(id)
             else { continue }
-            context.takeNewestRow(ofUnchanged: other)
+            context.adoptNewestRow(ofUnchanged: other)
         }
     }
 
@@ -351,7 +351,7 @@ extension ManagedObject {
         guard let inverse, inverse.isToMany, let context = managedObjectContext else { return }
         for id in list {
             let other = context.object(for: id, from: self, across: relationship)
-            context.takeNewestRow(ifUnchanged: other)
+            context.adoptNewestRow(ifUnchanged: other)
             if other.changes?.values.toMany[inverse.slot]?.list?.contains(storedID) != true {
                 other.addRaw(storedID, to: inverse)
             }
@@ -427,7 +427,7 @@ extension ManagedObject {
             if former == storedID { return }
             if let former {
                 let former = context.object(for: former, from: other, across: inverse)
-                context.takeNewestRow(ifUnchanged: former)
+                context.adoptNewestRow(ifUnchanged: former)
                 former.removeRaw(id, from: relationship)
             }
         }

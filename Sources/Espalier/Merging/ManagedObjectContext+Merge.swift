@@ -50,7 +50,7 @@ extension ManagedObjectContext {
         // reports an update if all that it changed was related to an object that is already deleted.
         for saved in saves.reversed() {
             for id in saved.deleted where !inserted.contains(id) && deleted.insert(id).inserted {
-                if takeDeletion(of: id) { left.insert(id) }
+                if adoptDeletion(of: id) { left.insert(id) }
             }
             for id in saved.inserted {
                 read(id)
@@ -59,14 +59,14 @@ extension ManagedObjectContext {
             for id in saved.updated { read(id) }
         }
         forgetPairs(with: left)
-        takeNewerRows(of: changed)
+        adoptNewerRows(of: changed)
         changeCount &+= 1
         if let childSource { for saved in saves { childSource.tell(saved, except: nil) } }
         for saved in saves { tellDidMerge(saved) }
     }
 
     /// Applies the deletion of a row by another context; returns whether the object has left this context.
-    private func takeDeletion(of id: ObjectID) -> Bool {
+    private func adoptDeletion(of id: ObjectID) -> Bool {
         guard let object = memory.registry[id] else {
             cache.invalidate(id)
             return false

@@ -21,7 +21,7 @@ extension ManagedObjectContext {
     /// context. If rows cannot be read, the error is recorded.
     ///
     /// - Parameter isAsked: whether the application requests it, which settles conflicts that a save has reported.
-    func takeNewerRows(of objects: [ManagedObject], isAsked: Bool = false) {
+    func adoptNewerRows(of objects: [ManagedObject], isAsked: Bool = false) {
         guard !objects.isEmpty else { return }
         var (found, settled, left): ([VersionConflict], Set<ObjectID>, Set<ObjectID>) = ([], [], [])
         do throws(ContextError) {
@@ -93,7 +93,7 @@ extension ManagedObjectContext {
         for conflict in conflicts {
             guard let object = memory.registry[conflict.id], let stored = conflict.stored else { continue }
             if object.state.contains(.deleted) {
-                takeRow(stored, belowDeletionOf: object)
+                adoptRow(stored, belowDeletionOf: object)
             } else {
                 rows.append((object, stored))
                 decisions.append((conflict.id, object.toOneDecisions(stored, rebase(conflict.id))))
@@ -107,7 +107,7 @@ extension ManagedObjectContext {
     }
 
     /// Makes a deletion expect a newer row; delete rules run again, on the destinations of that row.
-    private func takeRow(_ stored: ObjectSnapshot, belowDeletionOf object: ManagedObject) {
+    private func adoptRow(_ stored: ObjectSnapshot, belowDeletionOf object: ManagedObject) {
         object.followEmptied(stored)
         object.row = stored
         runRulesAgain(of: object)
@@ -188,12 +188,12 @@ extension ManagedObjectContext {
                 return VersionConflict(id: object.storedID, expectedVersion: row.version, stored: stored)
             }
         }
-        takeNewestRow(ofUnchanged: object)
+        adoptNewestRow(ofUnchanged: object)
         return nil
     }
 
     /// Makes an unchanged object a fault, whose next use reads the newest row; a save that fails reverts this.
-    func takeNewestRow(ofUnchanged object: ManagedObject) {
+    func adoptNewestRow(ofUnchanged object: ManagedObject) {
         assert(!object.hasChanges, "a changed object would lose its changes")
         refreshedBySave?.append(RefreshedObject(object))
         if !object.isFault { noteRefreshed(object) }
@@ -207,14 +207,14 @@ extension ManagedObjectContext {
         if object.hasChanges {
             object.state.remove(.inaccessible)
         } else {
-            takeNewestRow(ofUnchanged: object)
+            adoptNewestRow(ofUnchanged: object)
         }
         return true
     }
 
     /// Makes an object adopt the newest row before it changes together with another object that has adopted one: a save
     /// must not write its older row.
-    func takeNewestRow(ifUnchanged object: ManagedObject) {
-        if object.isClean, object.hasRow { takeNewestRow(ofUnchanged: object) }
+    func adoptNewestRow(ifUnchanged object: ManagedObject) {
+        if object.isClean, object.hasRow { adoptNewestRow(ofUnchanged: object) }
     }
 }

@@ -48,7 +48,7 @@ extension ManagedObjectContext {
     /// Applies the effects of the store's delete rules on rows that the save did not name.
     ///
     /// - Parameter namedCount: the number of deletions that the save has named.
-    func take(_ result: SaveResult, namedCount: Int, into told: inout SavedChanges) {
+    func adopt(_ result: SaveResult, namedCount: Int, into told: inout SavedChanges) {
         let hasOthers = result.deleted.count > namedCount
         // There may be a million IDs: growth in steps would use up to three times their memory.
         if hasOthers { told.deleted.reserveCapacity(told.deleted.count + result.deleted.count) }

@@ -16,7 +16,7 @@ extension ManagedObjectContext {
     // MARK: After a save
 
     /// Applies insertions that were merged into other rows; all other rows of the save are applied already.
-    func takeMerged(_ part: SaveOutcome.Part, into told: inout SavedChanges) {
+    func adoptMergedRows(_ part: SaveOutcome.Part, into told: inout SavedChanges) {
         guard !part.result.merged.isEmpty else { return }
         var known = Set(told.inserted).union(told.updated)
         for position in part.result.merged {
@@ -24,7 +24,7 @@ extension ManagedObjectContext {
             cache.invalidate(row.id)
             object.becomeCommitted()
             let other = memory.registry[row.id]
-            if let other { take(row, mergedInto: other) }
+            if let other { adopt(row, mergedInto: other) }
             object.row = row
             if other == nil, row.id.entityTag == object.storedID.entityTag {
                 memory.registry.rename(object, row.id)
@@ -50,7 +50,7 @@ extension ManagedObjectContext {
     }
 
     /// Gives an object without changes the row into which an insertion was merged.
-    private func take(_ row: ObjectSnapshot, mergedInto object: ManagedObject) {
+    private func adopt(_ row: ObjectSnapshot, mergedInto object: ManagedObject) {
         if object.state.contains(.inaccessible) { return refresh(object, mergesChanges: true) }
         guard let former = object.row, former.version != row.version else { return }
         noteRefreshed(object)

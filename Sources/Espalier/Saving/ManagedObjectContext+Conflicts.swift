@@ -65,7 +65,7 @@ extension ManagedObjectContext {
             guard let object = memory.registry[conflict.id] else { continue }
             if locked[object] != nil { locked[object] = conflict.stored?.version }
             if !object.hasChanges {
-                takeNewestRow(ofUnchanged: object)
+                adoptNewestRow(ofUnchanged: object)
                 if conflict.stored == nil { object.state.insert(.inaccessible) }
             } else if conflict.stored == nil {
                 resolveGone(object, lists: lists[object.storedID] ?? [:])
@@ -183,7 +183,7 @@ extension ManagedObjectContext {
             let inverse = object.withShape({ $0.inverses[slot] }), !inverse.isToMany
         else { return id }
         let other = self.object(for: id, from: object, across: relationship)
-        takeNewestRow(ifUnchanged: other)
+        adoptNewestRow(ifUnchanged: other)
         let former = other.destinationID(at: inverse.slot)
         return former == nil || former == object.storedID ? id : nil
     }

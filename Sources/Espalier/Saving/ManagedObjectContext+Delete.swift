@@ -135,7 +135,7 @@ extension ManagedObjectContext {
             break
         case .cascade:
             let hasOthers = forEachDestination(of: relationship, of: object) { destination in
-                if runsRulesAgain { takeNewestRow(ifUnchanged: destination) }
+                if runsRulesAgain { adoptNewestRow(ifUnchanged: destination) }
                 markDeleted(destination)
             }
             if hasOthers { leavesCascadesToStore = true }
@@ -145,7 +145,7 @@ extension ManagedObjectContext {
                 if destination.isDeleted { return }
                 // A step of the undo has removed the reference already.
                 if isUndoing, !destination.leads(to: object, across: inverse) { return }
-                if runsRulesAgain { takeNewestRow(ifUnchanged: destination) }
+                if runsRulesAgain { adoptNewestRow(ifUnchanged: destination) }
                 destination.removeRaw(object.storedID, from: inverse)
             }
         }

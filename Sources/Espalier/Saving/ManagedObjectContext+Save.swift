@@ -1,10 +1,20 @@
-// Saving: the steps in which changes are written to the stores (steps: README).
+// Saving: the steps in which changes are written to the stores.
+//
+//   1 merge      what other contexts have saved meanwhile
+//   2 collect    the changes, with those that delete rules and `willSave` make, until nothing changes any more
+//   3 validate   them, and find everything that is wrong
+//   4 route      them to their stores
+//   5 freeze     a request for each store
+//   6 store      each request in one transaction; after conflicts that the merge policy resolves, go on at step 3
+//   7 apply      the IDs, rows and versions that the stores have written
+//   8 notify     other contexts, observers, and the objects by `didSave`
 //
 // Invariants
-//   1. A save that fails leaves context and objects exactly as they were (F-5): it reverts all effects of steps 1 to 9.
-//   2. Only one place decides durability: the store's transaction in steps 6 to 9.
+//   1. A save that fails leaves context and objects exactly as they were (F-5): it reverts all effects of steps 2 to 6.
+//   2. Only one place decides durability: the store's transaction in step 6.
 //   3. Stores are saved one after the other, each in a transaction of its own (MC-40).
-// Not here: validation (+Validation), the request (+Freeze), conflicts (+Conflicts), reverting (ContextCheckpoint).
+// Not here: validation (+Validation), the request (+Freeze), conflicts (+Conflicts), the written rows (+Apply), and
+// reverting (ContextCheckpoint).
 
 import EspalierModel
 import EspalierStore
@@ -34,11 +44,11 @@ extension ManagedObjectContext {
         let outcome: SaveOutcome
         do {
             tellWillSave()
-            changes = try settle()  //                                  1 collect, 2 propagate deletes, 3 validate
+            changes = try validatedChanges()
             stage = SaveStage(.storing)
             journal?.pause()
             defer { journal?.resume() }
-            outcome = try write(&changes)  //                           4 freeze, 5 route, 6 ... 9 in each store
+            outcome = try write(&changes)
         } catch {
             checkpoint.restore(self)
             journal?.truncate(to: stepCount)
@@ -49,12 +59,12 @@ extension ManagedObjectContext {
         }
         journal?.pause()
         let seen = childSource?.seen(of: outcome.saved)
-        let told = apply(outcome)  //                                  10
+        let told = apply(outcome)
         if let seen { childSource?.noteSaved(seen) }
         journal?.resume()
         registerUndoOfSave()
         forgetDestinations()
-        source.tell(told, except: mailbox)  //                         11
+        source.tell(told, except: mailbox)
         stage = SaveStage(.changeObserver)
         tellChanges()
         for part in outcome.saved {
@@ -71,7 +81,7 @@ extension ManagedObjectContext {
     /// The parts of a save that stores have written.
     struct SaveOutcome {
         struct Part {
-            let part: SourcePart
+            let store: SourcePart
             let changes: ChangeSet
             let result: SaveResult
         }
@@ -84,7 +94,7 @@ extension ManagedObjectContext {
     ///
     /// `willSave` is called again until it changes nothing. Objects that a validation hook inserts, deletes or is the
     /// first to change are part of the save, too.
-    private func settle() throws(ContextError) -> ChangeSet {
+    private func validatedChanges() throws(ContextError) -> ChangeSet {
         var rounds = HookRounds()
         while true {
             let changes = try collect(&rounds)
@@ -169,39 +179,47 @@ extension ManagedObjectContext {
     }
 
     /// Sends the changes to their stores, once.
-    private func send(_ changes: ChangeSet) throws(ContextError) -> Attempt {
+    private func send(_ all: ChangeSet) throws(ContextError) -> Attempt {
         assert(stage?.hook == .storing && memory.checkInvariants(), "changes are sent while a save runs")
-        var refusal = Refusal(conflicts: mergeConflicts(among: changes.updated))
+        var refusal = Refusal(conflicts: mergeConflicts(among: all.updated))
         guard refusal.isEmpty else { return .refused(refusal) }
         var outcome = SaveOutcome()
-        for (store, part) in try route(changes) {
-            let request = try freeze(part, for: store, gone: &refusal.conflicts)
-            if refusal.isEmpty {
-                do {
-                    let isNothing = request.isEmpty && request.locks.isEmpty
-                    let result = isNothing ? SaveResult() : try source.save(request, in: store)
-                    outcome.saved.append(.init(part: store, changes: part, result: result))
+        for (store, changes) in try route(all) {
+            let request = try freeze(changes, for: store, gone: &refusal.conflicts)
+            do throws(StoreError) {
+                if let result = try answer(to: request, from: store, &refusal) {
+                    outcome.saved.append(.init(store: store, changes: changes, result: result))
                     continue
-                } catch {
-                    switch error {
-                    case .conflict(let found):
-                        var seen = Set<ObjectID>()
-                        refusal.conflicts = found.filter { seen.insert($0.id).inserted }
-                    case .references(let found): refusal.missing = found
-                    default:
-                        guard !outcome.saved.isEmpty else { throw contextError(error) }
-                        outcome.failure = ContextError(error)
-                        return .written(outcome)
-                    }
                 }
-            }
-            guard outcome.saved.isEmpty else {
+                if outcome.saved.isEmpty { return .refused(refusal) }
                 outcome.failure = contextError(refusal.error)
-                return .written(outcome)
+            } catch {
+                if outcome.saved.isEmpty { throw contextError(error) }
+                outcome.failure = ContextError(error)
             }
-            return .refused(refusal)
+            return .written(outcome)
         }
         return .written(outcome)
+    }
+
+    /// The store's answer to a request; `nil` if there are conflicts, which are in `refusal` then.
+    private func answer(
+        to request: SaveRequest, from store: SourcePart, _ refusal: inout Refusal
+    ) throws(StoreError) -> SaveResult? {
+        guard refusal.isEmpty else { return nil }
+        if request.isEmpty && request.locks.isEmpty { return SaveResult() }
+        do {
+            return try source.save(request, in: store)
+        } catch {
+            switch error {
+            case .conflict(let found):
+                var seen = Set<ObjectID>()
+                refusal.conflicts = found.filter { seen.insert($0.id).inserted }
+            case .references(let found): refusal.missing = found
+            default: throw error
+            }
+            return nil
+        }
     }
 
     /// The changes that belong to each store.
@@ -246,123 +264,5 @@ extension ManagedObjectContext {
         if id.isTemporary { return try source.partForNewObjects(of: object.entity) }
         guard let part = source.part(holding: id) else { throw .noStore(entity: object.entity.name) }
         return part
-    }
-
-    /// Makes the rows that the stores have written the committed state (MC-41).
-    ///
-    /// - Returns: the changes of which other contexts are notified.
-    private func apply(_ outcome: SaveOutcome) -> SavedChanges {
-        var told = SavedChanges(inserted: [], updated: [], deleted: [], contextName: name)
-        var generations: [UInt64: UInt64] = [:]
-        for saved in outcome.saved { generations[saved.part.number] = saved.result.generation }
-        moveToNewestGeneration(afterSaving: generations)
-        // If one of several stores has failed, `freeze` has applied them already.
-        memory.unreadInverses.removeAll()
-        for part in outcome.saved {
-            let insertedIDs = part.result.inserted.ids
-            assert(insertedIDs.count == part.changes.inserted.count, "\(insertedIDs.count) rows were inserted")
-            assert(insertedIDs.allSatisfy { !$0.isTemporary }, "a stored row has a temporary ID")
-            // Objects that are saved together are likely to be read together.
-            let cohort = Cohort(insertedIDs, cache: cache)
-            var (position, merged) = (0, part.result.merged[...])
-            for index in 0..<part.result.inserted.partCount {
-                let rows = part.result.inserted.part(index)
-                for row in position..<rows.end {
-                    if row == merged.first {
-                        merged.removeFirst()
-                        continue
-                    }
-                    let object = part.changes.inserted[row]
-                    if object.storedID == insertedIDs[row] {
-                        // Reads of the row that had this ID before are outdated.
-                        cache.invalidate(object.storedID)
-                        noteOwners(of: object, in: &told)
-                    }
-                    memory.registry.rename(object, insertedIDs[row])
-                    object.setRow(rows.content, part.result.inserted.places[row])
-                    object.becomeCommitted()
-                    object.cohort = cohort
-                }
-                position = rows.end
-            }
-            let newIDs = part.result.newIDs
-            if told.inserted.isEmpty { told.inserted = newIDs } else { told.inserted += newIDs }
-            // The rows that were written, in the order of the objects; not every changed object writes its row.
-            var written = part.result.updated.makeIterator()
-            var next = written.next()
-            cache.invalidate(part.changes.updated.lazy.map(\.storedID))
-            for object in part.changes.updated {
-                if let row = next, row.id == object.storedID {
-                    object.row = row
-                    object.state.remove(.gone)
-                    next = written.next()
-                }
-                object.becomeCommitted()
-                object.becomeInaccessibleIfGone()
-                told.updated.append(object.storedID)
-            }
-            takeMerged(part, into: &told)
-            take(part.result, namedCount: part.changes.deleted.count, into: &told)
-            cache.invalidate(part.changes.deleted.lazy.map(\.storedID))
-            for object in part.changes.deleted {
-                memory.registry.remove(object)
-                told.deleted.append(object.storedID)
-                object.leaveContext()
-            }
-        }
-        replace(\.inserted, by: memory.inserted.keeping(\.isInserted))
-        replace(\.updated, by: memory.updated.keeping { $0.state.contains(.updated) })
-        replace(\.deleted, by: memory.deleted.keeping { $0.state.contains(.deleted) })
-        locked.removeAll()
-        leavesCascadesToStore = false
-        if memory.updated.isEmpty { (hasBases, hasMergedSets) = (false, false) }
-        reportedConflicts.removeAll()
-        changeCount &+= 1
-        return told
-    }
-}
-
-extension ManagedObjectContext {
-    /// Adds to `told` the owners of the lists that contain an object again after its insertion under its former ID;
-    /// this context has not changed those lists.
-    private func noteOwners(of object: ManagedObject, in told: inout SavedChanges) {
-        for relationship in object.entity.relationships where !relationship.isToMany {
-            let slot = relationship.slot
-            guard let id = object.destinationID(at: slot), !id.isTemporary,
-                object.withShape({ $0.inverses[slot]?.isToMany }) == true
-            else { continue }
-            cache.invalidate(id)
-            told.updated.append(id)
-        }
-    }
-}
-
-extension ManagedObject {
-    /// Discards the changes after a save has written them.
-    func becomeCommitted() {
-        discardPersistentChanges()
-        state.subtract([.inserted, .updated])
-    }
-
-    /// Discards all changes except the values of transient attributes.
-    func discardPersistentChanges() {
-        guard changes != nil || newValues != nil else { return }
-        var kept = ObjectChanges.Values()
-        if shape.hasTransientAttributes {
-            for slot in entity.attributes.indices where entity.attributes[slot].isTransient {
-                kept.attributes[slot] = unsavedAttribute(at: slot)
-            }
-        }
-        newValues = nil
-        changes = kept.isEmpty ? nil : ObjectChanges(kept)
-    }
-}
-
-extension SaveResult {
-    /// The IDs of the new rows.
-    fileprivate var newIDs: [ObjectID] {
-        if merged.isEmpty { return inserted.ids }
-        let others = Set(merged)
-        return inserted.ids.indices.filter { !others.contains($0) }.map { inserted.ids[$0] }
     }
 }

@@ -37,7 +37,7 @@ package struct EntityClassSource: Sendable {
         guard problems.isEmpty else { throw EntityClassError(problems: problems) }
         var writer = EntityClassWriter(model)
         for entity in model.entities { writer.write(entity) }
-        writer.noteWhatNoClassSays()
+        writer.noteFeaturesWithoutClass()
         let needsFoundation = writer.usesFoundation ? "import Foundation\n" : ""
         let head = "// Made from \(origin.replacing("\n", with: " ")) by 'dbtool schema --swift'.\n\nimport Espalier\n"
         text = head + needsFoundation + writer.text
@@ -77,7 +77,7 @@ private struct EntityClassWriter {
     }
 
     /// Notes the modifiers, user info, configurations and requests that the classes omit.
-    mutating func noteWhatNoClassSays() {
+    mutating func noteFeaturesWithoutClass() {
         for entity in model.descriptions {
             let parts =
                 [(entity.name, entity.versionHashModifier, entity.userInfo)]

@@ -1,0 +1,134 @@
+// After a save: the rows that the stores have written become the committed state of the objects.
+//
+// Invariants
+//   1. Nothing here fails: the stores have the changes already.
+
+import EspalierModel
+import EspalierStore
+
+extension ManagedObjectContext {
+    /// Makes the rows that the stores have written the committed state (MC-41).
+    ///
+    /// - Returns: the changes of which other contexts are notified.
+    func apply(_ outcome: SaveOutcome) -> SavedChanges {
+        var told = SavedChanges(inserted: [], updated: [], deleted: [], contextName: name)
+        var generations: [UInt64: UInt64] = [:]
+        for saved in outcome.saved { generations[saved.store.number] = saved.result.generation }
+        moveToNewestGeneration(afterSaving: generations)
+        // If one of several stores has failed, `freeze` has applied them already.
+        memory.unreadInverses.removeAll()
+        for part in outcome.saved {
+            applyInsertions(of: part, &told)
+            applyUpdates(of: part, &told)
+            adoptMergedRows(part, into: &told)
+            adopt(part.result, namedCount: part.changes.deleted.count, into: &told)
+            applyDeletions(of: part, &told)
+        }
+        replace(\.inserted, by: memory.inserted.keeping(\.isInserted))
+        replace(\.updated, by: memory.updated.keeping { $0.state.contains(.updated) })
+        replace(\.deleted, by: memory.deleted.keeping { $0.state.contains(.deleted) })
+        locked.removeAll()
+        leavesCascadesToStore = false
+        if memory.updated.isEmpty { (hasBases, hasMergedSets) = (false, false) }
+        reportedConflicts.removeAll()
+        changeCount &+= 1
+        return told
+    }
+
+    /// New objects get their rows, and the IDs of these.
+    private func applyInsertions(of part: SaveOutcome.Part, _ told: inout SavedChanges) {
+        let ids = part.result.inserted.ids
+        assert(ids.count == part.changes.inserted.count, "\(ids.count) rows were inserted")
+        assert(ids.allSatisfy { !$0.isTemporary }, "a stored row has a temporary ID")
+        // Objects that are saved together are likely to be read together.
+        let cohort = Cohort(ids, cache: cache)
+        var merged = part.result.merged[...]
+        part.result.inserted.forEachRow { position, content, place in
+            if position == merged.first {
+                merged.removeFirst()
+                return
+            }
+            let object = part.changes.inserted[position]
+            if object.storedID == ids[position] {
+                // Reads of the row that had this ID before are outdated.
+                cache.invalidate(object.storedID)
+                noteOwners(of: object, in: &told)
+            }
+            memory.registry.rename(object, ids[position])
+            object.setRow(content, place)
+            object.becomeCommitted()
+            object.cohort = cohort
+        }
+        let newIDs = part.result.newIDs
+        if told.inserted.isEmpty { told.inserted = newIDs } else { told.inserted += newIDs }
+    }
+
+    private func applyUpdates(of part: SaveOutcome.Part, _ told: inout SavedChanges) {
+        cache.invalidate(part.changes.updated.lazy.map(\.storedID))
+        // The rows that were written, in the order of the objects; not every changed object writes its row.
+        var written = part.result.updated.makeIterator()
+        var next = written.next()
+        for object in part.changes.updated {
+            if let row = next, row.id == object.storedID {
+                object.row = row
+                object.state.remove(.gone)
+                next = written.next()
+            }
+            object.becomeCommitted()
+            object.becomeInaccessibleIfGone()
+            told.updated.append(object.storedID)
+        }
+    }
+
+    private func applyDeletions(of part: SaveOutcome.Part, _ told: inout SavedChanges) {
+        cache.invalidate(part.changes.deleted.lazy.map(\.storedID))
+        for object in part.changes.deleted {
+            memory.registry.remove(object)
+            told.deleted.append(object.storedID)
+            object.leaveContext()
+        }
+    }
+
+    /// Adds to `told` the owners of the lists that contain an object again after its insertion under its former ID;
+    /// this context has not changed those lists.
+    private func noteOwners(of object: ManagedObject, in told: inout SavedChanges) {
+        for relationship in object.entity.relationships where !relationship.isToMany {
+            let slot = relationship.slot
+            guard let id = object.destinationID(at: slot), !id.isTemporary,
+                object.withShape({ $0.inverses[slot]?.isToMany }) == true
+            else { continue }
+            cache.invalidate(id)
+            told.updated.append(id)
+        }
+    }
+}
+
+extension ManagedObject {
+    /// Discards the changes after a save has written them.
+    func becomeCommitted() {
+        discardPersistentChanges()
+        state.subtract([.inserted, .updated])
+    }
+
+    /// Discards all changes except the values of transient attributes.
+    func discardPersistentChanges() {
+        guard changes != nil || newValues != nil else { return }
+        var kept = ObjectChanges.Values()
+        if shape.hasTransientAttributes {
+            for slot in entity.attributes.indices where entity.attributes[slot].isTransient {
+                kept.attributes[slot] = unsavedAttribute(at: slot)
+            }
+        }
+        newValues = nil
+        changes = kept.isEmpty ? nil : ObjectChanges(kept)
+    }
+}
+
+extension SaveResult {
+    /// The IDs of the new rows.
+    fileprivate var newIDs: [ObjectID] {
+        if merged.isEmpty { return inserted.ids }
+        let others = Set(merged)
+        return inserted.ids.indices.filter { !others.contains($0) }.map { inserted.ids[$0] }
+    }
+}
