@@ -54,8 +54,7 @@ import Testing
     ) throws {
         let sides = try Sides(place, count: 3)
         sides.mine.mergePolicy = .overwrite
-        sides.mine.automaticallyMergesChangesFromParent = true
-        let invalid = try sides.board.bead(2, in: sides.mine)
+        let (deleted, invalid) = (try sides.board.bead(0, in: sides.mine), try sides.board.bead(2, in: sides.mine))
         try sides.delete(0)
         try invalid.setValue(.null, forKey: "name")
         try sides.store { context in
@@ -63,6 +62,7 @@ import Testing
             try sides.change(1, .b, [3], in: context)
             try sides.change(0, .a, [1], in: context)
         }
+        sides.mine.refresh(deleted, mergesChanges: true)
         #expect(throws: ContextError.self) { try sides.mine.save() }
         try invalid.setValue(.string("bead"), forKey: "name")
 
