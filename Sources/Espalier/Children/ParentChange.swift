@@ -82,7 +82,7 @@ struct ParentChange {
         guard object.managedObjectContext == nil, !shape.context.isNil else { return nil }
         object.storedID = id
         object.newValues = RowValues(insertion.row.attributes, relationshipCount: insertion.row.relationshipCount)
-        context.adopt(object)
+        context.addInserted(object)
         return object
     }
 
@@ -171,19 +171,6 @@ struct ParentChange {
         }
         effects.left = left.sorted(by: ObjectID.inOrderOfCreation)
         return effects
-    }
-}
-
-extension ManagedObjectContext {
-    /// Inserts an object that a child has made, with its permanent ID and values.
-    fileprivate func adopt(_ object: ManagedObject) {
-        object.joinContext()
-        memory.registry.insert(object)
-        memory.inserted.insert(object)
-        if memory.pendingValues.isActive { memory.pendingValues.noteChange(of: object.storedID) }
-        changeCount &+= 1
-        noteInserted(object)
-        object.willChange { _ in .inserted }
     }
 }
 

@@ -230,6 +230,12 @@ public final class ManagedObjectContext {
             return
         }
         if object.withShape({ $0 !== shape }) { object.shape = shape }
+        addInserted(object)
+        object.awakeFromInsert()
+    }
+
+    /// Makes an object that has its ID and shape a new object of this context.
+    func addInserted(_ object: ManagedObject) {
         object.joinContext()
         memory.registry.insert(object)
         memory.inserted.insert(object)
@@ -237,7 +243,6 @@ public final class ManagedObjectContext {
         changeCount &+= 1
         noteInserted(object)
         object.willChange { _ in .inserted }
-        object.awakeFromInsert()
     }
 
     /// Records a violation for the next save to report.

@@ -140,9 +140,16 @@ final class OverlaySnapshot: StoreSnapshot {
     func hasDestination(
         _ destination: ObjectID, of relationship: Relationship, for owner: ObjectID
     ) throws(StoreError) -> Bool {
-        if let base = base(knowingListsOf: owner), entry(destination)?.kind != .inserted {
-            return try base.hasDestination(destination, of: relationship, for: owner)
+        if isDeleted(owner) || isDeleted(destination) { return false }
+        let entry = entry(owner)
+        if let change = entry?.lists[relationship.slot] {
+            if let order = change.order { return order.contains(destination) }
+            if change.added.contains(destination) { return true }
+            if change.removed.contains(destination) { return false }
         }
-        return try destinations(of: relationship, for: [owner]).first?.contains(destination) == true
+        // No store knows a new object.
+        if entry?.kind == .inserted || self.entry(destination)?.kind == .inserted { return false }
+        guard let base = bases.first(where: { $0.holds(owner) }) else { return false }
+        return try base.snapshot.hasDestination(destination, of: relationship, for: owner)
     }
 }

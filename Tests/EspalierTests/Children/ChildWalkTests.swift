@@ -14,21 +14,14 @@ import Testing
     func `a tree of contexts that saves upward at random leaves the store as plain values say`(
         _ place: BeadBoard.Place
     ) throws {
-        let seed = testSeed(default: 43_000)
-        for number in 0..<Self.walkCount {
-            var walk = try ChildWalk(place, seed: seed &+ UInt64(number))
-            walk.go(Self.stepCount)
-            if let failure = walk.failure {
-                let tail = walk.log.suffix(40).joined(separator: "\n")
-                Issue.record("seed \(seed &+ UInt64(number)): \(failure)\n\(walk.rulesText)\n\(tail)")
-                return
-            }
+        try ChildWalk.take(Self.walkCount, seed: testSeed(default: 43_000), steps: Self.stepCount) {
+            try ChildWalk(place, seed: $0)
         }
     }
 }
 
 /// A root, two children and a grandchild, and the states that they must show.
-private struct ChildWalk {
+private struct ChildWalk: RandomWalk {
     private enum Place: Int, CaseIterable {
         case root, left, right, grandchild
 

@@ -14,21 +14,14 @@ import Testing
     func `undoing after merges gives attributes their former values and leaves both ends equal`(
         _ place: BeadBoard.Place
     ) throws {
-        let seed = testSeed(default: 18_500)
-        for number in 0..<Self.walkCount {
-            var walk = try UndoMergeWalk(place, seed: seed &+ UInt64(number))
-            walk.go(Self.stepCount)
-            if let failure = walk.failure {
-                let tail = walk.log.suffix(30).joined(separator: "\n")
-                Issue.record("seed \(seed &+ UInt64(number)): \(failure)\n\(walk.board.rulesText)\n\(tail)")
-                return
-            }
+        try UndoMergeWalk.take(Self.walkCount, seed: testSeed(default: 18_500), steps: Self.stepCount) {
+            try UndoMergeWalk(place, seed: $0)
         }
     }
 }
 
 /// A context with an undo manager, and another one that saves.
-private struct UndoMergeWalk {
+private struct UndoMergeWalk: RandomWalk {
     private typealias Values = [ObjectIdentifier: [Int]]
 
     /// The attributes of the beads that exist, before and after an event.
@@ -37,7 +30,8 @@ private struct UndoMergeWalk {
         let after: Values
     }
 
-    let board: BeadBoard
+    private let board: BeadBoard
+    var rulesText: String { board.rulesText }
     private let context: ManagedObjectContext
     private let other: ManagedObjectContext
     private let undoManager = UndoStack()
