@@ -38,8 +38,8 @@ extension ManagedObjectContext {
             moveToNewestGeneration()
             _ = try snapshots()
         case .snapshots(let snapshots):
-            guard let isOther = generation.read(snapshots) else { throw .queryGenerationOfOtherStores }
-            if isOther { forgetReads() }
+            guard let hasChanged = generation.replace(by: snapshots) else { throw .queryGenerationOfOtherStores }
+            if hasChanged { forgetReads() }
         }
         childSource?.tellEverything()
         generation.isPinned = token != nil

@@ -30,7 +30,7 @@ struct PendingValues {
     /// Whether changes must be reported to this index.
     private(set) var isActive = false
     /// `RowCache.changeCount` when the index was begun: rows that have changed since may have other values.
-    private var stand = -1
+    private var beginning: Int?
 
     /// Queues an object that was inserted or has changed.
     mutating func noteChange(of id: ObjectID) {
@@ -44,9 +44,9 @@ struct PendingValues {
     mutating func removeAll() { self = PendingValues() }
 
     /// Makes the index active, and empties it first if rows have changed since it was begun.
-    mutating func begin(at stand: Int) {
-        if self.stand != stand { removeAll() }
-        (self.stand, isActive) = (stand, true)
+    mutating func begin(atChange count: Int) {
+        if beginning != count { removeAll() }
+        (beginning, isActive) = (count, true)
     }
 
     /// Whether objects are listed by an attribute.
@@ -119,10 +119,10 @@ extension ManagedObjectContext {
         var pending = PendingValues()
         swap(&pending, &memory.pendingValues)
         defer { swap(&pending, &memory.pendingValues) }
-        pending.begin(at: cache.changeCount)
+        pending.begin(atChange: cache.changeCount)
         try pending.enterQueued(memory.registry, model)
         if !pending.has(attribute) {
-            pending.begin(at: cache.changeCount)
+            pending.begin(atChange: cache.changeCount)
             try pending.list(Array(memory.inserted) + Array(memory.updated), by: attribute, model)
         }
         return pending.ids(having: values, at: attribute).compactMap { id in

@@ -20,15 +20,15 @@ final class ReadGeneration {
 
     private let source: any ObjectSource
     private let cache: RowCache
-    /// The parts at `edition` of the source.
+    /// The parts at `knownEdition` of the source.
     private(set) var parts: [Part]
-    private var edition: UInt64
+    private var knownEdition: UInt64
     /// Whether the application has chosen the generation; the context then does not advance automatically.
     var isPinned = false
 
     init(_ source: any ObjectSource, cache: RowCache) {
         (self.source, self.cache) = (source, cache)
-        edition = source.partsEdition
+        knownEdition = source.partsEdition
         parts = source.parts.map { Part(part: $0) }
     }
 
@@ -67,12 +67,12 @@ final class ReadGeneration {
     /// Adds the parts that the source has added since, and drops those that it has removed.
     @inline(__always)
     private func followSource() {
-        if source.partsEdition != edition { takeParts() }
+        if source.partsEdition != knownEdition { takeParts() }
     }
 
     @inline(never)
     private func takeParts() {
-        edition = source.partsEdition
+        knownEdition = source.partsEdition
         let former = parts
         parts = source.parts.map { part in
             former.first { $0.part.number == part.number } ?? Part(part: part)
@@ -119,19 +119,19 @@ final class ReadGeneration {
     /// - Returns: whether the newest generation differs from the previous one by more than that save.
     func advance(afterSaving saved: [UInt64: UInt64]) -> Bool {
         followSource()
-        var isOther = false
+        var hasChanged = false
         for position in parts.indices {
             guard let old = parts[position].snapshot, !saved.isEmpty || !old.isNewest else { continue }
             // If the part cannot be read now, the next read reports the error.
             setSnapshot(nil, at: position)
             guard let new = try? takeSnapshot(at: position).generation else {
-                isOther = true
+                hasChanged = true
                 continue
             }
             let isOwnSave = new == old.generation + 1 && new == saved[parts[position].part.number]
-            if new != old.generation && !isOwnSave { isOther = true }
+            if new != old.generation && !isOwnSave { hasChanged = true }
         }
-        return isOther
+        return hasChanged
     }
 
     /// Ends all snapshots; the next read is from the newest generation.
@@ -144,7 +144,7 @@ final class ReadGeneration {
     ///
     /// - Returns: whether other snapshots were read before; `nil` if none is of an open part, and then nothing has
     ///   changed.
-    func read(_ snapshots: [UInt64: any StoreSnapshot]) -> Bool? {
+    func replace(by snapshots: [UInt64: any StoreSnapshot]) -> Bool? {
         followSource()
         guard snapshots.isEmpty || parts.contains(where: { snapshots[$0.part.number] != nil }) else { return nil }
         return replaceSnapshots { snapshots[$0.number] }
@@ -156,12 +156,12 @@ final class ReadGeneration {
     }
 
     private func replaceSnapshots(_ snapshot: (SourcePart) -> (any StoreSnapshot)?) -> Bool {
-        var isOther = false
+        var hasChanged = false
         for position in parts.indices {
             let new = snapshot(parts[position].part)
-            if let old = parts[position].snapshot, old !== new { isOther = true }
+            if let old = parts[position].snapshot, old !== new { hasChanged = true }
             setSnapshot(new, at: position)
         }
-        return isOther
+        return hasChanged
     }
 }

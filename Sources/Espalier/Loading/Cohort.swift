@@ -21,7 +21,7 @@ final class Cohort: SharedByObjects {
     let fetchedRows: SnapshotList?
     private let cache: RowCache
     /// The members whose rows the cache keeps; a member may occur twice (see `keptCountMax`).
-    private var rows: [ObjectID] = []
+    private var keptRows: [ObjectID] = []
     /// The members whose lists the cache keeps, for the relationship that was loaded first; `otherLists` has the
     /// others.
     private var firstLists: (slot: Int, owners: [ObjectID])?
@@ -38,7 +38,7 @@ final class Cohort: SharedByObjects {
     /// The position at which the last call to the store ended.
     private var nextPlace = 0
     /// The number of members that the next call may test with its condition.
-    private var looks: Int
+    private var testCredit: Int
 
     /// Each of `members` denotes one object; a member may occur twice.
     init(
@@ -46,11 +46,11 @@ final class Cohort: SharedByObjects {
     ) {
         (self.members, self.fetchedRows, self.cache) = (members, fetchedRows, cache)
         self.origin = origin.map { ($0.declaredBy, $0.slot, $0.isToMany) }
-        looks = Self.looksMax(members.count)
+        testCredit = Self.testsMax(members.count)
     }
 
     deinit {
-        if !rows.isEmpty { cache.forgetRows(of: rows) }
+        if !keptRows.isEmpty { cache.forgetRows(of: keptRows) }
         if let (slot, owners) = firstLists { cache.forgetLists(of: owners, at: slot) }
         if !otherLists.isEmpty { forgetOtherLists() }
         if !counted.isEmpty { forgetCounts() }
@@ -83,7 +83,7 @@ final class Cohort: SharedByObjects {
     /// - Complexity: O(`ids`), amortized: a refreshed member is appended again, and a list that exceeds `keptCountMax`
     ///   is reduced to distinct members.
     func keepRows(of ids: [ObjectID]) {
-        if rows.isEmpty { rows = ids } else { rows.name(ids, countMax: keptCountMax) }
+        if keptRows.isEmpty { keptRows = ids } else { keptRows.appendDistinct(ids, countMax: keptCountMax) }
         assert(checkInvariants())
     }
 
@@ -95,9 +95,9 @@ final class Cohort: SharedByObjects {
         if firstLists == nil {
             firstLists = (slot, owners)
         } else if firstLists?.slot == slot {
-            firstLists?.owners.name(owners, countMax: keptCountMax)
+            firstLists?.owners.appendDistinct(owners, countMax: keptCountMax)
         } else if let index = otherLists.firstIndex(where: { $0.slot == slot }) {
-            otherLists[index].owners.name(owners, countMax: keptCountMax)
+            otherLists[index].owners.appendDistinct(owners, countMax: keptCountMax)
         } else {
             otherLists.append((slot, owners))
         }
@@ -241,7 +241,7 @@ final class Cohort: SharedByObjects {
         if offset > 0 { result += members[..<offset] } else { result.append(id) }
         let start = offset > 0 ? 0 : place(of: id) ?? 0
         let first = offset
-        var credit = max(Self.looksMin, looks)
+        var credit = max(Self.testsMin, testCredit)
         while offset < members.count, result.count < Self.tripSizeMax, credit > 0 {
             let position = start + offset
             let member = members[position < members.count ? position : position - members.count]
@@ -251,21 +251,22 @@ final class Cohort: SharedByObjects {
         }
         assert(StepCount.note(offset))
         nextPlace = (start + offset) % members.count
-        looks = min(max(0, looks - (offset - first)) + Self.looksForEach * result.count, Self.looksMax(members.count))
+        let left = max(0, testCredit - (offset - first))
+        testCredit = min(left + Self.testsForEach * result.count, Self.testsMax(members.count))
         assert(result.first == id && result.count <= Self.tripSizeMax, "\(result.count) members around \(id)")
         return result
     }
 
     /// How many members a call may always test, how many more for each member that earlier calls have found, and the
     /// maximum of this credit.
-    private static let looksMin = 64
-    private static let looksForEach = 16
-    private static func looksMax(_ memberCount: Int) -> Int { 2 * memberCount }
+    private static let testsMin = 64
+    private static let testsForEach = 16
+    private static func testsMax(_ memberCount: Int) -> Int { 2 * memberCount }
 }
 
 extension [ObjectID] {
     /// Appends `ids`, and removes duplicates if there are more than `countMax` IDs then.
-    fileprivate mutating func name(_ ids: [ObjectID], countMax: Int) {
+    fileprivate mutating func appendDistinct(_ ids: [ObjectID], countMax: Int) {
         self += ids
         if count > countMax { self = ObjectIDSet(self).ids }
     }

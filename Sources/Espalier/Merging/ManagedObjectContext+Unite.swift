@@ -16,9 +16,9 @@ extension ManagedObjectContext {
     // MARK: After a save
 
     /// Applies insertions that were merged into other rows; all other rows of the save are applied already.
-    func adoptMergedRows(_ part: SaveOutcome.Part, into told: inout SavedChanges) {
+    func adoptMergedRows(_ part: SaveOutcome.Part, into savedChanges: inout SavedChanges) {
         guard !part.result.merged.isEmpty else { return }
-        var known = Set(told.inserted).union(told.updated)
+        var known = Set(savedChanges.inserted).union(savedChanges.updated)
         for position in part.result.merged {
             let (object, row) = (part.changes.inserted[position], part.result.inserted[position])
             cache.invalidate(row.id)
@@ -31,7 +31,7 @@ extension ManagedObjectContext {
             } else {
                 dissolve(object, to: row.id)
             }
-            if known.insert(row.id).inserted { told.updated.append(row.id) }
+            if known.insert(row.id).inserted { savedChanges.updated.append(row.id) }
         }
     }
 

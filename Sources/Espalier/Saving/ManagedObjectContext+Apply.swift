@@ -11,18 +11,18 @@ extension ManagedObjectContext {
     ///
     /// - Returns: the changes of which other contexts are notified.
     func apply(_ outcome: SaveOutcome) -> SavedChanges {
-        var told = SavedChanges(inserted: [], updated: [], deleted: [], contextName: name)
+        var savedChanges = SavedChanges(inserted: [], updated: [], deleted: [], contextName: name)
         var generations: [UInt64: UInt64] = [:]
         for saved in outcome.saved { generations[saved.store.number] = saved.result.generation }
         moveToNewestGeneration(afterSaving: generations)
         // If one of several stores has failed, `freeze` has applied them already.
         memory.unreadInverses.removeAll()
         for part in outcome.saved {
-            applyInsertions(of: part, &told)
-            applyUpdates(of: part, &told)
-            adoptMergedRows(part, into: &told)
-            adopt(part.result, namedCount: part.changes.deleted.count, into: &told)
-            applyDeletions(of: part, &told)
+            applyInsertions(of: part, &savedChanges)
+            applyUpdates(of: part, &savedChanges)
+            adoptMergedRows(part, into: &savedChanges)
+            adopt(part.result, namedCount: part.changes.deleted.count, into: &savedChanges)
+            applyDeletions(of: part, &savedChanges)
         }
         replace(\.inserted, by: memory.inserted.keeping(\.isInserted))
         replace(\.updated, by: memory.updated.keeping { $0.state.contains(.updated) })
@@ -32,11 +32,11 @@ extension ManagedObjectContext {
         if memory.updated.isEmpty { (hasBases, hasMergedSets) = (false, false) }
         reportedConflicts.removeAll()
         changeCount &+= 1
-        return told
+        return savedChanges
     }
 
     /// New objects get their rows, and the IDs of these.
-    private func applyInsertions(of part: SaveOutcome.Part, _ told: inout SavedChanges) {
+    private func applyInsertions(of part: SaveOutcome.Part, _ savedChanges: inout SavedChanges) {
         let ids = part.result.inserted.ids
         assert(ids.count == part.changes.inserted.count, "\(ids.count) rows were inserted")
         assert(ids.allSatisfy { !$0.isTemporary }, "a stored row has a temporary ID")
@@ -52,7 +52,7 @@ extension ManagedObjectContext {
             if object.storedID == ids[position] {
                 // Reads of the row that had this ID before are outdated.
                 cache.invalidate(object.storedID)
-                noteOwners(of: object, in: &told)
+                noteOwners(of: object, in: &savedChanges)
             }
             memory.registry.rename(object, ids[position])
             object.setRow(content, place)
@@ -60,10 +60,10 @@ extension ManagedObjectContext {
             object.cohort = cohort
         }
         let newIDs = part.result.newIDs
-        if told.inserted.isEmpty { told.inserted = newIDs } else { told.inserted += newIDs }
+        if savedChanges.inserted.isEmpty { savedChanges.inserted = newIDs } else { savedChanges.inserted += newIDs }
     }
 
-    private func applyUpdates(of part: SaveOutcome.Part, _ told: inout SavedChanges) {
+    private func applyUpdates(of part: SaveOutcome.Part, _ savedChanges: inout SavedChanges) {
         cache.invalidate(part.changes.updated.lazy.map(\.storedID))
         // The rows that were written, in the order of the objects; not every changed object writes its row.
         var written = part.result.updated.makeIterator()
@@ -76,29 +76,29 @@ extension ManagedObjectContext {
             }
             object.becomeCommitted()
             object.becomeInaccessibleIfGone()
-            told.updated.append(object.storedID)
+            savedChanges.updated.append(object.storedID)
         }
     }
 
-    private func applyDeletions(of part: SaveOutcome.Part, _ told: inout SavedChanges) {
+    private func applyDeletions(of part: SaveOutcome.Part, _ savedChanges: inout SavedChanges) {
         cache.invalidate(part.changes.deleted.lazy.map(\.storedID))
         for object in part.changes.deleted {
             memory.registry.remove(object)
-            told.deleted.append(object.storedID)
+            savedChanges.deleted.append(object.storedID)
             object.leaveContext()
         }
     }
 
-    /// Adds to `told` the owners of the lists that contain an object again after its insertion under its former ID;
+    /// Adds to `savedChanges` the owners of the lists that contain an object again after its insertion under its former ID;
     /// this context has not changed those lists.
-    private func noteOwners(of object: ManagedObject, in told: inout SavedChanges) {
+    private func noteOwners(of object: ManagedObject, in savedChanges: inout SavedChanges) {
         for relationship in object.entity.relationships where !relationship.isToMany {
             let slot = relationship.slot
             guard let id = object.destinationID(at: slot), !id.isTemporary,
                 object.withShape({ $0.inverses[slot]?.isToMany }) == true
             else { continue }
             cache.invalidate(id)
-            told.updated.append(id)
+            savedChanges.updated.append(id)
         }
     }
 }

@@ -34,7 +34,7 @@ extension ManagedObjectContext {
         }
         for object in changes.deleted {
             request.deletions.append(.init(id: object.storedID, expectedVersion: object.row?.version ?? 0))
-            if object.changes != nil { freezeBeforeDeletion(of: object, &request) }
+            if object.changes != nil { freezeFollowedDestinations(of: object, &request) }
         }
         // Not every changed object writes its row: the request's contents tell which other versions it has to check.
         let named = locked.isEmpty ? [] : Set(request.updates.map(\.id) + request.deletions.map(\.id))
@@ -47,7 +47,7 @@ extension ManagedObjectContext {
     }
 
     /// Adds the changed destinations of a deleted object for relationships that its delete rules follow.
-    private func freezeBeforeDeletion(of object: ManagedObject, _ request: inout SaveRequest) {
+    private func freezeFollowedDestinations(of object: ManagedObject, _ request: inout SaveRequest) {
         guard let changes = object.changes, let row = object.row else { return }
         var destinations: [(slot: Int, destination: ObjectID?)] = []
         for (slot, id) in changes.values.destinations.pairs where object.entity.relationships[slot].isFollowedByDeletion

@@ -59,12 +59,12 @@ extension ManagedObjectContext {
         }
         journal?.pause()
         let seen = childSource?.seen(of: outcome.saved)
-        let told = apply(outcome)
+        let savedChanges = apply(outcome)
         if let seen { childSource?.noteSaved(seen) }
         journal?.resume()
         registerUndoOfSave()
         forgetDestinations()
-        source.tell(told, except: mailbox)
+        source.tell(savedChanges, except: mailbox)
         stage = SaveStage(.changeObserver)
         tellChanges()
         for part in outcome.saved {
@@ -74,7 +74,7 @@ extension ManagedObjectContext {
             }
         }
         stage = SaveStage(.didSaveObserver)
-        tellDidSave(told, outcome.saved.map(settled))
+        tellDidSave(savedChanges, outcome.saved.map(settled))
         if let failure = outcome.failure { throw .partlySaved(underlying: failure) }
     }
 

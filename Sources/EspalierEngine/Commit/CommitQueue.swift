@@ -65,14 +65,14 @@ package final class CommitQueue: @unchecked Sendable {
     /// - Throws: `commitOutcomeUnknown` if a sync that the commit needs fails.
     package func waitUntilVisible(_ lsn: UInt64, log: Log) throws(StorageError) {
         while true {
-            let mustLead = monitor.withLock { () -> Bool? in
+            let mustLead = monitor.withLock { () -> Bool in
                 publishReady()
                 while isSyncing, !isVisible(lsn) { monitor.wait() }
-                if isVisible(lsn) { return nil }
+                if isVisible(lsn) { return false }
                 isSyncing = true
                 return true
             }
-            guard mustLead != nil else { return }
+            guard mustLead else { return }
             do throws(StorageError) {
                 try lead(log)
             } catch {

@@ -153,7 +153,7 @@ extension Engine {
             keepingFrom: feeds.keptPosition(before: log.position, byteCount: options.logSoftCap))
         board.replaceIndex(index.old, by: index.new)
         // Resting transactions would keep the old index in memory.
-        idleReads.empty { $0.leaveBoard() }
+        idleReads.empty { $0.endSnapshot() }
     }
 
     /// The newest version before the target of each page that has one from position `from` on, in page order.

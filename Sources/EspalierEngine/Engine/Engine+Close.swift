@@ -11,7 +11,7 @@ extension Engine {
     ///   store file was removed. After other errors the next open recovers, too. The files are closed in any case.
     func close() throws(StorageError) {
         checkpointThread.withLock { $0.take() }?.stop()
-        idleReads.empty { $0.leaveBoard() }
+        idleReads.empty { $0.endSnapshot() }
         var failure: StorageError?
         do throws(StorageError) {
             if log != nil {

@@ -145,7 +145,7 @@ package final class Engine: @unchecked Sendable {
     /// Ends a write transaction without its changes.
     func rollback(_ pages: WritePages) {
         guard pages.end() else { return }
-        giveUp(pages)
+        discard(pages)
         board.endWriter()
         closeIfAbandoned()
     }
@@ -159,11 +159,11 @@ package final class Engine: @unchecked Sendable {
             closeIfAbandoned()
         }
         if owner.isForked {
-            giveUp(pages)
+            discard(pages)
             throw .database(.forked(from: owner.processID))
         }
         guard !writes.isEmpty, let log else {
-            giveUp(pages)
+            discard(pages)
             return CommitReceipt(transactionID: pages.versions.state.transactionID, lsn: pages.versions.state.commitLSN)
         }
         let state: StoreState
@@ -171,7 +171,7 @@ package final class Engine: @unchecked Sendable {
             if writes.hasFailed { throw StorageError.transaction(.failed) }
             state = try append(writes, to: log, pages: pages, durability: durability)
         } catch {
-            giveUp(pages)
+            discard(pages)
             throw error
         }
         gate.leave()
@@ -181,7 +181,7 @@ package final class Engine: @unchecked Sendable {
     }
 
     /// Discards the changes of a writer, and admits the next writer.
-    private func giveUp(_ pages: WritePages) {
+    private func discard(_ pages: WritePages) {
         pages.discardWrites()
         assert(pages.writes.state.nextTreeID >= appended.state.nextTreeID, "tree numbers only grow")
         // A handle of a tree that was never committed must not name a later tree.

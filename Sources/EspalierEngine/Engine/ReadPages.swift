@@ -54,12 +54,12 @@ package final class ReadPages: PageSource {
     ///
     /// Apart from cursors, only the caller refers to the pages.
     @inline(__always)
-    func endToRest() {
+    func endAndKeep() {
         let engine = versions.engine
         assert(!isEnded && cursorCount >= 0, "a transaction rests once; \(cursorCount) cursors")
         guard cursorCount == 0, engine.board.rest(mark) else { return end() }
         ended.store(true, ordering: .relaxed)
-        engine.idleReads.put(self)?.leaveBoard()
+        engine.idleReads.put(self)?.endSnapshot()
         engine.closeIfAbandoned()
     }
 
@@ -68,7 +68,7 @@ package final class ReadPages: PageSource {
     func resume() -> Bool {
         assert(isEnded && cursorCount == 0, "a transaction that rests is over; \(cursorCount) cursors")
         guard versions.engine.board.resume(mark) else {
-            leaveBoard()
+            endSnapshot()
             return false
         }
         ended.store(false, ordering: .relaxed)
@@ -76,7 +76,7 @@ package final class ReadPages: PageSource {
     }
 
     /// Ends a resting snapshot.
-    func leaveBoard() { versions.engine.board.end(mark) }
+    func endSnapshot() { versions.engine.board.end(mark) }
 
     @inline(__always)
     package func pin(_ page: PageNumber) throws(StorageError) -> PagePin {

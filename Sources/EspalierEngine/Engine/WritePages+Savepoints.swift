@@ -75,7 +75,7 @@ extension WritePages {
         for notes in writes.savepoints[place...].reversed() { restore(notes) }
         writes.savepoints.removeSubrange((place + 1)...)
         let notes = writes.savepoints[place]
-        if notes.isAtBeginning { takeBackLog() }
+        if notes.isAtBeginning { removeSpilledFromLog() }
         let nextTreeID = writes.state.nextTreeID
         writes.state = notes.state
         writes.state.nextTreeID = nextTreeID

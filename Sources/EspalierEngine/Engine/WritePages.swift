@@ -80,12 +80,12 @@ package final class WritePages: WritablePageSource {
         assert(!isEnded, "page \(page) is changed after the end of the transaction")
         writes.changeCount &+= 1
         if let copy = writes.copy(of: page), copy.epoch == writes.epoch { return copy.pin() }
-        return try editAnew(page)
+        return try makeEditable(page)
     }
 
     /// Pins a page for writing that has no private copy, or one that a savepoint may have to keep.
     @inline(never)
-    private func editAnew(_ page: PageNumber) throws(StorageError) -> PagePin {
+    private func makeEditable(_ page: PageNumber) throws(StorageError) -> PagePin {
         guard page != 0, page < writes.state.pageCount else { throw .corrupt(.pageBeyondEnd, page: page) }
         if writes.copyCount + keptCopyCount >= engine.privateCopyMax { try spill() }
         if let kept = keep(page) {
@@ -169,9 +169,9 @@ package final class WritePages: WritablePageSource {
     func prepareCommit() throws(StorageError) {
         try trees.store(in: self)
         releaseSavepoints(from: 0)
-        for page in writes.misplacedPages { _ = try edit(page) }
+        for page in writes.pagesToRestore { _ = try edit(page) }
         assert(
-            writes.misplacedPages.isEmpty && writes.savepoints.isEmpty,
+            writes.pagesToRestore.isEmpty && writes.savepoints.isEmpty,
             "the transaction sees the pages that it will commit")
         assert(writes.checkInvariants())
     }
@@ -180,12 +180,12 @@ package final class WritePages: WritablePageSource {
     func discardWrites() {
         releaseSavepoints(from: 0)
         for copy in writes.removeAllCopies() { release(copy) }
-        takeBackLog()
+        removeSpilledFromLog()
         assert(logEnd == nil && writes.copyCount == 0 && writes.spilled.isEmpty, "invariant 3: nothing is left")
     }
 
     /// Resets the log to its end before the first spilled version; none of the spilled versions counts any more.
-    func takeBackLog() {
+    func removeSpilledFromLog() {
         guard let end = logEnd else { return }
         for version in writes.spilled { pool.forget(version.page, version: version.place.lsn) }
         assert(engine.log != nil, "spilled pages are in the log")

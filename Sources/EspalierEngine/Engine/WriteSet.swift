@@ -201,7 +201,7 @@ final class WriteSet {
     }
 
     /// The pages whose newest version in the log is not the one that is seen (invariant 3).
-    var misplacedPages: [PageNumber] {
+    var pagesToRestore: [PageNumber] {
         guard older.count > 0 else { return [] }
         var pages: [PageNumber] = []
         older.forEach { page, _ in pages.append(page) }

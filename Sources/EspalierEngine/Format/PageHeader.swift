@@ -52,6 +52,8 @@ extension PageView {
     /// The level of a tree page: 0 is a leaf.
     @inline(__always)
     package var level: Int { Int(u8(PageLayout.level)) }
+    /// The level that is expected of the root of a tree: any.
+    package static var anyLevel: Int { -1 }
     /// The logical log position of the page's newest frame.
     package var lsn: UInt64 { u64(PageLayout.lsn) }
     /// The tree the page belongs to.

@@ -34,7 +34,7 @@ extension Log {
                 assert(checkInvariants())
                 return places
             } catch {
-                giveUp(restoring: saved)
+                undoAppend(restoring: saved)
                 throw error
             }
         }
@@ -64,13 +64,13 @@ extension Log {
                 assert(checkInvariants())
                 return (places, state, index)
             } catch {
-                giveUp(restoring: saved)
+                undoAppend(restoring: saved)
                 throw error
             }
         }
     }
 
-    private func giveUp(restoring saved: Ring) {
+    private func undoAppend(restoring saved: Ring) {
         assert(saved.position <= ring.position, "an append that failed began at \(saved.position)")
         ring = saved
         buffered = 0

@@ -52,7 +52,7 @@ struct Shrink {
         for (treeID, count) in overflowCounts.sorted(by: { $0.key < $1.key }) {
             var left = count
             let record = try record(treeID, of: tail[0])
-            try moveOverflow(below: record.root, record, expectedLevel: -1, &left)
+            try moveOverflow(below: record.root, record, expectedLevel: PageView.anyLevel, &left)
         }
         try pages.trimEnd()
     }
@@ -115,7 +115,7 @@ struct Shrink {
         var low = KeyBuffer(byteCount: pages.pageSize)
         low.setLeast(record.kind)
         if let fence = child.view.lowFenceKey { low.copy(fence, isInteger: record.kind == .integer) }
-        var (above, expectedLevel) = (record.root, -1)
+        var (above, expectedLevel) = (record.root, PageView.anyLevel)
         while true {
             let pin = try pages.pin(above)
             try BTree(pages).check(pin.view, above, record, expectedLevel)

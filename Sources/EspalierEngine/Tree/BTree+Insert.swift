@@ -23,7 +23,7 @@ extension BTree where Source: WritablePageSource {
     package func renameTree(_ record: TreeRecord, rootTag: UInt32) throws(StorageError) {
         do {
             let pin = try source.pin(record.root)
-            try check(pin.view, record.root, record, -1)
+            try check(pin.view, record.root, record, PageView.anyLevel)
         }
         try source.edit(record.root).view.set(rootTag, at: TreeLayout.rootTag)
     }
@@ -45,7 +45,7 @@ extension BTree where Source: WritablePageSource {
     package func insert(
         _ key: TreeKey, _ value: ByteString, into record: inout TreeRecord
     ) throws(StorageError) -> Bool {
-        let stored = try store(checking: key, value, of: record)
+        let stored = try storedForm(checking: key, value, of: record)
         if record.hint.isInRun, let replaced = try insertAtHint(key, stored, into: &record) { return replaced }
         var path = TreePath()
         try descend(to: key, in: record, &path)

@@ -97,7 +97,7 @@ extension BTree where Source: WritablePageSource {
     /// Converts `value` to the form that a leaf stores: the bytes themselves, or a chain of overflow pages.
     ///
     /// - Throws: `keyTooLong`, `valueTooLarge`, with nothing changed; what the source throws.
-    func store(
+    func storedForm(
         checking key: TreeKey, _ value: ByteString, of record: TreeRecord
     ) throws(StorageError) -> StoredValue {
         let geometry = StoreGeometry(pageSize: source.pageSize)

@@ -122,10 +122,10 @@ extension BTree where Source: WritablePageSource {
         let rootTag: UInt32
         do {
             let pin = try source.pin(record.root)
-            try check(pin.view, record.root, record, -1)
+            try check(pin.view, record.root, record, PageView.anyLevel)
             rootTag = pin.view.rootTag
         }
-        try dropContents(of: record.root, expectedLevel: -1, record)
+        try dropContents(of: record.root, expectedLevel: PageView.anyLevel, record)
         let pin = try source.edit(record.root)
         Self.formatRoot(pin.view, number: record.root, treeID: record.treeID, kind: record.kind, rootTag: rootTag)
         defer {
@@ -141,7 +141,7 @@ extension BTree where Source: WritablePageSource {
     ///
     /// - Complexity: O(pages).
     package func dropTree(_ record: TreeRecord) throws(StorageError) {
-        try dropPage(record.root, expectedLevel: -1, record)
+        try dropPage(record.root, expectedLevel: PageView.anyLevel, record)
     }
 
     /// Frees a page and all pages below it.

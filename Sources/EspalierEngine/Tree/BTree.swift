@@ -96,7 +96,7 @@ package struct BTree<Source: PageSource> {
 
     /// Checks that a page has the tree, the kind of keys and the level that its parent (or the catalog) expects.
     ///
-    /// - Parameter expectedLevel: -1 for the root, which may have any.
+    /// - Parameter expectedLevel: PageView.anyLevel for the root, which may have any.
     @inline(__always)
     func check(
         _ view: PageView, _ page: PageNumber, _ record: TreeRecord, _ expectedLevel: Int
@@ -109,7 +109,7 @@ package struct BTree<Source: PageSource> {
                 record.kind == .integer ? .interiorInteger : .interiorBytes
             }
         guard view.treeID == record.treeID, view.typeByte == type.rawValue,
-            expectedLevel < 0 || level == expectedLevel
+            expectedLevel == PageView.anyLevel || level == expectedLevel
         else { throw mismatch(view, page, record) }
     }
 
@@ -133,11 +133,11 @@ package struct BTree<Source: PageSource> {
     /// Does not pin the leaf, except to find out that `start` is one; `pinLeaf` pins it.
     ///
     /// - Parameters:
-    ///   - expectedLevel: the level that `start` must have; -1 for the root, which may have any.
+    ///   - expectedLevel: the level that `start` must have; `PageView.anyLevel` for the root.
     ///   - choose: returns the index of the child to follow in each interior page.
     @inline(__always)
     func descend(
-        from start: PageNumber, expectedLevel: Int = -1, in record: TreeRecord,
+        from start: PageNumber, expectedLevel: Int = PageView.anyLevel, in record: TreeRecord,
         _ choose: (PageNumber, PageView) -> Int
     ) throws(StorageError) -> DescentEnd {
         var end = DescentEnd(page: start, expectedLevel: expectedLevel)
@@ -177,7 +177,7 @@ package struct BTree<Source: PageSource> {
 /// The end of a descent: a leaf that is not pinned yet.
 struct DescentEnd {
     let page: PageNumber
-    /// 0, or -1 for a root, which may have any level.
+    /// 0, or `PageView.anyLevel` for a root.
     let expectedLevel: Int
 }
 

@@ -63,7 +63,7 @@ package struct BulkLoad<Source: WritablePageSource>: ~Copyable {
                 record.kind == .integer ? last.integer < key.integer : last.bytes.compare(key.bytes) < 0
             guard ascends else { return false }
         }
-        let stored = try tree.store(checking: key, value, of: record)
+        let stored = try tree.storedForm(checking: key, value, of: record)
         leaf.page.append(key, stored)
         record.entryCount += 1
         try finishFullPages(0)

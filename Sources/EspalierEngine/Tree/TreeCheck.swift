@@ -152,7 +152,7 @@ package struct TreeCheck<Source: PageSource> {
             let pin = try source.pin(page)
             copy.copy(from: pin.view, at: 0, to: 0, count: source.pageSize)
             try PageValidation.validate(copy, number: page, depth: depth)
-            try tree.check(copy, page, record, expectation.level ?? -1)
+            try tree.check(copy, page, record, expectation.level ?? PageView.anyLevel)
             return true
         } catch {
             try cut(error)

@@ -99,14 +99,14 @@ package final class TreeCursor<Source: PageSource> {
     /// Moves to the first entry; returns whether there is one.
     package func first() throws(StorageError) -> Bool {
         wasFound = false
-        try descend(from: record.root, expectedLevel: -1, toLast: false)
+        try descend(from: record.root, expectedLevel: PageView.anyLevel, toLast: false)
         return try settleForward(at: 0)
     }
 
     /// Moves to the last entry; returns whether there is one.
     package func last() throws(StorageError) -> Bool {
         wasFound = false
-        try descend(from: record.root, expectedLevel: -1, toLast: true)
+        try descend(from: record.root, expectedLevel: PageView.anyLevel, toLast: true)
         return try settleBackward(at: view.cellCount - 1)
     }
 

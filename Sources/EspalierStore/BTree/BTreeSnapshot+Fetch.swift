@@ -11,7 +11,7 @@ extension BTreeSnapshot {
         return try reading(fetch) { state, fetch throws(StoreError) in
             let (session, planner) = (state.session, try state.planner(store))
             let plan = planner.plan(fetch, wantsRows: true)
-            if let rows = try rowsOfEntries(plan, session.transaction) { return rows }
+            if let rows = try rowsOfOneValue(plan, session.transaction) { return rows }
             return try FetchExecution(plan, .rows, session).run().snapshots()
         }
     }
@@ -20,10 +20,10 @@ extension BTreeSnapshot {
     ///
     /// - Returns: `nil` for every other plan, and if the rows are too many to be read one by one: `FetchExecution`
     ///   executes these plans.
-    private func rowsOfEntries(
+    private func rowsOfOneValue(
         _ plan: FetchPlan, _ transaction: borrowing StoreTransaction<ReadTransaction>
     ) throws(StoreError) -> SnapshotList? {
-        guard case .entries(let group, let prefix) = plan.access, plan.isExact, plan.offset == 0, plan.limit == nil,
+        guard case .oneValue(let group, let prefix) = plan.access, plan.isExact, plan.offset == 0, plan.limit == nil,
             plan.keys == StoreFetch.allKeys
         else { return nil }
         assert(plan.residual.isEmpty, "an exact plan leaves nothing to test")

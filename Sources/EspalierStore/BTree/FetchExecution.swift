@@ -32,7 +32,7 @@ struct FetchExecution: ~Copyable {
     /// The properties of the last row that rows with the same beginning share.
     private var lastAlike: RowsAlike?
     /// Whether every row that is found belongs to the result, in the order in which it is found.
-    private var takesUntested: Bool
+    private var acceptsEveryRow: Bool
     /// The primary keys of the rows that are wanted and not visited yet.
     private var keys: ClosedRange<UInt64>
     /// The number of rows that a scan may still visit.
@@ -52,7 +52,7 @@ struct FetchExecution: ~Copyable {
             let keep = self.plan.limit.map { $0.addingReportingOverflow(offset) }
             sortBuffer = SortBuffer(keep: keep.map { $0.overflow ? Int.max : $0.partialValue })
         }
-        takesUntested = residual.isEmpty && sortBuffer == nil
+        acceptsEveryRow = residual.isEmpty && sortBuffer == nil
         keys = self.plan.keys
         if case .sorted(let sort) = self.plan.order { sortsByOwnValues = sort.allSatisfy(\.isOfOwnValue) }
         chooseTests()
@@ -74,7 +74,7 @@ struct FetchExecution: ~Copyable {
         case .nothing: return sink
         case .rows: try scan()
         case .index(let group, let range, let isReversed): try walk(group, range, isReversed: isReversed)
-        case .entries(let group, let prefix): try find(.index(group: group, [.beginning(with: prefix)]))
+        case .oneValue(let group, let prefix): try find(.index(group: group, [.beginning(with: prefix)]))
         case .candidates(let source): try find(source)
         }
         return finish()
@@ -90,43 +90,43 @@ struct FetchExecution: ~Copyable {
         guard let limit = plan.limit, case .primaryKey = plan.order, limit < Self.firstCountMax,
             source.isFoundInIndexes
         else {
-            return try offer(CandidateCollector(session: session, countMax: countMax).candidates(source))
+            return try visit(CandidateCollector(session: session, countMax: countMax).candidates(source))
         }
         if let few = try CandidateCollector(session: session, countMax: Self.firstCountMax).candidates(source) {
-            return try offer(few)
+            return try visit(few)
         }
         // If many rows match, a scan finds as many as are wanted among the first of all rows.
         let wanted = Double(limit) + Double(plan.offset)
         let count = try session.transaction.count(of: catalog.rowTree(of: plan.entity))
         rowsToScan = max(Self.firstCountMax, Int(4 * (Double(count) * wanted).squareRoot()))
-        let asked = (residual, takesUntested)
-        try offer(nil)
+        let withCandidates = (residual, acceptsEveryRow)
+        try visit(nil)
         guard rowsToScan == 0, let next else { return }
         rowsToScan = Int.max
-        (residual, takesUntested) = asked
+        (residual, acceptsEveryRow) = withCandidates
         (keys, self.next) = (next...max(next, keys.upperBound), nil)
-        try offer(CandidateCollector(session: session, countMax: countMax).candidates(source))
+        try visit(CandidateCollector(session: session, countMax: countMax).candidates(source))
     }
 
     /// Visits the rows of the candidates, or all rows if there were too many candidates (`nil`).
-    private mutating func offer(_ candidates: [Candidate]?) throws(StoreError) {
+    private mutating func visit(_ candidates: [Candidate]?) throws(StoreError) {
         guard let candidates else {
             residual = plan.condition
-            takesUntested = residual.isEmpty && sortBuffer == nil
+            acceptsEveryRow = residual.isEmpty && sortBuffer == nil
             return try scan()
         }
         assert(
             zip(candidates, candidates.dropFirst()).allSatisfy { $0.key < $1.key }, "candidates come by ascending key")
-        if takesUntested { sink.expect(candidates.count) }
+        if acceptsEveryRow { sink.expect(candidates.count) }
         var rows = try rows()
         for candidate in candidates {
-            guard try offer(candidate, &rows) else { return }
+            guard try visit(candidate, in: &rows) else { return }
         }
     }
 
     private consuming func finish() -> FetchSink {
         assert(
-            takesUntested == (residual.isEmpty && sortBuffer == nil),
+            acceptsEveryRow == (residual.isEmpty && sortBuffer == nil),
             "rows are tested if a condition is left or they are sorted")
         assert(sink.checkInvariants())
         guard let buffer = sortBuffer.take() else { return sink }
@@ -139,7 +139,7 @@ struct FetchExecution: ~Copyable {
     /// Visits all rows of the hierarchy, by primary key.
     private mutating func scan() throws(StoreError) {
         let tree = catalog.rowTree(of: plan.entity)
-        if takesUntested { sink.expect(Int(clamping: try session.transaction.count(of: tree))) }
+        if acceptsEveryRow { sink.expect(Int(clamping: try session.transaction.count(of: tree))) }
         var cursor = try session.transaction.cursor(over: tree)
         let (least, greatest) = (keys.lowerBound, keys.upperBound)
         guard try least == 0 ? cursor.first() : cursor.seek(least) else { return }
@@ -150,22 +150,22 @@ struct FetchExecution: ~Copyable {
                 return false
             }
             rowsToScan -= 1
-            return try goesOn(look(at: row, key: key), key)
+            return try wantsMore(after: examine(row, key: key), key: key)
         }
     }
 
     /// Visits the entries of an index in order, those with equal values by ascending primary key.
     private mutating func walk(_ group: Int, _ range: EntryRange, isReversed: Bool) throws(StoreError) {
-        let walk = IndexWalk(session: session, group: group, range: range, entity: plan.entity)
+        let entries = IndexWalk(session: session, group: group, range: range, entity: plan.entity)
         var rows = try rows()
         // Rows that the offset skips need not be visited if each entry of the index has a row in the result.
         let entity = catalog.model.entities[catalog.schema.groups[group].entity]
         let countsAll =
-            plan.isExact && takesUntested && keys == StoreFetch.allKeys
+            plan.isExact && acceptsEveryRow && keys == StoreFetch.allKeys
             && entity.family.allSatisfy { plan.isWanted[Int(catalog.numbering.entityNumbers[$0])] }
-        try walk.forEach(isReversed: isReversed, passing: { countsAll && sink.skip($0) }) {
+        try entries.forEach(isReversed: isReversed, passing: { countsAll && sink.skip($0) }) {
             candidate throws(StoreError) in
-            try offer(candidate, &rows)
+            try visit(candidate, in: &rows)
         }
     }
 
@@ -175,32 +175,32 @@ struct FetchExecution: ~Copyable {
     }
 
     /// Visits the row of a candidate, or accepts it unread if its ID is enough; returns whether more rows are wanted.
-    private mutating func offer(_ candidate: Candidate, _ rows: inout StoreLookup<UInt64>) throws(StoreError) -> Bool {
+    private mutating func visit(_ candidate: Candidate, in rows: inout StoreLookup<UInt64>) throws(StoreError) -> Bool {
         guard plan.isWanted[Int(candidate.entityNumber)], keys.contains(candidate.key) else { return true }
-        if plan.isExact, takesUntested, sink.kind != .rows || sink.isSkipping,
+        if plan.isExact, acceptsEveryRow, sink.kind != .rows || sink.isSkipping,
             let id = catalog.numbering.id(entityNumber: candidate.entityNumber, key: candidate.key)
         {
             return [UInt8]().withRawSpan { sink.accept(id, $0) }
         }
         var step = Step.more
         _ = try rows.withValue(of: candidate.key) { row throws(StoreError) in
-            step = try look(at: row, key: candidate.key)
+            step = try examine(row, key: candidate.key)
         }
-        return try goesOn(step, candidate.key)
+        return try wantsMore(after: step, key: candidate.key)
     }
 
-    /// The result of `look(at:key:)`.
+    /// The result of `examine(_:key:)`.
     private enum Step {
         /// More rows are wanted, or no more; or the row is in `scratch` now, to be evaluated.
         case more, enough, test
     }
 
-    /// Whether more rows are wanted after `look(at:key:)` has returned `step`.
-    private mutating func goesOn(_ step: Step, _ key: UInt64) throws(StoreError) -> Bool {
+    /// Whether more rows are wanted after `examine(_:key:)` has returned `step`.
+    private mutating func wantsMore(after step: Step, key: UInt64) throws(StoreError) -> Bool {
         switch step {
         case .more: true
         case .enough: false
-        case .test: try test(key)
+        case .test: try testCopy(key: key)
         }
     }
 
@@ -215,31 +215,31 @@ struct FetchExecution: ~Copyable {
 
     /// Checks and tests a row in place; accepts it, or copies it to `scratch` if a test or sort key needs more.
     @inline(__always)
-    private mutating func look(at row: RawSpan, key: UInt64) throws(StoreError) -> Step {
+    private mutating func examine(_ row: RawSpan, key: UInt64) throws(StoreError) -> Step {
         assert(StepCount.note(rows: 1))
-        let kind: RowsAlike
+        let alike: RowsAlike
         if let lastAlike, key != 0, row.byteCount >= 2, row.number(at: 0) == lastAlike.head,
             reader.hasSoundFields(row, lastAlike.shape, lastAlike.offsets)
         {
-            kind = lastAlike
+            alike = lastAlike
         } else {
-            kind = try self.kind(of: row, key)
+            alike = try sharedProperties(of: row, key: key)
         }
-        guard kind.isWanted else { return .more }
-        if takesUntested {
-            let id = ObjectID(storeTag: storeTag, entityTag: kind.entityTag, key: key)
+        guard alike.isWanted else { return .more }
+        if acceptsEveryRow {
+            let id = ObjectID(storeTag: storeTag, entityTag: alike.entityTag, key: key)
             return sink.accept(id, row) ? .more : .enough
         }
         var isUnknown = !untested.isEmpty
         for test in tests {
-            switch reader.verdict(test, row, kind.shape, kind.offsets, &foldedText) {
+            switch reader.verdict(test, row, alike.shape, alike.offsets, &foldedText) {
             case .passes: break
             case .fails: return .more
             case .unknown: isUnknown = true
             }
         }
         if !isUnknown, sortBuffer == nil || sortsByOwnValues {
-            return takeTested(row, ObjectID(storeTag: storeTag, entityTag: kind.entityTag, key: key))
+            return acceptTested(row, ObjectID(storeTag: storeTag, entityTag: alike.entityTag, key: key))
         }
         scratch.bytes.removeAll(keepingCapacity: true)
         scratch.bytes.append(copying: row)
@@ -247,7 +247,7 @@ struct FetchExecution: ~Copyable {
     }
 
     /// Accepts a row that has passed all tests.
-    private mutating func takeTested(_ row: RawSpan, _ id: ObjectID) -> Step {
+    private mutating func acceptTested(_ row: RawSpan, _ id: ObjectID) -> Step {
         guard case .sorted(let keys) = plan.order, sortBuffer != nil else {
             return sink.accept(id, row) ? .more : .enough
         }
@@ -261,22 +261,22 @@ struct FetchExecution: ~Copyable {
 
     /// Checks a row that begins differently from the last one, or is damaged; returns its shared properties.
     @inline(never)
-    private mutating func kind(of row: RawSpan, _ key: UInt64) throws(StoreError) -> RowsAlike {
+    private mutating func sharedProperties(of row: RawSpan, key: UInt64) throws(StoreError) -> RowsAlike {
         let number = try catalog.check(row, in: plan.entity, key: key)
         guard let entity = catalog.numbering.entity(number) else {
             preconditionFailure("the entity of a checked row is in the model")
         }
         let shape = reader.shape(of: row)
-        let kind = RowsAlike(
+        let alike = RowsAlike(
             head: row.number(at: 0), shape: shape, offsets: reader.offsets(of: row, shape), entityTag: entity.tag,
             isWanted: plan.isWanted[Int(number)])
         // The first two bytes do not identify a layout with a long number.
-        lastAlike = row.byte(at: 1) == RowOffsets.longNumberMark ? nil : kind
-        return kind
+        lastAlike = row.byte(at: 1) == RowOffsets.longNumberMark ? nil : alike
+        return alike
     }
 
     /// Tests the row in `scratch` and accepts it if it passes; returns whether more rows are wanted.
-    private mutating func test(_ key: UInt64) throws(StoreError) -> Bool {
+    private mutating func testCopy(key: UInt64) throws(StoreError) -> Bool {
         let number = scratch.bytes.withRawSpan { reader.entityNumber(of: $0) }
         guard let entity = catalog.numbering.entity(number),
             let id = catalog.numbering.id(entityNumber: number, key: key)

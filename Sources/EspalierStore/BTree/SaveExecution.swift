@@ -58,12 +58,12 @@ struct SaveExecution: ~Copyable {
         var rules = DeleteRules(save, schema: catalog.schema)
         if !deleted.isEmpty {
             try rules.delete(deleted, in: &self)
-            save.take(rules)
+            save.apply(rules)
             rewritten = try rowsToRewrite(save)
         }
         let merged = try MergedInsertions(save, request.constraintActions, schema: catalog.schema, in: self)
         if !merged.isEmpty {
-            try save.take(merged, in: self)
+            try save.apply(merged, in: self)
             rewritten = try rowsToRewrite(save)
         }
         let plan = try LinkPlan(save, schema: catalog.schema, updated: rewritten, source: self)
@@ -122,13 +122,13 @@ struct SaveExecution: ~Copyable {
             positions.map { (save.updates[$0].id, save.updates[$0].expectedVersion) }
         }
         var (conflicts, otherConflicts): ([VersionConflict], [VersionConflict]) = ([], [])
-        let updated = try current(expectations(positions), &conflicts)
-        let deleted = try current(save.deletions.map { ($0.id, $0.expectedVersion) }, &otherConflicts)
-        _ = try current(save.locks.map { ($0.id, $0.expectedVersion) }, &otherConflicts)
+        let updated = try stored(expectations(positions), &conflicts)
+        let deleted = try stored(save.deletions.map { ($0.id, $0.expectedVersion) }, &otherConflicts)
+        _ = try stored(save.locks.map { ($0.id, $0.expectedVersion) }, &otherConflicts)
         guard conflicts.isEmpty, otherConflicts.isEmpty else {
             // Report the rows that would have been patched too, in the order of the request.
             conflicts = []
-            _ = try current(expectations(save.updates.indices), &conflicts)
+            _ = try stored(expectations(save.updates.indices), &conflicts)
             throw .conflict(conflicts + otherConflicts)
         }
         return (zip(positions, updated).map { ($0, $1) }, deleted)
@@ -139,7 +139,7 @@ struct SaveExecution: ~Copyable {
         let positions = save.updates.indices.filter { !isPatch(save, $0) }
         let expected = positions.map { (save.updates[$0].id, save.updates[$0].expectedVersion) }
         var conflicts: [VersionConflict] = []
-        let rows = try current(expected, &conflicts)
+        let rows = try stored(expected, &conflicts)
         // An update whose version its patch was to check may have become more than a patch.
         guard conflicts.isEmpty else { throw .conflict(conflicts) }
         return zip(positions, rows).map { ($0, $1) }
@@ -154,7 +154,7 @@ struct SaveExecution: ~Copyable {
     }
 
     /// The stored rows that are at their expected versions; notes the others as conflicts.
-    private func current(
+    private func stored(
         _ expected: [(id: ObjectID, version: UInt64)], _ conflicts: inout [VersionConflict]
     ) throws(StoreError) -> [ObjectSnapshot] {
         var rows: [ObjectSnapshot] = []

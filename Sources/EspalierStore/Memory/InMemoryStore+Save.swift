@@ -27,10 +27,10 @@ extension InMemoryStore {
         var rules = DeleteRules(save, schema: schema)
         if !deleted.isEmpty {
             try rules.delete(deleted, in: &state)
-            save.take(rules)
+            save.apply(rules)
         }
         let merged = try MergedInsertions(save, actions, schema: schema, in: state)
-        try save.take(merged, in: state)
+        try save.apply(merged, in: state)
         let updated = save.updates.compactMap { state.row($0.id) }
         let plan = try LinkPlan(
             save, schema: schema, updated: updated.enumerated().map { ($0.offset, $0.element.snapshot) },

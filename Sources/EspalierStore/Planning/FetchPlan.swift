@@ -17,7 +17,7 @@ struct FetchPlan {
         /// All rows of the hierarchy, by primary key.
         case rows
         /// Rows whose entries in one index begin with these bytes, by primary key.
-        case entries(group: Int, beginningWith: [UInt8])
+        case oneValue(group: Int, beginningWith: [UInt8])
         /// Rows whose keys another source finds first, by primary key.
         case candidates(CandidateSource)
         /// A range of an index from one end to the other: the rows are read in the wanted order.
@@ -89,7 +89,7 @@ extension FetchPlan {
         case .rows:
             assert(
                 residual.count == condition.count, "rows that no index has chosen are tested against every condition")
-        case .entries(let group, _): assert(schema.groups.indices.contains(group), "there is no group \(group)")
+        case .oneValue(let group, _): assert(schema.groups.indices.contains(group), "there is no group \(group)")
         case .candidates: break
         case .index(let group, _, _): assert(schema.groups.indices.contains(group), "there is no group \(group)")
         }
@@ -109,7 +109,7 @@ extension FetchPlan {
         switch access {
         case .nothing: return ["nothing can match"]
         case .rows: lines.append("read all rows of \(schema.model.entities[entity.root].name)")
-        case .entries(let group, let prefix):
+        case .oneValue(let group, let prefix):
             lines += CandidateSource.index(group: group, [.beginning(with: prefix)]).explanation(schema)
             lines.append(reading)
         case .candidates(let source):

@@ -4,7 +4,9 @@ internal import EspalierModel
 
 extension FetchPlanner {
     /// All ways to find candidates that answer at least one of the conditions.
-    func choices(_ conditions: [ResolvedPredicate.Node], _ terms: [PlanTerm?], _ entity: Entity) -> [Choice] {
+    func choices(
+        for conditions: [ResolvedPredicate.Node], terms: [PlanTerm?], of entity: Entity
+    ) -> [Choice] {
         var choices = indexChoices(terms, entity)
         for (position, condition) in conditions.enumerated() {
             if let term = terms[position] {
@@ -107,7 +109,8 @@ extension FetchPlanner {
             let conditions: [ResolvedPredicate.Node]
             if case .and(let nodes) = alternative { conditions = nodes } else { conditions = [alternative] }
             let terms = conditions.map { PlanTerm($0) }
-            guard let best = choices(conditions, terms, entity).min(by: { $0.cost < $1.cost }) else { return nil }
+            let choices = choices(for: conditions, terms: terms, of: entity)
+            guard let best = choices.min(by: { $0.cost < $1.cost }) else { return nil }
             sources.append(best.source)
             whole.estimate += best.estimate
             whole.cost += best.cost

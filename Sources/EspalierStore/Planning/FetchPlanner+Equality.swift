@@ -27,7 +27,7 @@ extension FetchPlanner {
             isWanted: numbering.isWanted(fetch.entity, includesSubentities: fetch.includesSubentities),
             access: comesInOrder
                 ? .index(group: position, .beginning(with: key), isReversed: false)
-                : .entries(group: position, beginningWith: key),
+                : .oneValue(group: position, beginningWith: key),
             residual: isCut ? [predicate.root] : [], predicate: predicate.root, isExact: !isCut,
             order: comesInOrder ? .asRead : .primaryKey, keys: fetch.keys, offset: fetch.offset, limit: fetch.limit,
             candidateCountMax: candidateCountMax(of: rowCount))

@@ -54,9 +54,11 @@ struct FetchPlanner {
             return plan
         }
         let terms = conditions.map { PlanTerm($0) }
-        let best = choices(conditions, terms, fetch.entity).min { $0.cost < $1.cost }
+        let best = choices(for: conditions, terms: terms, of: fetch.entity).min { $0.cost < $1.cost }
         let candidates = best.flatMap { $0.cost < max(rowCount, 1) ? $0 : nil }
-        if let ordered = orderedAccess(fetch, terms, conditions, candidates, rowCount, wantsRows: wantsRows) {
+        if let ordered = orderedAccess(
+            for: fetch, conditions, terms: terms, insteadOf: candidates, rowCount: rowCount, wantsRows: wantsRows)
+        {
             plan.access = ordered.access
             plan.residual = conditions.indices.filter { !ordered.answered.contains($0) }.map { conditions[$0] }
             plan.isExact = plan.residual.isEmpty
@@ -102,8 +104,8 @@ struct FetchPlanner {
 
     /// An index that has the rows in the wanted order, if reading along it is the better way.
     private func orderedAccess(
-        _ fetch: StoreFetch, _ terms: [PlanTerm?], _ conditions: [ResolvedPredicate.Node], _ candidates: Choice?,
-        _ rowCount: Double, wantsRows: Bool
+        for fetch: StoreFetch, _ conditions: [ResolvedPredicate.Node], terms: [PlanTerm?],
+        insteadOf candidates: Choice?, rowCount: Double, wantsRows: Bool
     ) -> OrderedAccess? {
         guard !fetch.sort.isEmpty else { return nil }
         for group in schema.groupsByEntity[fetch.entity.index] {

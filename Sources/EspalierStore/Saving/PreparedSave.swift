@@ -103,7 +103,7 @@ struct PreparedSave {
 
     /// Applies the results of delete rules to the request: deleted rows are no longer changed or related, and values
     /// that led to them are emptied.
-    mutating func take(_ rules: borrowing DeleteRules) {
+    mutating func apply(_ rules: borrowing DeleteRules) {
         for (position, slot) in rules.cleared { updates[position].destinations.append((slot, nil)) }
         let gone = rules.gone
         updates.removeAll { gone.contains($0.id) }
@@ -120,7 +120,7 @@ struct PreparedSave {
     }
 
     /// Applies the merging of insertions, which create no rows: stored rows change instead, and values lead to these.
-    mutating func take<Source: LinkSource & ~Copyable>(
+    mutating func apply<Source: LinkSource & ~Copyable>(
         _ merged: MergedInsertions, in source: borrowing Source
     ) throws(StoreError) {
         guard !merged.isEmpty else { return }
@@ -134,7 +134,7 @@ struct PreparedSave {
         checks.permanentIDs = permanentIDs.replacing(replacements)
         let (requested, named) = (requestedIDs, Set(ids + updates.map(\.id) + links.map(\.owner)))
         links = try merged.united(links, in: source)
-        lead(to: merged.replacements, fromInsertions: replacesReserved)
+        replaceDestinations(by: merged.replacements, inInsertions: replacesReserved)
         let changed = Dictionary(merged.changes.map { ($0.id, $0) }, uniquingKeysWith: { first, _ in first })
         var added = changed
         for position in updates.indices {
@@ -178,7 +178,7 @@ struct PreparedSave {
     }
 
     /// Replaces destinations of to-one relationships.
-    private mutating func lead(to replacements: [ObjectID: ObjectID], fromInsertions: Bool) {
+    private mutating func replaceDestinations(by replacements: [ObjectID: ObjectID], inInsertions: Bool) {
         for position in updates.indices {
             for place in updates[position].destinations.indices {
                 guard let id = updates[position].destinations[place].destination, let other = replacements[id] else {
@@ -188,7 +188,7 @@ struct PreparedSave {
             }
         }
         // The temporary IDs in new rows are resolved when they are read.
-        for position in fromInsertions ? insertions.indices : 0..<0 {
+        for position in inInsertions ? insertions.indices : 0..<0 {
             let row = insertions[position].row
             for slot in 0..<row.relationshipCount {
                 guard let id = row.destination(at: slot), let other = replacements[id] else { continue }
