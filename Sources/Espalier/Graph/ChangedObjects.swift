@@ -24,7 +24,7 @@ struct ChangedObjects: Sequence {
         places.append(object)
         add(1, object)
         // This place makes the list long, so the limit on empty places applies from now on.
-        if places.count == Self.longCount, count * 2 < places.count { self = keeping { _ in true } }
+        if places.count == Self.longCount, count * 2 < places.count { self = filtered { _ in true } }
     }
 
     private mutating func add(_ difference: Int, _ object: ManagedObject) {
@@ -46,11 +46,11 @@ struct ChangedObjects: Sequence {
         guard position < places.count, places[position] === object else { return }
         places[position] = nil
         add(-1, object)
-        if count * 2 < places.count, places.count >= Self.longCount { self = keeping { _ in true } }
+        if count * 2 < places.count, places.count >= Self.longCount { self = filtered { _ in true } }
     }
 
     /// The list of the objects that fulfill `isWanted`; their `changePosition` is now that in the new list.
-    func keeping(_ isWanted: (ManagedObject) -> Bool) -> ChangedObjects {
+    func filtered(_ isWanted: (ManagedObject) -> Bool) -> ChangedObjects {
         var kept = ChangedObjects()
         for object in self where isWanted(object) { kept.insert(object) }
         return kept

@@ -24,9 +24,9 @@ extension ManagedObjectContext {
             adopt(part.result, namedCount: part.changes.deleted.count, into: &savedChanges)
             applyDeletions(of: part, &savedChanges)
         }
-        replace(\.inserted, by: memory.inserted.keeping(\.isInserted))
-        replace(\.updated, by: memory.updated.keeping { $0.state.contains(.updated) })
-        replace(\.deleted, by: memory.deleted.keeping { $0.state.contains(.deleted) })
+        replace(\.inserted, by: memory.inserted.filtered(\.isInserted))
+        replace(\.updated, by: memory.updated.filtered { $0.state.contains(.updated) })
+        replace(\.deleted, by: memory.deleted.filtered { $0.state.contains(.deleted) })
         locked.removeAll()
         leavesCascadesToStore = false
         if memory.updated.isEmpty { (hasBases, hasMergedSets) = (false, false) }
@@ -89,7 +89,7 @@ extension ManagedObjectContext {
         }
     }
 
-    /// Adds to `savedChanges` the owners of the lists that contain an object again after its insertion under its former ID;
+    /// Adds to `savedChanges` the owners of lists that contain an object again after its insertion under its former ID;
     /// this context has not changed those lists.
     private func noteOwners(of object: ManagedObject, in savedChanges: inout SavedChanges) {
         for relationship in object.entity.relationships where !relationship.isToMany {

@@ -173,7 +173,7 @@ extension ManagedObjectContext {
         return hasOthers
     }
 
-    /// The object with this ID if it is in memory, or if it is needed there: by a child or a parent, which are savedChanges of
+    /// The object with this ID if it is in memory, or if it is needed there: by a child or a parent, which are told of
     /// every change, or by the undo of the deletion of `object`, because the rule deletes it too or removes `object`
     /// from its ordered relationship.
     private func known(

@@ -105,7 +105,7 @@ extension ManagedObjectContext {
         assert(!object.isInserted && object.newValues == nil, "a new object is inserted, not updated")
         guard let changes = object.changes else { return true }
         let shape = object.shape
-        let changesOrder = changes.changesOrder
+        let changesOrder = !changes.values.toMany.isEmpty && changes.values.changesOrder
         guard !changes.values.attributes.isEmpty || !changes.values.destinations.isEmpty || changesOrder else {
             return true
         }
@@ -250,10 +250,9 @@ extension EntityShape {
     }
 }
 
-extension ObjectChanges {
+extension ObjectChanges.Values {
     /// Whether an ordered relationship has changed its order.
     fileprivate var changesOrder: Bool {
-        guard !values.toMany.isEmpty else { return false }
-        return values.toMany.pairs.contains { _, change in change.list.map { $0 != change.base } == true }
+        toMany.pairs.contains { _, change in change.list.map { $0 != change.base } == true }
     }
 }

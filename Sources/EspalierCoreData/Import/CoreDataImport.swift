@@ -71,18 +71,19 @@ public enum CoreDataImport {
     private static func source(
         _ path: String, model: ModelDocument?, in fileSystem: any FileSystem, _ report: inout CoreDataImportReport
     ) throws(CoreDataImportError) -> any ObjectSource {
-        let input = try reading { () throws(SQLiteFileError) in try SQLiteInput(path, in: fileSystem) }
+        let input = try withImportErrors { () throws(SQLiteFileError) in try SQLiteInput(path, in: fileSystem) }
         guard let input else {
             throw .sqlite(SQLiteFileError(path: path, .readable, "the file does not exist"))
         }
         defer { input.close() }
-        guard XMLSource.isXML(try reading { () throws(SQLiteFileError) in try input.bytes(at: 0, count: 100) }) else {
+        let beginning = try withImportErrors { () throws(SQLiteFileError) in try input.bytes(at: 0, count: 100) }
+        guard XMLSource.isXML(beginning) else {
             return try SQLiteSource(path, model: model, in: fileSystem, &report)
         }
         guard input.byteCount <= XMLSource.byteCountMax else {
             throw .notAStore(path: path, reason: "it has \(input.byteCount) bytes, more than an XML store can have")
         }
-        let bytes = try reading { () throws(SQLiteFileError) in
+        let bytes = try withImportErrors { () throws(SQLiteFileError) in
             try input.bytes(at: 0, count: Int(input.byteCount))
         }
         return try XMLSource(bytes, path: path, model: model, &report)

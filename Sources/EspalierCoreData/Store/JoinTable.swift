@@ -49,7 +49,8 @@ struct JoinTable {
         for entry in database.schema where entry.type == "table" && entry.name.hasPrefix("Z_") {
             let names = [relationship.name] + (inverse.map { [$0.name] } ?? [])
             let number = names.lazy.compactMap { ColumnNames.number(in: entry.name, "Z_", $0) }.first
-            guard let number, let table = try reading({ () throws(SQLiteFileError) in try database.table(entry.name) })
+            guard let number,
+                let table = try withImportErrors({ () throws(SQLiteFileError) in try database.table(entry.name) })
             else { continue }
             let isSelf = inverse.map { $0.declaredBy == relationship.declaredBy && $0.slot == relationship.slot }
             let place = destination.columns(table).first

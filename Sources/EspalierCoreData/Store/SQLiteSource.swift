@@ -20,7 +20,7 @@ final class SQLiteSource: ObjectSource {
         _ path: String, model document: ModelDocument?, in fileSystem: any FileSystem,
         _ report: inout CoreDataImportReport
     ) throws(CoreDataImportError) {
-        database = try reading { () throws(SQLiteFileError) in try SQLiteDatabase(path, in: fileSystem) }
+        database = try withImportErrors { () throws(SQLiteFileError) in try SQLiteDatabase(path, in: fileSystem) }
         let facts = try StoreMetadata(database)
         let cached = facts.modelBytes.map { StoreModel.document(cached: $0, path: path) }
         let storeModel = try StoreModel(document, cached: cached, hashedEntities: facts.list.hashedEntities, path: path)
@@ -57,7 +57,7 @@ final class SQLiteSource: ObjectSource {
     ) throws(CoreDataImportError) {
         for root in model.roots {
             let name = ColumnNames.table(of: root)
-            guard let table = try reading({ () throws(SQLiteFileError) in try database.table(name) }) else {
+            guard let table = try withImportErrors({ () throws(SQLiteFileError) in try database.table(name) }) else {
                 if numbers[root.name] != nil {
                     throw .notAStore(path: database.path, reason: "it has no table \(name)")
                 }
@@ -139,7 +139,7 @@ extension SQLiteSource {
         var rows = hierarchy.table.rows()
         var known: (number: Int64, columns: HierarchyTable.EntityColumns)?
         let only = hierarchy.entities.count == 1 ? hierarchy.entities.first?.key : nil
-        while try reading({ () throws(SQLiteFileError) in try rows.next() }) {
+        while try withImportErrors({ () throws(SQLiteFileError) in try rows.next() }) {
             let record = rows.record
             let key =
                 hierarchy.table.rowIDColumn == hierarchy.keyColumn
@@ -160,7 +160,7 @@ extension SQLiteSource {
                 }
                 continue
             }
-            if withValues { try reading { () throws(SQLiteFileError) in try hierarchy.table.check(record) } }
+            if withValues { try withImportErrors { () throws(SQLiteFileError) in try hierarchy.table.check(record) } }
             var destinations = [UInt64](repeating: 0, count: columns.entity.relationships.count)
             for (slot, column) in columns.destinations where !record.isNull(column) {
                 if let destination = record.integer(column), destination > 0 {
@@ -210,7 +210,7 @@ extension SQLiteSource {
     ) throws(CoreDataImportError) {
         guard let place = place(of: relationship) else { return }
         var rows = place.table.rows()
-        while try reading({ () throws(SQLiteFileError) in try rows.next() }) {
+        while try withImportErrors({ () throws(SQLiteFileError) in try rows.next() }) {
             func key(_ column: Int) -> Int64? {
                 place.table.rowIDColumn == column ? rows.rowID : rows.record.integer(column)
             }

@@ -30,17 +30,18 @@ struct StoreMetadata {
         entities = try Self.entities(try Self.table("Z_PRIMARYKEY", database), database)
         let metadata = try Self.table("Z_METADATA", database)
         var row = metadata.rows()
-        guard try reading({ () throws(SQLiteFileError) in try row.next() }) else {
+        guard try withImportErrors({ () throws(SQLiteFileError) in try row.next() }) else {
             throw .notAStore(path: database.path, reason: "Z_METADATA has no row")
         }
         identifier = metadata.column("Z_UUID").map { row.record.value($0).text } ?? ""
         list = MetadataList(metadata.column("Z_PLIST").map { row.record.value($0).bytes } ?? [])
-        guard let cache = try reading({ () throws(SQLiteFileError) in try database.table("Z_MODELCACHE") }) else {
+        let cache = try withImportErrors { () throws(SQLiteFileError) in try database.table("Z_MODELCACHE") }
+        guard let cache else {
             modelBytes = nil
             return
         }
         var model = cache.rows()
-        guard try reading({ () throws(SQLiteFileError) in try model.next() }) else {
+        guard try withImportErrors({ () throws(SQLiteFileError) in try model.next() }) else {
             modelBytes = nil
             return
         }
@@ -48,7 +49,7 @@ struct StoreMetadata {
     }
 
     private static func table(_ name: String, _ database: SQLiteDatabase) throws(CoreDataImportError) -> SQLiteTable {
-        guard let table = try reading({ () throws(SQLiteFileError) in try database.table(name) }) else {
+        guard let table = try withImportErrors({ () throws(SQLiteFileError) in try database.table(name) }) else {
             throw .notAStore(path: database.path, reason: "it has no table \(name)")
         }
         return table
@@ -64,7 +65,7 @@ struct StoreMetadata {
         }
         var entities: [NumberedEntity] = []
         var rows = table.rows()
-        while try reading({ () throws(SQLiteFileError) in try rows.next() }) {
+        while try withImportErrors({ () throws(SQLiteFileError) in try rows.next() }) {
             guard entities.count < entityCountMax else {
                 throw .notAStore(path: database.path, reason: "it has more than \(entityCountMax) entities")
             }
@@ -80,7 +81,7 @@ struct StoreMetadata {
 
 /// Calls the reader of SQLite files.
 @inline(__always)
-func reading<R>(_ body: () throws(SQLiteFileError) -> R) throws(CoreDataImportError) -> R {
+func withImportErrors<R>(_ body: () throws(SQLiteFileError) -> R) throws(CoreDataImportError) -> R {
     do throws(SQLiteFileError) { return try body() } catch { throw .sqlite(error) }
 }
 

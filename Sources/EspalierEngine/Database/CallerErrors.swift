@@ -1,7 +1,7 @@
 // Calls that run closures of the caller, which may throw errors of the caller's own types.
 //
 // The walks of the engine throw only errors of the engine. A closure that throws ends a walk with a normal answer, and
-// `carrying` throws the closure's error afterwards: so a walk is compiled once, for all error types of callers.
+// `withCallerErrors` throws the closure's error afterwards: so a walk is compiled once, for all error types of callers.
 //
 // Invariants
 //   1. After a closure of the caller has thrown, it is not called again, and the call throws only its error.
@@ -28,7 +28,7 @@ final class ThrownError<Failure: Error> {
 
 /// Runs `call`, which stores the error of the caller's closure in its argument; then throws that error.
 @inlinable @inline(__always)
-func carrying<Result, Failure: StorageFailure>(
+func withCallerErrors<Result, Failure: StorageFailure>(
     _ call: (inout ThrownError<Failure>?) throws(StorageError) -> Result
 ) throws(Failure) -> Result {
     var thrown: ThrownError<Failure>?
@@ -55,7 +55,7 @@ extension ValueSource where Self: ~Copyable {
         of key: UInt64, in tree: Tree<UInt64>, _ body: (RawSpan) throws(Failure) -> R
     ) throws(Failure) -> R? {
         var result: R?
-        try carrying { (thrown: inout ThrownError<Failure>?) throws(StorageError) in
+        try withCallerErrors { (thrown: inout ThrownError<Failure>?) throws(StorageError) in
             try visitValue(of: key, in: tree) { value in
                 do throws(Failure) { result = try body(value) } catch { thrown = ThrownError(error) }
             }
@@ -70,7 +70,7 @@ extension WriteTransaction {
     package mutating func withMutableValue<Failure: StorageFailure>(
         of key: UInt64, in tree: Tree<UInt64>, _ body: (inout MutableRawSpan) throws(Failure) -> Void
     ) throws(Failure) -> Bool {
-        try carrying { (thrown: inout ThrownError<Failure>?) throws(StorageError) in
+        try withCallerErrors { (thrown: inout ThrownError<Failure>?) throws(StorageError) in
             try withMutableValue(of: key, in: tree) { value in
                 do throws(Failure) { try body(&value) } catch { thrown = ThrownError(error) }
             }
@@ -84,7 +84,7 @@ extension Lookup where Key == UInt64 {
     package mutating func withValue<Failure: StorageFailure>(
         of key: UInt64, _ body: (RawSpan) throws(Failure) -> Void
     ) throws(Failure) -> Bool {
-        try carrying { (thrown: inout ThrownError<Failure>?) throws(StorageError) in
+        try withCallerErrors { (thrown: inout ThrownError<Failure>?) throws(StorageError) in
             try withValue(of: key) { value in
                 do throws(Failure) { try body(value) } catch { thrown = ThrownError(error) }
             }
@@ -98,7 +98,7 @@ extension Lookup where Key == [UInt8] {
     package mutating func forEachEntry<Failure: StorageFailure>(
         from key: RawSpan, _ body: (_ key: RawSpan, _ value: RawSpan) throws(Failure) -> Bool
     ) throws(Failure) {
-        try carrying { (thrown: inout ThrownError<Failure>?) throws(StorageError) in
+        try withCallerErrors { (thrown: inout ThrownError<Failure>?) throws(StorageError) in
             try forEachEntry(from: key) { key, value in
                 do throws(Failure) { return try body(key, value) } catch { thrown = ThrownError(error) }
                 return false
@@ -115,7 +115,7 @@ extension Lookup where Key == [UInt8] {
         from key: RawSpan, passing: (_ count: Int, _ lastKey: RawSpan, _ lastValue: RawSpan) -> Bool,
         _ body: (_ key: RawSpan, _ value: RawSpan) throws(Failure) -> Bool
     ) throws(Failure) {
-        try carrying { (thrown: inout ThrownError<Failure>?) throws(StorageError) in
+        try withCallerErrors { (thrown: inout ThrownError<Failure>?) throws(StorageError) in
             try forEachEntry(from: key, passing: passing) { key, value in
                 do throws(Failure) { return try body(key, value) } catch { thrown = ThrownError(error) }
                 return false
@@ -128,7 +128,7 @@ extension Cursor {
     /// Calls `body` with the value's bytes, in place if they are in a leaf.
     @inlinable
     package func withValue<Failure: StorageFailure>(_ body: (RawSpan) throws(Failure) -> Void) throws(Failure) {
-        try carrying { (thrown: inout ThrownError<Failure>?) throws(StorageError) in
+        try withCallerErrors { (thrown: inout ThrownError<Failure>?) throws(StorageError) in
             try withValue { value in
                 do throws(Failure) { try body(value) } catch { thrown = ThrownError(error) }
             }
@@ -140,7 +140,7 @@ extension Cursor {
     package func withEntry<Failure: StorageFailure>(
         _ body: (_ key: RawSpan, _ value: RawSpan) throws(Failure) -> Void
     ) throws(Failure) {
-        try carrying { (thrown: inout ThrownError<Failure>?) throws(StorageError) in
+        try withCallerErrors { (thrown: inout ThrownError<Failure>?) throws(StorageError) in
             try withEntry { key, value in
                 do throws(Failure) { try body(key, value) } catch { thrown = ThrownError(error) }
             }
@@ -154,7 +154,7 @@ extension Cursor where Key == UInt64 {
     package mutating func forEachValue<Failure: StorageFailure>(
         _ body: (_ key: UInt64, _ value: RawSpan) throws(Failure) -> Bool
     ) throws(Failure) {
-        try carrying { (thrown: inout ThrownError<Failure>?) throws(StorageError) in
+        try withCallerErrors { (thrown: inout ThrownError<Failure>?) throws(StorageError) in
             try forEachValue { key, value in
                 do throws(Failure) { return try body(key, value) } catch { thrown = ThrownError(error) }
                 return false

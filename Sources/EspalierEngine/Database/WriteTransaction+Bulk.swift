@@ -8,7 +8,7 @@ extension WriteTransaction {
     /// - Complexity: O(log n) for each leaf page that is touched.
     @discardableResult
     public mutating func removeAll(_ keys: KeyRange<UInt64>, from tree: Tree<UInt64>) throws(StorageError) -> UInt64 {
-        try changing(tree) { operations, record throws(StorageError) in
+        try change(tree) { operations, record throws(StorageError) in
             guard let (low, end) = keys.limits else { return 0 }
             return try operations.removeRange(from: TreeKey(low), to: end.map { TreeKey($0) }, in: &record)
         }
@@ -36,7 +36,7 @@ extension WriteTransaction {
     /// - Complexity: O(log n) for each leaf page that is touched.
     @discardableResult
     public mutating func removeAll(_ keys: KeyRange<[UInt8]>, from tree: Tree<[UInt8]>) throws(StorageError) -> UInt64 {
-        try changing(tree) { operations, record throws(StorageError) in
+        try change(tree) { operations, record throws(StorageError) in
             guard let (low, end) = keys.limits else { return 0 }
             let lowKey = OwnedKey(low)
             guard let end else { return try operations.removeRange(from: lowKey.key, to: nil, in: &record) }
@@ -50,7 +50,7 @@ extension WriteTransaction {
     /// - Complexity: O(pages of the tree).
     @discardableResult
     public mutating func removeAll<Key>(from tree: Tree<Key>) throws(StorageError) -> UInt64 {
-        try changing(tree) { operations, record throws(StorageError) in
+        try change(tree) { operations, record throws(StorageError) in
             try operations.removeAll(from: &record)
         }
     }
@@ -146,7 +146,7 @@ extension WriteTransaction {
         _ step: (inout BulkLoad<WritePages>) throws(StorageError) -> Bool
     ) throws(StorageError) -> UInt64 {
         try nested { transaction throws(StorageError) in
-            try transaction.changing(tree) { operations, record throws(StorageError) in
+            try transaction.change(tree) { operations, record throws(StorageError) in
                 guard record.entryCount == 0 else { throw .argument(.treeNotEmpty(tree.id)) }
                 // Entries that were removed may have left empty pages.
                 if record.height > 1 { _ = try operations.removeAll(from: &record) }

@@ -143,7 +143,7 @@ public struct WriteTransaction: ~Copyable {
 
     private mutating func create(_ name: String, _ kind: KeyKind) throws(StorageError) -> TreeHandle {
         try checkName(name)
-        return try guarding { pages throws(StorageError) in
+        return try change { pages throws(StorageError) in
             let id = pages.writes.state.nextTreeID
             guard id < .max else { throw StorageError.diskFull }
             let record = try BTree(pages).createTree(
@@ -183,7 +183,7 @@ public struct WriteTransaction: ~Copyable {
     public mutating func dropTree(_ tree: AnyTree) throws(StorageError) { try drop(tree.handle) }
 
     private mutating func drop(_ tree: TreeHandle) throws(StorageError) {
-        try guarding { pages throws(StorageError) in
+        try change { pages throws(StorageError) in
             // SAFETY: read at once.
             let record = unsafe try pages.trees.record(of: tree, in: pages).pointee
             try BTree(pages).dropTree(record)
@@ -202,7 +202,7 @@ public struct WriteTransaction: ~Copyable {
     public mutating func renameTree(_ tree: AnyTree, to name: String) throws(StorageError) -> AnyTree {
         try checkName(name)
         let handle = tree.handle
-        return try guarding { pages throws(StorageError) in
+        return try change { pages throws(StorageError) in
             // SAFETY: read at once.
             let record = unsafe try pages.trees.record(of: handle, in: pages).pointee
             try BTree(pages).renameTree(record, rootTag: Catalog<WritePages>.rootTag(of: name))
@@ -258,7 +258,7 @@ public struct WriteTransaction: ~Copyable {
     public mutating func withMutableValue(
         of key: UInt64, in tree: Tree<UInt64>, _ body: (inout MutableRawSpan) -> Void
     ) throws(StorageError) -> Bool {
-        try changing(tree) { operations, record throws(StorageError) in
+        try change(tree) { operations, record throws(StorageError) in
             try operations.changeValue(of: TreeKey(key), in: &record, body)
         }
     }
@@ -275,7 +275,7 @@ public struct WriteTransaction: ~Copyable {
         // SAFETY: the key is used only within the closure.
         unsafe try key.withUnsafeBytes { bytes throws(StorageError) in
             let key = TreeKey(unsafe ByteString(bytes))
-            return try changing(tree) { operations, record throws(StorageError) in
+            return try change(tree) { operations, record throws(StorageError) in
                 try operations.changeValue(of: key, in: &record, body)
             }
         }
@@ -327,7 +327,7 @@ public struct WriteTransaction: ~Copyable {
     @discardableResult
     public consuming func commit(_ durability: Durability? = nil) throws(StorageError) -> CommitReceipt {
         try pages.checkUsable()
-        try guarding { pages throws(StorageError) in try pages.prepareCommit() }
+        try change { pages throws(StorageError) in try pages.prepareCommit() }
         return try pages.engine.commit(pages, durability: durability ?? pages.engine.options.durability)
     }
 
@@ -343,25 +343,25 @@ public struct WriteTransaction: ~Copyable {
         // SAFETY: the value is used only within the closure.
         unsafe try value.withUnsafeBytes { bytes throws(StorageError) in
             let value = unsafe ByteString(bytes)
-            return try changing(tree) { operations, record throws(StorageError) in
+            return try change(tree) { operations, record throws(StorageError) in
                 try operations.insert(key, value, into: &record)
             }
         }
     }
 
     private func delete<Key>(_ key: TreeKey, _ tree: Tree<Key>) throws(StorageError) -> Bool {
-        try changing(tree) { operations, record throws(StorageError) in
+        try change(tree) { operations, record throws(StorageError) in
             try operations.remove(key, from: &record)
         }
     }
 
     /// Runs a change of one tree.
     @inline(__always)
-    func changing<Key, R>(
+    func change<Key, R>(
         _ tree: Tree<Key>,
         _ body: (BTree<WritePages>, inout TreeRecord) throws(StorageError) -> R
     ) throws(StorageError) -> R {
-        try guarding { pages throws(StorageError) in
+        try change { pages throws(StorageError) in
             // SAFETY: no operation on the entries of a tree removes the tree, so its record stays where it is.
             let record = unsafe try pages.trees.record(of: tree.handle, in: pages)
             assert(unsafe record.pointee.kind == Key.keyKind, "tree \(tree.id) has other keys")
@@ -371,7 +371,7 @@ public struct WriteTransaction: ~Copyable {
 
     /// Runs a change; after an error that may have left it half done the transaction cannot be committed (invariant 1).
     @inline(__always)
-    func guarding<R>(
+    func change<R>(
         _ body: (WritePages) throws(StorageError) -> R
     ) throws(StorageError) -> R {
         try pages.checkUsable()

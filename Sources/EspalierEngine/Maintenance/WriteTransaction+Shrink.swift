@@ -25,7 +25,7 @@ extension WriteTransaction {
     /// - Complexity: O(`pageMax` log n) pages; if a page of a long value moves, also the leaves of its tree.
     @discardableResult
     public mutating func shrink(movingAtMost pageMax: Int = 1024) throws(StorageError) -> ShrinkReceipt {
-        try guarding { pages throws(StorageError) in
+        try change { pages throws(StorageError) in
             let pageMax = max(pageMax, 1)
             let before = pages.pageCount
             try pages.trees.store(in: pages)

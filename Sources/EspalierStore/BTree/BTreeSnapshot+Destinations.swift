@@ -17,7 +17,7 @@ extension BTreeSnapshot {
         of relationship: Relationship, for owner: ObjectID, limit: Int
     ) throws(StoreError) -> Int {
         try checkLists(of: relationship, for: [owner])
-        return try reading(owner) { state, owner throws(StoreError) in
+        return try withState(for: owner) { state, owner throws(StoreError) in
             try state.session.transaction.linkCount(of: owner.key, relationship, catalog, limit: limit)
         }
     }
@@ -30,7 +30,7 @@ extension BTreeSnapshot {
     ) throws(StoreError) -> Bool {
         try checkLists(of: relationship, for: [owner])
         _ = try SaveChecks.entity(of: destination, schema: catalog.schema, storeTag: catalog.numbering.storeTag)
-        return try reading(owner) { state, owner throws(StoreError) in
+        return try withState(for: owner) { state, owner throws(StoreError) in
             try hasDestination(destination, of: relationship, for: owner, state.session)
         }
     }

@@ -8,7 +8,7 @@ extension BTreeSnapshot {
     /// The rows that match, in order, within offset and limit.
     public func fetch(_ fetch: StoreFetch) throws(StoreError) -> SnapshotList {
         try check(fetch)
-        return try reading(fetch) { state, fetch throws(StoreError) in
+        return try withState(for: fetch) { state, fetch throws(StoreError) in
             let (session, planner) = (state.session, try state.planner(store))
             let plan = planner.plan(fetch, wantsRows: true)
             if let rows = try rowsOfOneValue(plan, session.transaction) { return rows }
@@ -49,7 +49,7 @@ extension BTreeSnapshot {
     public func fetchBatch(_ fetch: StoreFetch, of count: Int) throws(StoreError) -> FetchBatch {
         try check(fetch)
         guard count > 0 else { throw .invalidRequest(reason: "a batch has \(count) rows; it must have at least one") }
-        return try reading(fetch) { state, fetch throws(StoreError) in
+        return try withState(for: fetch) { state, fetch throws(StoreError) in
             try firstRows(of: fetch, count, state.session, state.planner(store))
         }
     }
@@ -80,7 +80,7 @@ extension BTreeSnapshot {
     /// The IDs of the rows that match, in order, within offset and limit.
     public func fetchIDs(_ fetch: StoreFetch) throws(StoreError) -> [ObjectID] {
         try check(fetch)
-        return try reading(fetch) { state, fetch throws(StoreError) in
+        return try withState(for: fetch) { state, fetch throws(StoreError) in
             let plan = try state.planner(store).plan(fetch, wantsRows: false)
             return try FetchExecution(plan, .ids, state.session).run().ids
         }
@@ -93,7 +93,7 @@ extension BTreeSnapshot {
         var unsorted = fetch
         unsorted.sort = []
         try check(fetch)
-        return try reading(unsorted) { state, unsorted throws(StoreError) in
+        return try withState(for: unsorted) { state, unsorted throws(StoreError) in
             let session = state.session
             let plan = try state.planner(store).plan(unsorted, wantsRows: false)
             if case .rows = plan.access, plan.condition.isEmpty, plan.keys == StoreFetch.allKeys {
@@ -111,7 +111,7 @@ extension BTreeSnapshot {
         for id in ids where !catalog.numbering.isOwn(id) {
             _ = try SaveChecks.entity(of: id, schema: catalog.schema, storeTag: catalog.numbering.storeTag)
         }
-        return try reading(ids) { state, ids throws(StoreError) in
+        return try withState(for: ids) { state, ids throws(StoreError) in
             try state.session.transaction.snapshots(of: ids, catalog)
         }
     }
@@ -121,7 +121,7 @@ extension BTreeSnapshot {
         of relationship: Relationship, for owners: [ObjectID]
     ) throws(StoreError) -> [[ObjectID]] {
         try checkLists(of: relationship, for: owners)
-        return try reading(owners) { state, owners throws(StoreError) in
+        return try withState(for: owners) { state, owners throws(StoreError) in
             try state.session.transaction.links(of: owners, relationship, catalog)
         }
     }
@@ -129,7 +129,7 @@ extension BTreeSnapshot {
     /// One line for each step the store takes to answer `fetch`.
     public func explain(_ fetch: StoreFetch) throws(StoreError) -> [String] {
         try check(fetch)
-        return try reading(fetch) { state, fetch throws(StoreError) in
+        return try withState(for: fetch) { state, fetch throws(StoreError) in
             try state.planner(store).plan(fetch, wantsRows: true).explanation(catalog.schema)
         }
     }

@@ -31,10 +31,10 @@ public final class BTreeSnapshot: StoreSnapshot {
     ///
     /// - Throws: the errors of `body`; `.closed` if the store was closed; `.storage(.snapshotExpired)` if closing the
     ///   store failed, because that ends the transaction too.
-    func reading<Question, Answer: Sendable>(
-        _ question: Question, _ body: (SnapshotRead.State, Question) throws(StoreError) -> Answer
+    func withState<Question, Answer: Sendable>(
+        for question: Question, _ body: (SnapshotRead.State, Question) throws(StoreError) -> Answer
     ) throws(StoreError) -> Answer {
-        try store.naming { () throws(StoreError) in
+        try store.withPath { () throws(StoreError) in
             try read.state.withLock { state throws(StoreError) in
                 guard let state else {
                     try store.checkOpen()

@@ -49,7 +49,7 @@ extension BTreeStore {
     ) throws(StoreError) -> BTreeStore {
         var options = options
         options.applicationID = applicationID
-        return try open(try calling(try Database.inMemory(options: options)), path: nil, model: model)
+        return try open(try withStoreErrors(try Database.inMemory(options: options)), path: nil, model: model)
     }
 
     /// Opens an existing store with the model in its file, as tools do.
@@ -65,7 +65,7 @@ extension BTreeStore {
     package static func open(
         _ database: Database, path: String?, model: ManagedObjectModel?, migration: MigrationOptions = .automatic
     ) throws(StoreError) -> BTreeStore {
-        try StoreError.naming(path) { () throws(StoreError) in
+        try StoreError.withPath(path) { () throws(StoreError) in
             do throws(StoreError) {
                 return try openContent(database, path: path, model: model, migration)
             } catch {
@@ -79,8 +79,8 @@ extension BTreeStore {
     private static func database(_ path: String, _ options: DatabaseOptions) throws(StoreError) -> Database {
         var options = options
         options.applicationID = applicationID
-        return try StoreError.naming(path) { () throws(StoreError) in
-            try calling(try Database.open(path, options: options))
+        return try StoreError.withPath(path) { () throws(StoreError) in
+            try withStoreErrors(try Database.open(path, options: options))
         }
     }
 

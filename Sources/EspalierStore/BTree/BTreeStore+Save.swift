@@ -9,7 +9,7 @@ extension BTreeStore {
     ///   that other rows have, `.references` with all relationships that would be broken, `.invalidRequest`,
     ///   `.readOnly`, `.closed`, or the error of the engine. An error leaves the store unchanged.
     public func save(_ request: SaveRequest) throws(StoreError) -> SaveResult {
-        try naming { () throws(StoreError) in
+        try withPath { () throws(StoreError) in
             let execution = SaveExecution(try beginWrite(), store: self)
             return try execution.run(request)
         }

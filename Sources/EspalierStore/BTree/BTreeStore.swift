@@ -53,7 +53,7 @@ public final class BTreeStore: PersistentStore {
         guard model.entity(named: entity.name) === entity, !entity.isAbstract, count >= 0 else {
             throw .invalidRequest(reason: "cannot reserve \(count) IDs for \(entity.name)")
         }
-        return try naming { () throws(StoreError) in
+        return try withPath { () throws(StoreError) in
             var transaction = try beginWrite()
             let counter = Counter.lastKey(rootNumber: catalog.numbering.entityNumbers[entity.root])
             let last = try transaction.counter(counter, catalog)
@@ -69,7 +69,7 @@ public final class BTreeStore: PersistentStore {
     ///
     /// The reservation is as durable as the saves of these rows: both have the default durability of the database.
     package func reserveKeys(upTo key: UInt64, for root: Entity) throws(StoreError) {
-        try naming { () throws(StoreError) in
+        try withPath { () throws(StoreError) in
             var transaction = try beginWrite()
             let counter = Counter.lastKey(rootNumber: catalog.numbering.entityNumbers[root.root])
             guard try transaction.counter(counter, catalog) < key else { return }
@@ -80,7 +80,7 @@ public final class BTreeStore: PersistentStore {
 
     /// The values that the application keeps with the store.
     public func metadata() throws(StoreError) -> [String: AttributeValue] {
-        try naming { () throws(StoreError) in
+        try withPath { () throws(StoreError) in
             var values: [String: AttributeValue] = [:]
             let transaction = try beginRead()
             try transaction.forEach(in: catalog.metadata, from: [], below: nil) { key, value throws(StoreError) in
@@ -98,7 +98,7 @@ public final class BTreeStore: PersistentStore {
 
     /// Replaces the application's values.
     public func setMetadata(_ metadata: [String: AttributeValue]) throws(StoreError) {
-        try naming { () throws(StoreError) in
+        try withPath { () throws(StoreError) in
             var transaction = try beginWrite()
             var old: [[UInt8]] = []
             try transaction.forEach(in: catalog.metadata, from: [], below: nil) { key, _ in
@@ -140,7 +140,7 @@ public final class BTreeStore: PersistentStore {
     public func snapshot() throws(StoreError) -> any StoreSnapshot {
         // Under the lock, because closing reads the list only once.
         try openReads.withLock { reads throws(StoreError) in
-            let transaction = try naming { () throws(StoreError) in try beginRead() }
+            let transaction = try withPath { () throws(StoreError) in try beginRead() }
             let read = SnapshotRead(ReadSession(transaction, catalog))
             reads[ObjectIdentifier(read)] = read
             return BTreeSnapshot(self, read)
@@ -180,8 +180,8 @@ public final class BTreeStore: PersistentStore {
     }
 
     /// Runs `body`, and adds the path of the file to its errors.
-    func naming<Answer: ~Copyable>(_ body: () throws(StoreError) -> Answer) throws(StoreError) -> Answer {
-        try StoreError.naming(path, body)
+    func withPath<Answer: ~Copyable>(_ body: () throws(StoreError) -> Answer) throws(StoreError) -> Answer {
+        try StoreError.withPath(path, body)
     }
 
     func checkOpen() throws(StoreError) {

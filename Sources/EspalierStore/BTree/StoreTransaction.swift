@@ -2,7 +2,7 @@
 //
 // Invariants
 //   1. Errors that are thrown here have no file path: the store adds it where it throws them to its caller
-//      (`StoreError.naming(_:_:)`).
+//      (`StoreError.withPath(_:_:)`).
 // Not here: errors of closures that the engine calls and passes on itself (its `CallerErrors`).
 
 public import EspalierEngine
@@ -15,7 +15,9 @@ extension StoreError: StorageFailure {
 
 /// Runs a call of the engine and converts its error.
 @inline(__always)
-func calling<Result: ~Copyable>(_ call: @autoclosure () throws(StorageError) -> Result) throws(StoreError) -> Result {
+func withStoreErrors<Result: ~Copyable>(
+    _ call: @autoclosure () throws(StorageError) -> Result
+) throws(StoreError) -> Result {
     do { return try call() } catch { throw StoreError(error) }
 }
 
@@ -44,24 +46,24 @@ struct StoreTransaction<Base: TreeReading & ~Copyable>: ~Copyable {
 
     init(_ base: consuming Base) { self.base = base }
 
-    func tree(named name: String) throws(StoreError) -> AnyTree? { try calling(try base.tree(named: name)) }
+    func tree(named name: String) throws(StoreError) -> AnyTree? { try withStoreErrors(try base.tree(named: name)) }
 
     func tree<Key>(named name: String, keys: Key.Type) throws(StoreError) -> Tree<Key>? {
-        try calling(try base.tree(named: name, keys: keys))
+        try withStoreErrors(try base.tree(named: name, keys: keys))
     }
 
-    func trees() throws(StoreError) -> [AnyTree] { try calling(try base.trees()).map(\.tree) }
+    func trees() throws(StoreError) -> [AnyTree] { try withStoreErrors(try base.trees()).map(\.tree) }
 
-    func count<Key>(of tree: Tree<Key>) throws(StoreError) -> UInt64 { try calling(try base.count(of: tree)) }
+    func count<Key>(of tree: Tree<Key>) throws(StoreError) -> UInt64 { try withStoreErrors(try base.count(of: tree)) }
 
-    func count(of tree: AnyTree) throws(StoreError) -> UInt64 { try calling(try base.count(of: tree)) }
+    func count(of tree: AnyTree) throws(StoreError) -> UInt64 { try withStoreErrors(try base.count(of: tree)) }
 
     func get(_ key: UInt64, from tree: Tree<UInt64>) throws(StoreError) -> [UInt8]? {
-        try calling(try base.get(key, from: tree))
+        try withStoreErrors(try base.get(key, from: tree))
     }
 
     func get(_ key: [UInt8], from tree: Tree<[UInt8]>) throws(StoreError) -> [UInt8]? {
-        try calling(try base.get(key, from: tree))
+        try withStoreErrors(try base.get(key, from: tree))
     }
 
     /// Calls `body` with the value of `key`, in place if it is in a leaf; `nil` if the key is absent.
@@ -72,11 +74,11 @@ struct StoreTransaction<Base: TreeReading & ~Copyable>: ~Copyable {
     }
 
     func lookup<Key>(in tree: Tree<Key>) throws(StoreError) -> StoreLookup<Key> {
-        StoreLookup(try calling(try base.lookup(in: tree)))
+        StoreLookup(try withStoreErrors(try base.lookup(in: tree)))
     }
 
     func cursor<Key>(over tree: Tree<Key>) throws(StoreError) -> StoreCursor<Key> {
-        StoreCursor(try calling(try base.cursor(over: tree)))
+        StoreCursor(try withStoreErrors(try base.cursor(over: tree)))
     }
 
     /// Calls `body` with the entries of `tree` from `lower` on and below `upper`, in order and in place, until it
@@ -108,7 +110,7 @@ struct StoreTransaction<Base: TreeReading & ~Copyable>: ~Copyable {
 
 extension StoreTransaction where Base == ReadTransaction {
     /// Begins a read transaction.
-    init(reading database: Database) throws(StoreError) { self.init(try calling(try database.beginRead())) }
+    init(reading database: Database) throws(StoreError) { self.init(try withStoreErrors(try database.beginRead())) }
 
     /// The newest commit that this transaction reads.
     var number: UInt64 { base.transactionID }
@@ -120,47 +122,47 @@ extension StoreTransaction where Base == WriteTransaction {
     /// - Throws: `.readOnly` for a database that is open for reading only.
     init(writing database: Database) throws(StoreError) {
         guard !database.isReadOnly else { throw .readOnly(path: nil) }
-        self.init(try calling(try database.beginWrite()))
+        self.init(try withStoreErrors(try database.beginWrite()))
     }
 
     @discardableResult
     mutating func createTree<Key>(named name: String, keys: Key.Type) throws(StoreError) -> Tree<Key> {
-        try calling(try base.createTree(named: name, keys: keys))
+        try withStoreErrors(try base.createTree(named: name, keys: keys))
     }
 
     mutating func createTree(named name: String, kind: KeyKind) throws(StoreError) -> AnyTree {
-        try calling(try base.createTree(named: name, kind: kind))
+        try withStoreErrors(try base.createTree(named: name, kind: kind))
     }
 
     /// Gives a tree another name; handles with the old name become invalid.
     mutating func renameTree(_ tree: AnyTree, to name: String) throws(StoreError) -> AnyTree {
-        try calling(try base.renameTree(tree, to: name))
+        try withStoreErrors(try base.renameTree(tree, to: name))
     }
 
-    mutating func dropTree(_ tree: AnyTree) throws(StoreError) { try calling(try base.dropTree(tree)) }
+    mutating func dropTree(_ tree: AnyTree) throws(StoreError) { try withStoreErrors(try base.dropTree(tree)) }
 
     /// Stores `value` under `key`; returns whether it replaced an older value.
     @discardableResult
     mutating func put(_ value: [UInt8], for key: UInt64, in tree: Tree<UInt64>) throws(StoreError) -> Bool {
-        try calling(try base.put(value, for: key, in: tree))
+        try withStoreErrors(try base.put(value, for: key, in: tree))
     }
 
     /// Stores `value` under `key`; returns whether it replaced an older value.
     @discardableResult
     mutating func put(_ value: [UInt8], for key: [UInt8], in tree: Tree<[UInt8]>) throws(StoreError) -> Bool {
-        try calling(try base.put(value, for: key, in: tree))
+        try withStoreErrors(try base.put(value, for: key, in: tree))
     }
 
     /// Stores `value` under `key`; returns whether it replaced an older value.
     @discardableResult
     mutating func put(_ value: RawSpan, for key: UInt64, in tree: Tree<UInt64>) throws(StoreError) -> Bool {
-        try calling(try base.put(value, for: key, in: tree))
+        try withStoreErrors(try base.put(value, for: key, in: tree))
     }
 
     /// Stores `value` under `key`; returns whether it replaced an older value.
     @discardableResult
     mutating func put(_ value: RawSpan, for key: RawSpan, in tree: Tree<[UInt8]>) throws(StoreError) -> Bool {
-        try calling(try base.put(value, for: key, in: tree))
+        try withStoreErrors(try base.put(value, for: key, in: tree))
     }
 
     /// Calls `body` with the value of `key`, which it may change in place; returns whether the key exists.
@@ -173,18 +175,18 @@ extension StoreTransaction where Base == WriteTransaction {
     /// Removes `key`; returns whether it existed.
     @discardableResult
     mutating func remove(_ key: UInt64, from tree: Tree<UInt64>) throws(StoreError) -> Bool {
-        try calling(try base.remove(key, from: tree))
+        try withStoreErrors(try base.remove(key, from: tree))
     }
 
     /// Removes `key`; returns whether it existed.
     @discardableResult
     mutating func remove(_ key: [UInt8], from tree: Tree<[UInt8]>) throws(StoreError) -> Bool {
-        try calling(try base.remove(key, from: tree))
+        try withStoreErrors(try base.remove(key, from: tree))
     }
 
     /// Removes the entries whose keys are in `keys`.
     mutating func removeAll(_ keys: ClosedRange<UInt64>, from tree: Tree<UInt64>) throws(StoreError) {
-        _ = try calling(try base.removeAll(keys, from: tree))
+        _ = try withStoreErrors(try base.removeAll(keys, from: tree))
     }
 
     /// Commits the transaction, and returns the number of the commit; `nil` uses the durability of the database.
@@ -214,7 +216,7 @@ extension StoreLookup where Key == UInt64 {
 extension StoreLookup where Key == [UInt8] {
     /// The number of entries from `lower` on and below `upper`, or `limit` if there are more.
     mutating func countEntries(from lower: [UInt8], below upper: [UInt8]?, limit: Int) throws(StoreError) -> Int {
-        try calling(try base.countEntries(from: lower, below: upper, limit: limit))
+        try withStoreErrors(try base.countEntries(from: lower, below: upper, limit: limit))
     }
 
     /// Calls `body` with the entries from `key` on, in place if they are in a leaf, until it returns `false`.
@@ -259,15 +261,15 @@ struct StoreCursor<Key: StoredKey>: ~Copyable {
 
     init(_ base: consuming Cursor<Key>) { self.base = base }
 
-    mutating func first() throws(StoreError) -> Bool { try calling(try base.first()) }
+    mutating func first() throws(StoreError) -> Bool { try withStoreErrors(try base.first()) }
 
-    mutating func last() throws(StoreError) -> Bool { try calling(try base.last()) }
+    mutating func last() throws(StoreError) -> Bool { try withStoreErrors(try base.last()) }
 
-    mutating func next() throws(StoreError) -> Bool { try calling(try base.next()) }
+    mutating func next() throws(StoreError) -> Bool { try withStoreErrors(try base.next()) }
 
-    mutating func previous() throws(StoreError) -> Bool { try calling(try base.previous()) }
+    mutating func previous() throws(StoreError) -> Bool { try withStoreErrors(try base.previous()) }
 
-    func value() throws(StoreError) -> [UInt8] { try calling(try base.value()) }
+    func value() throws(StoreError) -> [UInt8] { try withStoreErrors(try base.value()) }
 
     /// Calls `body` with key and value, in place if they are in a leaf.
     func withEntry(_ body: (_ key: RawSpan, _ value: RawSpan) throws(StoreError) -> Void) throws(StoreError) {
@@ -279,10 +281,10 @@ struct StoreCursor<Key: StoredKey>: ~Copyable {
 }
 
 extension StoreCursor where Key == UInt64 {
-    mutating func seek(_ key: UInt64) throws(StoreError) -> Bool { try calling(try base.seek(key)) }
+    mutating func seek(_ key: UInt64) throws(StoreError) -> Bool { try withStoreErrors(try base.seek(key)) }
 
     var key: UInt64 {
-        get throws(StoreError) { try calling(try base.key) }
+        get throws(StoreError) { try withStoreErrors(try base.key) }
     }
 
     /// Calls `body` with the entries from the cursor's on, in place if they are in a leaf, until it returns `false`.
@@ -295,9 +297,9 @@ extension StoreCursor where Key == UInt64 {
 }
 
 extension StoreCursor where Key == [UInt8] {
-    mutating func seek(_ key: [UInt8]) throws(StoreError) -> Bool { try calling(try base.seek(key)) }
+    mutating func seek(_ key: [UInt8]) throws(StoreError) -> Bool { try withStoreErrors(try base.seek(key)) }
 
     var key: [UInt8] {
-        get throws(StoreError) { try calling(try base.key) }
+        get throws(StoreError) { try withStoreErrors(try base.key) }
     }
 }

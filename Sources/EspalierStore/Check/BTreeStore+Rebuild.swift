@@ -26,7 +26,7 @@ extension BTreeStore {
     public func rebuildDerivedTrees(
         isDryRun: Bool = false, progress: ((StoreCheckProgress) -> Bool)? = nil
     ) throws(StoreError) -> RebuildReport {
-        try naming { () throws(StoreError) in
+        try withPath { () throws(StoreError) in
             // Begin the writer first, so that the snapshot is the state on which it builds.
             let writer = isDryRun ? nil : try beginWrite()
             return try rebuild(writer, newTrees: [:], isDryRun: isDryRun, progress)
@@ -46,8 +46,8 @@ extension BTreeStore {
         var options = options
         (options.createIfMissing, options.applicationID) = (false, applicationID)
         if isDryRun { options.access = .readOnly }
-        let database = try StoreError.naming(path) { () throws(StoreError) in
-            try calling(try Database.open(path, options: options))
+        let database = try StoreError.withPath(path) { () throws(StoreError) in
+            try withStoreErrors(try Database.open(path, options: options))
         }
         return try rebuildDerivedTrees(of: database, path: path, isDryRun: isDryRun, progress: progress)
     }
@@ -57,10 +57,10 @@ extension BTreeStore {
         of database: Database, path: String?, isDryRun: Bool = false,
         progress: ((StoreCheckProgress) -> Bool)? = nil
     ) throws(StoreError) -> RebuildReport {
-        try StoreError.naming(path) { () throws(StoreError) in
+        try StoreError.withPath(path) { () throws(StoreError) in
             do throws(StoreError) {
                 let report = try rebuildContent(of: database, path: path, isDryRun: isDryRun, progress)
-                try calling(try database.close())
+                try withStoreErrors(try database.close())
                 return report
             } catch {
                 // Report the first error.
@@ -95,7 +95,7 @@ extension BTreeStore {
             }
             return try load(made).rebuild(nil, newTrees: made, isDryRun: true, progress)
         }
-        var writer = StoreTransaction(try calling(try database.beginWrite()))
+        var writer = StoreTransaction(try withStoreErrors(try database.beginWrite()))
         for tree in missing { made[tree.name] = try writer.createTree(named: tree.name, kind: tree.kind) }
         return try load(made).rebuild(writer, newTrees: made, isDryRun: false, progress)
     }

@@ -24,7 +24,7 @@ extension BTreeStore {
     ///   that is ordered at both ends; and 16 bytes for each row of the largest set that shares the first 512 bytes of
     ///   unique values.
     public func check(progress: ((StoreCheckProgress) -> Bool)? = nil) throws(StoreError) -> StoreCheckReport {
-        try naming { () throws(StoreError) in
+        try withPath { () throws(StoreError) in
             let session = ReadSession(try beginRead(), catalog)
             var check = StoreCheck(session: session, mender: nil, progress: progress)
             try check.run()

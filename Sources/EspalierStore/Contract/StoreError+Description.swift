@@ -13,15 +13,15 @@ extension StoreError: CustomStringConvertible {
         case .references(let conflicts):
             "the save would break relationships: " + conflicts.map(\.description).joined(separator: "; ")
         case .readOnly(let path):
-            Self.naming(path, "the store was opened for reading only; open it for writing to change it")
+            Self.prefixed(with: path, "the store was opened for reading only; open it for writing to change it")
         case .closed: "the store was closed, or removed from its coordinator; open it again to use it"
-        case .storage(let error, let path): Self.naming(path, "\(error)")
-        case .incompatibleModel(let path, let reason): Self.naming(path, "the store cannot be used: \(reason)")
+        case .storage(let error, let path): Self.prefixed(with: path, "\(error)")
+        case .incompatibleModel(let path, let reason): Self.prefixed(with: path, "the store cannot be used: \(reason)")
         case .migrationRefused(let path, let refusal):
-            Self.naming(path, "the store has another model and cannot be migrated: \(refusal)")
-        case .otherFormat(let path, let format): Self.naming(path, Self.otherFormat(format))
+            Self.prefixed(with: path, "the store has another model and cannot be migrated: \(refusal)")
+        case .otherFormat(let path, let format): Self.prefixed(with: path, Self.otherFormat(format))
         case .damagedContent(let path, let entity, let key, let reason):
-            Self.naming(path, "the row \(entity)/\(key) is damaged: \(reason)")
+            Self.prefixed(with: path, "the row \(entity)/\(key) is damaged: \(reason)")
         case .invalidRequest(let reason): reason
         case .invalidPredicate(let error): "\(error)"
         }
@@ -34,7 +34,7 @@ extension StoreError: CustomStringConvertible {
             : "the rows are in format \(format), but this library reads only formats \(first) to \(present)"
     }
 
-    private static func naming(_ path: String?, _ sentence: String) -> String {
+    private static func prefixed(with path: String?, _ sentence: String) -> String {
         path.map { "\($0): \(sentence)" } ?? sentence
     }
 }

@@ -1,7 +1,7 @@
 // The path of a file in errors about it.
 //
 // Invariants
-//   1. Within a store, errors have no path. `naming(_:_:)` adds it where they leave the store, so that no layer below
+//   1. Within a store, errors have no path. `withPath(_:_:)` adds it where they leave the store, so that no layer below
 //      has to know it.
 
 extension StoreError {
@@ -11,14 +11,14 @@ extension StoreError {
     }
 
     /// Runs `body` for the store in the file at `path`, and adds the path to its errors.
-    static func naming<Answer: ~Copyable>(
+    static func withPath<Answer: ~Copyable>(
         _ path: String?, _ body: () throws(StoreError) -> Answer
     ) throws(StoreError) -> Answer {
-        do throws(StoreError) { return try body() } catch { throw error.naming(path) }
+        do throws(StoreError) { return try body() } catch { throw error.adding(path: path) }
     }
 
     /// The same error with a path, if it is about a file and has none.
-    private func naming(_ path: String?) -> StoreError {
+    private func adding(path: String?) -> StoreError {
         switch self {
         case .readOnly(nil): .readOnly(path: path)
         case .storage(let error, nil): .storage(error, path: path)

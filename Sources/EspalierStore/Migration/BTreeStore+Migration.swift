@@ -35,7 +35,7 @@ extension BTreeStore {
         let match = ModelMatch(from: stored, to: schema.model)
         let difference = ModelDifference(from: stored, to: schema.model)
         try refuse(difference.losses.filter { !options.allowing.contains($0) }, match)
-        if let backupPath = options.backupPath { _ = try calling(try database.backUp(to: backupPath)) }
+        if let backupPath = options.backupPath { _ = try withStoreErrors(try database.backUp(to: backupPath)) }
         var transaction = try StoreTransaction(writing: database)
         let steps = try steps(of: difference, stored, storeTag, in: transaction)
         let outcome = try MigrationRun.run(match, schema, storeTag: storeTag, in: &transaction)
@@ -85,8 +85,8 @@ extension BTreeStore {
         var options = options
         (options.createIfMissing, options.applicationID) = (false, applicationID)
         if !checkingRows { options.access = .readOnly }
-        return try StoreError.naming(path) { () throws(StoreError) in
-            let database = try calling(try Database.open(path, options: options))
+        return try StoreError.withPath(path) { () throws(StoreError) in
+            let database = try withStoreErrors(try Database.open(path, options: options))
             return try closing(database) { () throws(StoreError) in
                 try plan(database, model, migration, checkingRows: checkingRows)
             }
@@ -105,8 +105,8 @@ extension BTreeStore {
         guard !plan.difference.isEmpty else { return plan }
         var options = options
         (options.createIfMissing, options.applicationID) = (false, applicationID)
-        return try StoreError.naming(path) { () throws(StoreError) in
-            let database = try calling(try Database.open(path, options: options))
+        return try StoreError.withPath(path) { () throws(StoreError) in
+            let database = try withStoreErrors(try Database.open(path, options: options))
             return try closing(database) { () throws(StoreError) in
                 try migrateContent(of: database, to: model, migration)
             }
@@ -132,7 +132,7 @@ extension BTreeStore {
             try? database.close()
             throw error
         }
-        try calling(try database.close())
+        try withStoreErrors(try database.close())
         return answer
     }
 

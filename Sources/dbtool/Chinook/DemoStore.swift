@@ -45,7 +45,7 @@ struct DemoStore {
     func makeContext() -> ManagedObjectContext { ManagedObjectContext(container.persistentStoreCoordinator) }
 
     /// Closes the store.
-    func close() throws(ToolError) { try naming(path) { () throws(ContextError) in try container.close() } }
+    func close() throws(ToolError) { try withPath(path) { () throws(ContextError) in try container.close() } }
 
     /// Examines the file at `path` and decides what to do with it.
     ///
@@ -74,7 +74,7 @@ struct DemoStore {
         guard FileManager.default.fileExists(atPath: path) else { return }
         // No other process has the store open if it can be opened for writing.
         try open(path).close()
-        try naming(path) { () throws(StorageError) in
+        try withPath(path) { () throws(StorageError) in
             let store = try PosixFileSystem.shared.entry(at: path)
             if try store.log.identity(role: .log) != nil { try store.log.remove(role: .log) }
             try store.remove(role: .store)

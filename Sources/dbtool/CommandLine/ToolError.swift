@@ -66,14 +66,14 @@ enum ToolError: Error, CustomStringConvertible {
         case .storage(let error, let path): "\(path): \(error)"
         case .store(.storage(let error, _), let path): ToolError.storage(error, path: path).description
         case .context(.store(let error), let path): ToolError.store(error, path: path).description
-        case .store(let error, let path): Self.naming(path, "\(error)")
-        case .context(let error, let path): Self.naming(path, "\(error)")
+        case .store(let error, let path): Self.prefixed(with: path, "\(error)")
+        case .context(let error, let path): Self.prefixed(with: path, "\(error)")
         case .refused(let path, let reason), .file(let path, let reason): "\(path): \(reason)"
         }
     }
 
     /// `text` after the path, unless it already begins with the path.
-    private static func naming(_ path: String, _ text: String) -> String {
+    private static func prefixed(with path: String, _ text: String) -> String {
         text.hasPrefix("\(path): ") ? text : "\(path): \(text)"
     }
 
@@ -144,18 +144,18 @@ extension ToolError {
 }
 
 /// Runs `body` and adds `path` to an error that it throws.
-func naming<R: ~Copyable>(
+func withPath<R: ~Copyable>(
     _ path: String, _ body: () throws(StorageError) -> R
 ) throws(ToolError) -> R {
     do throws(StorageError) { return try body() } catch { throw .storage(error, path: path) }
 }
 
 /// Runs `body` and adds `path` to an error that it throws.
-func naming<R>(_ path: String, _ body: () throws(StoreError) -> R) throws(ToolError) -> R {
+func withPath<R>(_ path: String, _ body: () throws(StoreError) -> R) throws(ToolError) -> R {
     do throws(StoreError) { return try body() } catch { throw .store(error, path: path) }
 }
 
 /// Runs `body` and adds `path` to an error that it throws.
-func naming<R>(_ path: String, _ body: () throws(ContextError) -> R) throws(ToolError) -> R {
+func withPath<R>(_ path: String, _ body: () throws(ContextError) -> R) throws(ToolError) -> R {
     do throws(ContextError) { return try body() } catch { throw .context(error, path: path) }
 }

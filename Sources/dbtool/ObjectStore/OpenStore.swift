@@ -17,7 +17,7 @@ struct OpenStore {
         self.path = path
         var options = DatabaseOptions()
         options.access = .readOnly
-        let store = try naming(path) { () throws(StoreError) in
+        let store = try withPath(path) { () throws(StoreError) in
             try BTreeStore.openWithStoredModel(path: path, options: options)
         }
         store.database.stopFollowing()
@@ -40,36 +40,36 @@ struct OpenStore {
 
     /// The IDs of the rows of exactly this entity, ascending.
     func ids(of entity: Entity) throws(ToolError) -> [ObjectID] {
-        try naming(path) { () throws(StoreError) in
+        try withPath(path) { () throws(StoreError) in
             try store.fetchIDs(StoreFetch(entity: entity, includesSubentities: false))
         }
     }
 
     /// The rows with these IDs; deleted rows are left out.
     func rows(_ ids: [ObjectID]) throws(ToolError) -> [ObjectSnapshot] {
-        try naming(path) { () throws(StoreError) in try store.snapshots(of: ids).compactMap(\.self) }
+        try withPath(path) { () throws(StoreError) in try store.snapshots(of: ids).compactMap(\.self) }
     }
 
     /// The rows that match.
     func fetch(_ request: StoreFetch) throws(ToolError) -> SnapshotList {
-        try naming(path) { () throws(StoreError) in try store.fetch(request) }
+        try withPath(path) { () throws(StoreError) in try store.fetch(request) }
     }
 
     /// The number of matching rows.
     func count(_ request: StoreFetch) throws(ToolError) -> Int {
-        try naming(path) { () throws(StoreError) in try store.count(request) }
+        try withPath(path) { () throws(StoreError) in try store.count(request) }
     }
 
     /// The steps in which the store would find the rows.
     func explain(_ request: StoreFetch) throws(ToolError) -> [String] {
-        try naming(path) { () throws(StoreError) in try store.explain(request) }
+        try withPath(path) { () throws(StoreError) in try store.explain(request) }
     }
 
     /// The destinations of a to-many relationship for each owner.
     func destinations(of relationship: Relationship, for owners: [ObjectID]) throws(ToolError) -> [[ObjectID]] {
-        try naming(path) { () throws(StoreError) in try store.destinations(of: relationship, for: owners) }
+        try withPath(path) { () throws(StoreError) in try store.destinations(of: relationship, for: owners) }
     }
 
     /// Closes the store.
-    func close() throws(ToolError) { try naming(path) { () throws(StoreError) in try store.close() } }
+    func close() throws(ToolError) { try withPath(path) { () throws(StoreError) in try store.close() } }
 }

@@ -15,8 +15,8 @@ final class FileBytes {
     ///
     /// - Throws: `ToolError.storage` if it is missing, empty or not a regular file.
     convenience init(path: String) throws(ToolError) {
-        let entry = try naming(path) { () throws(StorageError) in try PosixFileSystem.shared.entry(at: path) }
-        let file = try naming(path) { () throws(StorageError) in try entry.open(role: .store, mode: .readOnly) }
+        let entry = try withPath(path) { () throws(StorageError) in try PosixFileSystem.shared.entry(at: path) }
+        let file = try withPath(path) { () throws(StorageError) in try entry.open(role: .store, mode: .readOnly) }
         self.init(file, entry, path: path)
         if try count() == 0 { throw .storage(.opening(.notAStore(.empty)), path: path) }
     }
@@ -29,7 +29,7 @@ final class FileBytes {
     ///
     /// A crash can leave an empty log.
     func log() throws(ToolError) -> FileBytes? {
-        let log = try naming(path) { () throws(StorageError) in
+        let log = try withPath(path) { () throws(StorageError) in
             try entry.log.openIfPresent(role: .log, mode: .readOnly)
         }
         return log.map { FileBytes($0, entry.log, path: path + "-wal") }
@@ -37,22 +37,22 @@ final class FileBytes {
 
     /// Whether there is a log next to the file.
     func hasLog() throws(ToolError) -> Bool {
-        try naming(path) { () throws(StorageError) in try entry.log.identity(role: .log) != nil }
+        try withPath(path) { () throws(StorageError) in try entry.log.identity(role: .log) != nil }
     }
 
     /// The current size of the file in bytes.
     func count() throws(ToolError) -> UInt64 {
-        try naming(path) { () throws(StorageError) in try file.size() }
+        try withPath(path) { () throws(StorageError) in try file.size() }
     }
 
     /// The first offset at or after `offset` that is not in a hole of the file; its size if there is none.
     func nextData(from offset: UInt64) throws(ToolError) -> UInt64 {
-        try naming(path) { () throws(StorageError) in try file.nextData(from: offset) }
+        try withPath(path) { () throws(StorageError) in try file.nextData(from: offset) }
     }
 
     /// Up to `count` bytes at `offset`.
     func bytes(from offset: UInt64, count: Int) throws(ToolError) -> [UInt8] {
-        try naming(path) { () throws(StorageError) in
+        try withPath(path) { () throws(StorageError) in
             let scratch = ScratchBytes(byteCount: count)
             let found = try scratch.read(0..<count, from: file, at: offset)
             return scratch.with(0..<found) { $0.loadBytes(at: 0, count: found) }

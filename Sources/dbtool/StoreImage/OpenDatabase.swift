@@ -7,5 +7,5 @@ func openForReading(_ path: String) throws(ToolError) -> Database {
     var options = DatabaseOptions()
     options.access = .readOnly
     options.createIfMissing = false
-    return try naming(path) { () throws(StorageError) in try Database.open(path, options: options) }
+    return try withPath(path) { () throws(StorageError) in try Database.open(path, options: options) }
 }

@@ -31,7 +31,7 @@ final class StoreImage {
         byteCount = try file.count()
         let head = try file.bytes(from: 0, count: StoreGeometry.pageSizes.upperBound)
         let hasLog = try file.hasLog()
-        page0 = try naming(path) { () throws(StorageError) in try Page0(head, hasLog: hasLog) }
+        page0 = try withPath(path) { () throws(StorageError) in try Page0(head, hasLog: hasLog) }
         pageSize = page0.superblock?.pageSize ?? 4096
     }
 

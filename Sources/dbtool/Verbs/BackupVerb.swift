@@ -26,14 +26,14 @@ enum BackupVerb: Verb {
         let (path, target) = (arguments.required("FILE"), arguments.required("TO"))
         var point: BackupPoint?
         if let previous = arguments.text("--since") {
-            point = try naming(previous) { () throws(StorageError) in try BackupPoint(of: previous) }
+            point = try withPath(previous) { () throws(StorageError) in try BackupPoint(of: previous) }
         }
         let database = try openForReading(path)
         let receipt = try CopyOutcome.watching("copying pages", target, console) { watcher throws(StorageError) in
             if let point { return try database.backUpChanges(since: point, to: target, progress: watcher) }
             return try database.backUp(to: target, progress: watcher)
         }
-        try naming(path) { () throws(StorageError) in try database.close() }
+        try withPath(path) { () throws(StorageError) in try database.close() }
         CopyOutcome(path: target, receipt: receipt).print(arguments, console)
         return .ok
     }
@@ -50,7 +50,7 @@ struct CopyOutcome {
         _ body: (@escaping CopyWatcher) throws(StorageError) -> CopyReceipt
     ) throws(ToolError) -> CopyReceipt {
         var progress = Progress(console)
-        let receipt = try naming(path) { () throws(StorageError) in
+        let receipt = try withPath(path) { () throws(StorageError) in
             try body { state in
                 progress.show(label, state.pagesDone, of: state.pageCount)
                 return true

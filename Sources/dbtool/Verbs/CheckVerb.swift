@@ -61,11 +61,11 @@ enum CheckVerb: Verb {
         options.createIfMissing = false
         // Trees are read once, from end to end, so a larger cache gains nothing.
         options.cacheByteCount = 4 << 20
-        let database = try naming(path) { () throws(StorageError) in try Database.open(path, options: options) }
+        let database = try withPath(path) { () throws(StorageError) in try Database.open(path, options: options) }
         // The check reads pages and objects of the same commit.
         database.stopFollowing()
         var progress = Progress(console)
-        let report = try naming(path) { () throws(StorageError) in
+        let report = try withPath(path) { () throws(StorageError) in
             try database.check { state in
                 progress.show("checking pages", state.pagesChecked, of: state.pageCount)
                 return true
@@ -85,7 +85,7 @@ enum CheckVerb: Verb {
         if database.applicationID == BTreeStore.applicationID && outcome.findings.isEmpty && !report.trees.isEmpty {
             try checkObjects(path, database, &outcome, console)
         } else {
-            try naming(path) { () throws(StorageError) in try database.close() }
+            try withPath(path) { () throws(StorageError) in try database.close() }
         }
         return outcome
     }

@@ -34,7 +34,7 @@ enum CompactVerb: Verb {
         let receipt = try CopyOutcome.watching("writing pages", target, console) { watcher throws(StorageError) in
             try database.compact(to: target, progress: watcher)
         }
-        try naming(path) { () throws(StorageError) in try database.close() }
+        try withPath(path) { () throws(StorageError) in try database.close() }
         CopyOutcome(path: target, receipt: receipt).print(arguments, console)
         return .ok
     }

@@ -22,7 +22,7 @@ enum InfoVerb: Verb {
         let path = arguments.required("FILE")
         let (database, trees) = try repeatingRead { () throws(ToolError) in
             let database = try openForReading(path)
-            return (database, try naming(path) { () throws(StorageError) in try database.beginRead().trees() })
+            return (database, try withPath(path) { () throws(StorageError) in try database.beginRead().trees() })
         }
         let log = try LogFacts(beside: path)
         if arguments.wantsJSON {
@@ -30,7 +30,7 @@ enum InfoVerb: Verb {
         } else {
             printTables(database, trees, log, console)
         }
-        try naming(path) { () throws(StorageError) in try database.close() }
+        try withPath(path) { () throws(StorageError) in try database.close() }
         return .ok
     }
 

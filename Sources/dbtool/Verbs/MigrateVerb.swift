@@ -59,7 +59,7 @@ enum MigrateVerb: Verb {
     private static func plan(
         _ path: String, _ model: ManagedObjectModel, _ migration: MigrationOptions, checkingRows: Bool = false
     ) throws(ToolError) -> MigrationPlan {
-        try naming(path) { () throws(StoreError) in
+        try withPath(path) { () throws(StoreError) in
             try BTreeStore.migrationPlan(at: path, to: model, migration: migration, checkingRows: checkingRows)
         }
     }

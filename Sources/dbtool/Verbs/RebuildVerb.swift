@@ -47,10 +47,10 @@ enum RebuildVerb: Verb {
         var options = DatabaseOptions()
         options.createIfMissing = false
         if isDryRun { options.access = .readOnly }
-        let database = try naming(path) { () throws(StorageError) in try Database.open(path, options: options) }
+        let database = try withPath(path) { () throws(StorageError) in try Database.open(path, options: options) }
         if isDryRun { database.stopFollowing() }
         var progress = Progress(console)
-        let report = try naming(path) { () throws(StoreError) in
+        let report = try withPath(path) { () throws(StoreError) in
             try BTreeStore.rebuildDerivedTrees(of: database, path: path, isDryRun: isDryRun) { state in
                 progress.show("comparing rows, entries and links", state.entriesChecked, of: state.entryCount)
                 return true

@@ -21,7 +21,7 @@ enum RepairVerb: Verb {
 
     static func run(_ arguments: Arguments, _ console: Console) throws(ToolError) -> ExitCode {
         let path = arguments.required("FILE")
-        let isRepaired = try naming(path) { () throws(StorageError) in try Database.repair(path) }
+        let isRepaired = try withPath(path) { () throws(StorageError) in try Database.repair(path) }
         if arguments.wantsJSON {
             console.print(["file": .string(path), "repaired": .boolean(isRepaired)])
         } else {

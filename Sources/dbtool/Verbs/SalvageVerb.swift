@@ -86,7 +86,7 @@ enum SalvageVerb: Verb {
         guard isMarkLost || report.trees.contains(where: { !$0.isNameKnown && $0.rootTag != nil }) else { return nil }
         let database = try openForReading(path)
         let names = BTreeStore.treeNames(in: database)
-        try naming(path) { () throws(StorageError) in try database.close() }
+        try withPath(path) { () throws(StorageError) in try database.close() }
         return names.isEmpty ? nil : names
     }
 
@@ -95,7 +95,7 @@ enum SalvageVerb: Verb {
         let database = try openForReading(path)
         let holdsObjects =
             database.applicationID == BTreeStore.applicationID && !BTreeStore.treeNames(in: database).isEmpty
-        try naming(path) { () throws(StorageError) in try database.close() }
+        try withPath(path) { () throws(StorageError) in try database.close() }
         guard holdsObjects else { return nil }
         do throws(ToolError) {
             return try RebuildVerb.rebuild(path, isDryRun: false, console)

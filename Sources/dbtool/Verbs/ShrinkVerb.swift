@@ -21,7 +21,7 @@ enum ShrinkVerb: Verb {
         var progress = Progress(console)
         var options = DatabaseOptions()
         options.createIfMissing = false
-        let outcome = try naming(path) { () throws(StorageError) in
+        let outcome = try withPath(path) { () throws(StorageError) in
             let database = try Database.open(path, options: options)
             let (before, freeCount) = (database.statistics.pageCount, database.statistics.freePageCount)
             var (pagesMoved, isComplete) = (0, false)
