@@ -88,8 +88,8 @@ extension Cursor where Key == UInt64 {
     /// Calls `body` with each key and value from the cursor's entry on, until `body` returns `false`.
     ///
     /// Afterwards the cursor is on the entry for which `body` returned `false`, or after the last one. A value in a
-    /// leaf is not copied. In a snapshot the check that the transaction is usable runs once per leaf: a loop of `next`
-    /// and `withValue` does four times the work.
+    /// leaf is not copied. In a snapshot the check that the transaction is usable runs once per leaf, and not twice per
+    /// entry as in a loop of `next` and `withValue`.
     ///
     /// - Throws: `noEntry` if the cursor is on no entry, or on one that was removed since; any error of reading.
     @inlinable

@@ -13,7 +13,7 @@ package enum LongChecksum {
 
     /// The hash of `bytes` (more than 240), computed with one of the two kernels.
     package static func of(_ bytes: ByteString, seed: UInt64, lanes: some ChecksumLanes) -> UInt64 {
-        // A greater alignment than the stack's would need heap memory, which costs a sixth of the checksum of a page.
+        // A greater alignment than the stack's would need heap memory: see Decisions, "The secret of a checksum".
         // SAFETY: the memory is initialized by `deriveSecret` before it is read, and used only within the closure.
         unsafe withUnsafeTemporaryAllocation(byteCount: 8 * Secret.wordCount, alignment: 16) { memory in
             let secret = unsafe PageView(base: memory.baseAddress.unsafelyUnwrapped, byteCount: memory.count)

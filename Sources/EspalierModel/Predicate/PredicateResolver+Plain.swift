@@ -7,7 +7,7 @@ extension PredicateResolver {
     /// The resolved form of `predicate` if it compares an attribute for equality with a constant that the attribute
     /// accepts; otherwise `nil`.
     ///
-    /// Compared with `resolve` it saves a sixth of a fetch by index.
+    /// See Decisions, "Plain equalities".
     static func plainEquality(_ predicate: FetchPredicate, of entity: Entity) -> ResolvedPredicate.Node? {
         guard case .comparison(let comparison) = predicate, comparison.operator == .equal,
             comparison.modifier == .direct, !comparison.options.contains(.localeSensitive),

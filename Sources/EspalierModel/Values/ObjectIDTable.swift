@@ -8,9 +8,8 @@
 //      it, so insertions and removals in turn do not grow the table.
 //   4. The group of 16 chains for 16 adjacent keys is selected by one multiplication with a random odd number of the
 //      process: keys come from files, and the author of a file cannot predict which keys collide.
-// Rows are inserted and removed in key order, so neighbors share cache lines. A dictionary would spend 20 ns on hashing
-// alone. The type is public because the compiler specializes a generic type of another module only then: unspecialized,
-// it took half of a fetch.
+// Rows are inserted and removed in key order, so neighbors share cache lines. Why not a dictionary, and why the type is
+// public: see Decisions, "A table by object ID".
 
 /// An entry of a table, or a free node.
 @usableFromInline

@@ -220,7 +220,7 @@ struct LinkPlan {
         }
         guard let first = links.first else { return }
         // Rows are mostly in the order of their keys, and the keys of their owners in a range with few gaps: then each
-        // link is moved to its place at once, in a fifth of the time of comparing them.
+        // link is moved to its place at once, without comparisons (Decisions, "Sorting links").
         var (least, greatest, ascends) = (first.ownerKey, first.ownerKey, true)
         for position in 1..<links.count {
             (least, greatest) = (min(least, links[position].ownerKey), max(greatest, links[position].ownerKey))
