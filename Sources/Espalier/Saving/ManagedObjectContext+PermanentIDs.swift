@@ -1,0 +1,64 @@
+// Permanent IDs of new objects, before a save.
+//
+// Invariants
+//   1. The IDs of all stores are reserved before the first object is renamed: an error leaves the context as it was.
+//   2. After an object is renamed, no unsaved value names it by its temporary ID.
+
+import EspalierModel
+import EspalierStore
+
+extension ManagedObjectContext {
+    /// Gives new objects their permanent IDs before they are saved (MC-37).
+    ///
+    /// They stay inserted.
+    ///
+    /// - Complexity: O(`objects` and the objects related to them); O(all unsaved objects) if a relationship without
+    ///   inverse refers to their entities. Consecutive objects of one entity take one transaction.
+    /// - Throws: `ContextError.noStore`, `.readOnlyStore`, `.objectOfOtherContext`, or the store's error.
+    public func obtainPermanentIDs(for objects: [ManagedObject]) throws(ContextError) {
+        for object in objects where object.managedObjectContext !== self {
+            throw .objectOfOtherContext(object.storedID)
+        }
+        var seen = Set<ObjectID>()
+        let new = objects.filter { $0.storedID.isTemporary && seen.insert($0.storedID).inserted }
+        var permanentIDs: [ObjectID: ObjectID] = [:]
+        var start = 0
+        while start < new.count {
+            // One reservation serves consecutive objects of one entity and part.
+            let (entity, part) = (new[start].entity, try part(of: new[start]))
+            var end = start + 1
+            while end < new.count, new[end].entity === entity, try self.part(of: new[end]).number == part.number {
+                end += 1
+            }
+            do {
+                let ids = try source.reserveIDs(for: entity, count: end - start, in: part)
+                for (object, id) in zip(new[start..<end], ids) { permanentIDs[object.storedID] = id }
+            } catch {
+                throw ContextError(error)
+            }
+            start = end
+        }
+        applyUnreadInverses()
+        let naming = objectsNaming(new)
+        for object in new {
+            if let id = permanentIDs[object.storedID] { memory.registry.rename(object, id) }
+        }
+        memory.pendingValues.removeAll()
+        for object in naming {
+            object.replaceNewDestinations { permanentIDs[$0] ?? $0 }
+            if object.changes != nil { object.changeable().replaceIDs { permanentIDs[$0] ?? $0 } }
+        }
+        // A hook of a running save may call this method: the order of new objects depends on their IDs.
+        if !permanentIDs.isEmpty { changeCount &+= 1 }
+    }
+}
+
+extension ObjectChanges {
+    /// Replaces the IDs of destinations.
+    fileprivate func replaceIDs(_ replacement: (ObjectID) -> ObjectID) {
+        for (slot, destination) in values.destinations.pairs {
+            values.destinations.set(destination.map(replacement), at: slot)
+        }
+        for (slot, change) in values.toMany.pairs { values.toMany[slot] = change.mapped(replacement) }
+    }
+}
