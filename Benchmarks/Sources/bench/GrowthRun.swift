@@ -9,7 +9,10 @@
 //      times as many objects. The expected exponent is 0 for an operation on one object among many, and 1 for one on
 //      all of them.
 //   3. An operation that would take longer than `secondsMax` is not run, and fails.
-//   4. Memory is the growth of the process from the start of the operation to its peak, the least of the three runs. A
+//   4. Controls are plain Swift on as many objects, without the library, in the same run: memory that outgrows the caches
+//      of the processor makes them grow faster than their steps, too. An operation grows too fast if it exceeds its
+//      expected exponent by more than 0.15, and by more than the greatest excess of a control.
+//   5. Memory is the growth of the process from the start of the operation to its peak, the least of the three runs. A
 //      page that a store reads into its cache counts for the operation that reads it first.
 
 import BenchKit
@@ -22,6 +25,8 @@ struct GrowthCase: Sendable {
     /// The expected exponent, and its reason if it is neither 0 nor 1.
     let power: Double
     let reason: String
+    /// Whether it is plain Swift, for comparison.
+    var isControl = false
     /// Prepares the operation with a store and returns it.
     let prepare: @Sendable (PaperStore) throws -> () throws -> Void
 
@@ -66,8 +71,13 @@ private struct GrowthResult {
         return log10(Double(many) / Double(max(few, 1 << 16)))
     }
 
-    /// The tolerance of 0.35 allows for the caches of the processor and the depth of trees.
-    var isTooFast: Bool { exponent > item.power + 0.35 || memoryExponent > max(item.power, 1) + 0.35 }
+    /// How much faster than expected the operation grows.
+    var excess: Double { exponent - item.power }
+
+    /// Whether time or memory grow faster than expected, and faster than the controls.
+    func isTooFast(_ tolerance: Double) -> Bool {
+        excess > tolerance || memoryExponent > max(item.power, 1) + 0.35
+    }
 }
 
 struct GrowthRun {
@@ -75,11 +85,13 @@ struct GrowthRun {
     let only: [String]
     let folder: URL
     private static let secondsMax = 40.0
+    /// The excess that needs no reason: an exponent of 1.15 where 1 is expected.
+    private static let excessMax = 0.15
 
     /// Measures all selected operations, prints the table and returns it.
     func run() throws -> String {
         var results: [GrowthResult] = []
-        for item in GrowthCases.all where only.isEmpty || only.contains(where: { item.name.contains($0) }) {
+        for item in GrowthCases.all where only.isEmpty || item.isControl || only.contains(where: { item.name.contains($0) }) {
             results.append(GrowthResult(item: item))
         }
         for count in counts {
@@ -87,7 +99,8 @@ struct GrowthRun {
             for position in results.indices { try measure(&results[position], store) }
             try store.close()
         }
-        let table = markdown(results)
+        let controls = results.filter { $0.item.isControl && $0.excess.isFinite }.map(\.excess)
+        let table = markdown(results, tolerance: max(Self.excessMax, controls.max() ?? 0))
         print(table)
         return table
     }
@@ -114,7 +127,7 @@ struct GrowthRun {
         result.append(least, leastPeak)
     }
 
-    private func markdown(_ results: [GrowthResult]) -> String {
+    private func markdown(_ results: [GrowthResult], tolerance: Double) -> String {
         var lines = [
             "| operation | " + counts.map { "\($0), ms" }.joined(separator: " | ")
                 + " | exponent | expected | peak at \(counts.last ?? 0), MB | |",
@@ -127,9 +140,17 @@ struct GrowthRun {
             lines.append(
                 "| \(result.item.name) | \(times.joined(separator: " | ")) | \(exponent) | \(result.item.power) | "
                     + "\(peak) | "
-                    + "\(result.isTooFast ? "**grows too fast** " : "")\(result.item.reason) |")
+                    + "\(remark(result, tolerance)) |")
         }
         return lines.joined(separator: "\n") + "\n"
+    }
+
+    private func remark(_ result: GrowthResult, _ tolerance: Double) -> String {
+        if result.isTooFast(tolerance) { return "**grows too fast** \(result.item.reason)" }
+        guard result.item.reason.isEmpty, result.excess > Self.excessMax, !result.item.isControl else {
+            return result.item.reason
+        }
+        return "no faster than the controls"
     }
 
     private static func text(_ number: Double) -> String {

@@ -35,8 +35,10 @@ extension ManagedObjectContext {
     ) throws(ContextError) -> Bool {
         let id = object.storedID
         guard mayBeStored(destination), destination.storeTag == id.storeTag else { return false }
-        if let list = cache.list(of: id, at: relationship.slot) {
-            return relationship.isOrdered ? list.contains(destination) : list.hasInKeyOrder(destination)
+        if relationship.isOrdered {
+            if let place = cache.index(of: destination, inListOf: id, at: relationship.slot) { return place != nil }
+        } else if let list = cache.list(of: id, at: relationship.slot) {
+            return list.hasInKeyOrder(destination)
         }
         return try read(holding: id, id) { snapshot, id throws(StoreError) in
             try snapshot.hasDestination(destination, of: relationship, for: id)

@@ -41,8 +41,8 @@ extension ManagedObject {
 
     /// Whether `id` is one of the destinations of a to-many relationship.
     ///
-    /// - Complexity: O(log n), which may include a look-up in the store; O(n) for an ordered relationship whose list is
-    ///   in memory and not changed, or whose inverse is ordered too.
+    /// - Complexity: O(log n), which may include a look-up in the store; O(n) for the first two searches in a row of an
+    ///   ordered relationship whose list is in memory, or if the inverse is ordered too.
     final func hasDestination(_ id: ObjectID, at slot: Int) -> Bool {
         applyUnreadInverses()
         var known: Bool?
@@ -63,13 +63,16 @@ extension ManagedObject {
 
     /// The index of `id` in an ordered relationship.
     ///
-    /// - Complexity: O(log n) if the order has unsaved changes, but O(n) the first time; otherwise O(n).
+    /// - Complexity: O(log n), and O(n) for the first two searches in a row.
     final func destinationIndex(of id: ObjectID, inOrder slot: Int) -> Int? {
         applyUnreadInverses()
         var place: Int?
         var isKnown = false
         changes?.values.toMany.modify(slot) { (place, isKnown) = ($0.index(of: id), true) }
-        return isKnown ? place : storedDestinationIDs(at: slot).firstIndex(of: id)
+        if isKnown { return place }
+        let list = storedDestinationIDs(at: slot)
+        let found = withContext { $0.cache.index(of: id, inListOf: storedID, at: slot) } ?? nil
+        return found ?? list.firstIndex(of: id)
     }
 
     private func storedCount(at slot: Int) -> Int {

@@ -75,13 +75,13 @@ public struct OrderedToMany<Destination: ManagedObject>: Sequence, ExpressibleBy
 
     /// Whether `object` is a member.
     ///
-    /// - Complexity: O(log n); O(n) if the inverse relationship is ordered too, or if the list of IDs is in memory and
-    ///   not changed.
+    /// - Complexity: O(log n); O(n) for the first two searches in a row of a list of IDs that is in memory, and if the
+    ///   inverse relationship is ordered too.
     public func contains(_ object: Destination) -> Bool { members.contains(object) }
 
     /// The position of `object`; `nil` if it is not a member.
     ///
-    /// - Complexity: O(log n) in an order with unsaved changes, and O(n) the first time; otherwise O(n).
+    /// - Complexity: O(log n), and O(n) for the first two searches in a row.
     public func firstIndex(of object: Destination) -> Int? { members.index(of: object) }
 
     /// The IDs of the members, in order.

@@ -1,0 +1,46 @@
+// The controls of `bench --growth`: what plain Swift costs on as many objects, without the library.
+
+import BenchKit
+
+/// An object of about the size of a managed object.
+private final class PlainObject: Hashable {
+    let number: Int
+    var values: (Int, Int, Int, Int, Int, Int, Int, Int) = (0, 0, 0, 0, 0, 0, 0, 0)
+
+    init(_ number: Int) { self.number = number }
+
+    func hash(into hasher: inout Hasher) { hasher.combine(ObjectIdentifier(self)) }
+
+    static func == (left: PlainObject, right: PlainObject) -> Bool { left === right }
+}
+
+extension GrowthCases {
+    static let controls: [GrowthCase] = [
+        control("a set of all objects") { objects in blackHole(Set(objects).count) },
+        control("objects into a dictionary by number, one by one") { objects in
+            var byNumber: [Int: PlainObject] = [:]
+            for object in objects { byNumber[object.number] = object }
+            blackHole(byNumber.count)
+        },
+        control("a new object for each") { objects in
+            blackHole(objects.map { PlainObject($0.number) }.count)
+        },
+        control("a visit of each, in random order") { objects in
+            var generator = SystemRandomNumberGenerator()
+            var sum = 0
+            for object in objects.shuffled(using: &generator) { sum &+= object.number }
+            blackHole(sum)
+        },
+    ]
+
+    private static func control(
+        _ name: String, _ body: @escaping @Sendable ([PlainObject]) -> Void
+    ) -> GrowthCase {
+        var result = GrowthCase("control: \(name)", 1, reason: "plain Swift, for comparison") { store in
+            let objects = (0..<store.count).map(PlainObject.init)
+            return { body(objects) }
+        }
+        result.isControl = true
+        return result
+    }
+}
