@@ -88,7 +88,8 @@ extension GrowthCases {
         list("OrderedToMany: remove(_:), each", 1) { shelf, papers in
             for paper in papers { shelf.listed.remove(paper) }
         },
-        list("OrderedToMany: move and insert of one", 1, reason: "the first change of an order reads the list") { shelf, papers in
+        list("OrderedToMany: move and insert of one", 1, reason: "the first change of an order reads the list") {
+            shelf, papers in
             shelf.listed.move(from: 1, to: papers.count / 2)
             shelf.listed.remove(at: 3)
             shelf.listed.insert(papers[3], at: papers.count / 3)

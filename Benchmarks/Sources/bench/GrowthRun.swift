@@ -9,9 +9,9 @@
 //      times as many objects. The expected exponent is 0 for an operation on one object among many, and 1 for one on
 //      all of them.
 //   3. An operation that would take longer than `secondsMax` is not run, and fails.
-//   4. Controls are plain Swift on as many objects, without the library, in the same run: memory that outgrows the caches
-//      of the processor makes them grow faster than their steps, too. An operation grows too fast if it exceeds its
-//      expected exponent by more than 0.15, and by more than the greatest excess of a control.
+//   4. Controls are plain Swift on as many objects, without the library, in the same run: memory that outgrows the
+//      caches of the processor makes them grow faster than their steps, too. An operation grows too fast if it exceeds
+//      its expected exponent by more than 0.15, and by more than the greatest excess of a control.
 //   5. Memory is the growth of the process from the start of the operation to its peak, the least of the three runs. A
 //      page that a store reads into its cache counts for the operation that reads it first.
 
@@ -91,7 +91,8 @@ struct GrowthRun {
     /// Measures all selected operations, prints the table and returns it.
     func run() throws -> String {
         var results: [GrowthResult] = []
-        for item in GrowthCases.all where only.isEmpty || item.isControl || only.contains(where: { item.name.contains($0) }) {
+        for item in GrowthCases.all {
+            guard only.isEmpty || item.isControl || only.contains(where: { item.name.contains($0) }) else { continue }
             results.append(GrowthResult(item: item))
         }
         for count in counts {

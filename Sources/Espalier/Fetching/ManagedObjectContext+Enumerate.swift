@@ -81,7 +81,7 @@ extension ManagedObjectContext {
         let changeCount = cache.changeCount
         let ids = rows.ids
         guard let first = ids.first else { return }
-        var (maker, changed) = (RowObjects(self, cohort: cohort, first: first), ids.endIndex)
+        var (maker, changed) = (RowObjectMaker(self, cohort: cohort, first: first), ids.endIndex)
         try rows.forEachRow { row, content, place in
             guard changed == ids.endIndex else { return }
             guard cache.changeCount == changeCount else {

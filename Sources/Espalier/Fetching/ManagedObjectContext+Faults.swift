@@ -1,4 +1,5 @@
-// Loads rows and lists of faults: one call to the store for the whole cohort (F-2).
+// Loads rows and lists of faults, each together with those of its cohort, at most `Cohort.tripSizeMax` in one call to
+// the store (F-2).
 
 import EspalierModel
 import EspalierStore
@@ -29,7 +30,7 @@ extension ManagedObjectContext {
         var objects: [ManagedObject] = []
         objects.reserveCapacity(ids.count)
         // The step is computed for the first object that needs it, and reused: it is the same for all.
-        var maker: (objects: RowObjects, cohort: Cohort?)?
+        var maker: (objects: RowObjectMaker, cohort: Cohort?)?
         for id in ids {
             let known = memory.registry[id]
             if let known, !known.wantsCohort {
@@ -38,7 +39,7 @@ extension ManagedObjectContext {
             }
             if maker == nil {
                 let cohort = step(from: source, across: relationship).object
-                maker = (RowObjects(self, cohort: cohort, first: first), cohort)
+                maker = (RowObjectMaker(self, cohort: cohort, first: first), cohort)
             }
             if let known {
                 known.cohort = maker?.cohort
@@ -61,13 +62,13 @@ extension ManagedObjectContext {
         let cohort = object.cohort
         let wanted =
             cohort?.members(around: id) { member in
-                member.storeTag == id.storeTag && memory.registry.withObject(member, \.lacksStoredRow) != false
+                member.storeTag == id.storeTag && memory.registry.withObject(member, \.needsRow) != false
                     && cache.row(of: member) == nil
             } ?? [id]
         memory.faultTrips += 1
         var found = try storedRows(of: wanted)
         assert(found.count == wanted.count && wanted.first == id, "\(found.count) rows of \(wanted.count)")
-        cohort?.keepRows(of: wanted)
+        cohort?.noteRowsToForget(of: wanted)
         // Steps that were computed earlier know only the destinations of the rows that were in memory then.
         let leadsOn = cohort?.hasStepAcrossRows == true
         var rowCount = 0
@@ -78,7 +79,7 @@ extension ManagedObjectContext {
             rowCount += 1
             if leadsOn { cohort?.addDestinations(of: row) { canHave($0, row.id) } }
             memory.registry.withObject(row.id) { member in
-                guard member.lacksStoredRow else { return }
+                guard member.needsRow else { return }
                 member.setRow(row.content, row.place)
                 // The object was marked inaccessible in an older generation, which did not have the row.
                 member.state.remove(.inaccessible)
@@ -97,7 +98,7 @@ extension ManagedObjectContext {
         if let list = cache.list(of: id, at: slot) { return list }
         let cohort = cohort(of: object)
         let owners = cohort.members(around: id) { member in
-            member.storeTag == id.storeTag && mayBeStored(member) && canHave(relationship, member)
+            member.storeTag == id.storeTag && isNotNew(member) && canHave(relationship, member)
                 && cache.list(of: member, at: slot) == nil
         }
         memory.faultTrips += 1
@@ -113,7 +114,7 @@ extension ManagedObjectContext {
     /// Whether a store may hold a row with this ID.
     ///
     /// A permanent ID is not enough: a new object may have one before it is saved (MC-37).
-    func mayBeStored(_ id: ObjectID) -> Bool { !id.isTemporary && memory.registry.withObject(id, \.isInserted) != true }
+    func isNotNew(_ id: ObjectID) -> Bool { !id.isTemporary && memory.registry.withObject(id, \.isInserted) != true }
 
     /// Whether the entity of `id` has `relationship`, declared by itself or by an entity it inherits from.
     private func canHave(_ relationship: Relationship, _ id: ObjectID) -> Bool {
@@ -206,7 +207,7 @@ extension ManagedObject {
     }
 
     /// Whether a store may hold its row, and the row is not in memory.
-    final var lacksStoredRow: Bool { !hasRow && !isInserted }
+    final var needsRow: Bool { !hasRow && !isInserted }
 
     /// Whether it is a fault that has neither a row nor a cohort.
     final var wantsCohort: Bool { cohort == nil && !hasRow && isFault }

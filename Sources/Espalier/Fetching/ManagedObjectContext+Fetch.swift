@@ -1,7 +1,8 @@
 // Fetching: sends a request to each store that may answer it, and makes the rows the context's objects (steps: README).
 //
 // Invariants
-//   1. The objects of one fetch are one cohort: their faults fire together (F-2).
+//   1. The rows that one store returns for a fetch are one cohort, if they are several: their faults fire together
+//      (F-2). An object that has a larger cohort keeps it.
 //   2. A fetch never changes the values of an object in use: a registered object keeps its values (MC-20); only a fault
 //      adopts the newer row.
 // Not here: how unsaved changes are joined to the result (PendingFetch).
@@ -126,13 +127,13 @@ extension ManagedObjectContext {
         if ids.count > 1 { memory.registry.reserveCapacity(ids.count) }
         var objects: [ManagedObject] = []
         objects.reserveCapacity(ids.count)
-        var maker = RowObjects(self, cohort: cohort, first: first)
+        var maker = RowObjectMaker(self, cohort: cohort, first: first)
         rows.forEachRow { row, content, place in objects.append(maker.object(ids[row], content, place)) }
         return objects
     }
 
-    /// Loads the destinations along a dotted path of relationships (FR-10), with one trip to the store for each step
-    /// and kind of content.
+    /// Loads the destinations along a dotted path of relationships (FR-10), with one trip to the store for each step,
+    /// kind of content, and `Cohort.tripSizeMax` objects.
     private func prefetch(_ path: String, of objects: [ManagedObject]) throws(ContextError) {
         var level = objects
         for name in path.split(separator: ".").map(String.init) {

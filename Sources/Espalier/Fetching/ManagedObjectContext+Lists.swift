@@ -34,7 +34,7 @@ extension ManagedObjectContext {
         _ destination: ObjectID, in relationship: Relationship, of object: ManagedObject
     ) throws(ContextError) -> Bool {
         let id = object.storedID
-        guard mayBeStored(destination), destination.storeTag == id.storeTag else { return false }
+        guard isNotNew(destination), destination.storeTag == id.storeTag else { return false }
         if relationship.isOrdered {
             if let place = cache.index(of: destination, inListOf: id, at: relationship.slot) { return place != nil }
         } else if let list = cache.list(of: id, at: relationship.slot) {

@@ -2,13 +2,14 @@
 //
 // Invariants
 //   1. Offset and limit are applied once, after stored rows and unsaved objects are in one order.
-//   2. The store does the search. The fetch asks it for one more row per changed object, removes the changed objects
-//      from its answer and tests them in memory.
+//   2. The store does the search. The fetch asks it for one more row per changed object and per leading row, removes
+//      the changed objects from its answer and tests them in memory.
 //   3. The result for an unchanged stored row differs from the store's only if the predicate or a sort key leads from
 //      it, across stored relationships, to a changed or deleted object: such rows are tested in memory too. New objects
 //      can be reached only from changed ones.
 //   4. Among objects that are equal in all sort keys, stored ones are first, by key, then new ones, by insertion: the
 //      order after saving.
+//   5. Results of several stores are joined in the same way, also without unsaved changes.
 // Not here: which unsaved objects are tested (PendingValues).
 
 import EspalierModel

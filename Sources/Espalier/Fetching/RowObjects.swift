@@ -10,7 +10,7 @@ import EspalierModel
 import EspalierStore
 
 /// Makes the objects of consecutive rows, mostly of one entity and one cohort.
-struct RowObjects {
+struct RowObjectMaker {
     private let context: ManagedObjectContext
     private let cohort: Cohort?
     private var tag: UInt32
@@ -62,7 +62,7 @@ struct RowObjects {
 extension ManagedObjectContext {
     /// A new object for a row without an object, with the row if the cache has it.
     func makeFault(_ id: ObjectID, cohort: Cohort? = nil) -> ManagedObject {
-        var objects = RowObjects(self, cohort: cohort, first: id)
+        var objects = RowObjectMaker(self, cohort: cohort, first: id)
         return objects.makeFault(id)
     }
 }

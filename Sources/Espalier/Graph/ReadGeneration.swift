@@ -64,14 +64,15 @@ final class ReadGeneration {
         return found
     }
 
-    /// Adds the parts that the source has added since, and drops those that it has removed.
+    /// Adds the parts that the source has added since, and drops those that it has removed; if there are any, also
+    /// empties the cache.
     @inline(__always)
     private func followSource() {
-        if source.partsEdition != knownEdition { takeParts() }
+        if source.partsEdition != knownEdition { adoptPartsOfSource() }
     }
 
     @inline(never)
-    private func takeParts() {
+    private func adoptPartsOfSource() {
         knownEdition = source.partsEdition
         let former = parts
         parts = source.parts.map { part in

@@ -1,10 +1,10 @@
 // A group of objects that were loaded together, and whose faults fire together (F-2).
 //
 // Invariants
-//   1. A cohort holds IDs and other cohorts, and never objects: objects refer to cohorts. Rows and lists that a cohort
-//      has loaded are in the cache of its context.
+//   1. A cohort never holds objects: objects refer to cohorts. The rows and lists that it loads are in the cache of its
+//      context; the cohort of an enumeration also holds its batch as fetched (`fetchedRows`).
 //   2. Each cohort makes the cohort across one relationship once. A walk through the graph therefore costs one call to
-//      the store for each step of the path and each kind of content, however many objects each step reaches.
+//      the store for each step of the path, each kind of content and each 4,096 objects (`tripSizeMax`).
 //   3. A cohort that a step has made belongs to the one cohort from which the step leads. Cohorts form trees. A tree is
 //      freed without recursion, because a path may be as long as the store.
 
@@ -21,7 +21,7 @@ final class Cohort: SharedByObjects {
     let fetchedRows: SnapshotList?
     private let cache: RowCache
     /// The members whose rows the cache keeps; a member may occur twice (see `keptCountMax`).
-    private var keptRows: [ObjectID] = []
+    private var rowsToForget: [ObjectID] = []
     /// The members whose lists the cache keeps, for the relationship that was loaded first; `otherLists` has the
     /// others.
     private var firstLists: (slot: Int, owners: [ObjectID])?
@@ -50,7 +50,7 @@ final class Cohort: SharedByObjects {
     }
 
     deinit {
-        if !keptRows.isEmpty { cache.forgetRows(of: keptRows) }
+        if !rowsToForget.isEmpty { cache.forgetRows(of: rowsToForget) }
         if let (slot, owners) = firstLists { cache.forgetLists(of: owners, at: slot) }
         if !otherLists.isEmpty { forgetOtherLists() }
         if !counted.isEmpty { forgetCounts() }
@@ -76,28 +76,28 @@ final class Cohort: SharedByObjects {
     /// The most entries of one list of members, apart from those of the last call to the store.
     private var keptCountMax: Int { 2 * members.count }
 
-    /// Makes the cache keep the rows of `ids` until this cohort ends.
+    /// Makes the end of this cohort remove these rows from the cache, which the caller fills.
     ///
     /// The IDs are of members, or of an object of this cohort that has received another ID since.
     ///
     /// - Complexity: O(`ids`), amortized: a refreshed member is appended again, and a list that exceeds `keptCountMax`
     ///   is reduced to distinct members.
-    func keepRows(of ids: [ObjectID]) {
-        if keptRows.isEmpty { keptRows = ids } else { keptRows.appendDistinct(ids, countMax: keptCountMax) }
+    func noteRowsToForget(of ids: [ObjectID]) {
+        if rowsToForget.isEmpty { rowsToForget = ids } else { rowsToForget.append(ids, distinctAbove: keptCountMax) }
         assert(checkInvariants())
     }
 
     /// Keeps the destinations of a to-many relationship of each owner, a member, until this cohort ends.
     ///
-    /// - Complexity: that of `keepRows`.
+    /// - Complexity: that of `noteRowsToForget`.
     func keep(_ found: [[ObjectID]], of owners: [ObjectID], at slot: Int) {
         cache.add(found, of: owners, at: slot)
         if firstLists == nil {
             firstLists = (slot, owners)
         } else if firstLists?.slot == slot {
-            firstLists?.owners.appendDistinct(owners, countMax: keptCountMax)
+            firstLists?.owners.append(owners, distinctAbove: keptCountMax)
         } else if let index = otherLists.firstIndex(where: { $0.slot == slot }) {
-            otherLists[index].owners.appendDistinct(owners, countMax: keptCountMax)
+            otherLists[index].owners.append(owners, distinctAbove: keptCountMax)
         } else {
             otherLists.append((slot, owners))
         }
@@ -266,7 +266,7 @@ final class Cohort: SharedByObjects {
 
 extension [ObjectID] {
     /// Appends `ids`, and removes duplicates if there are more than `countMax` IDs then.
-    fileprivate mutating func appendDistinct(_ ids: [ObjectID], countMax: Int) {
+    fileprivate mutating func append(_ ids: [ObjectID], distinctAbove countMax: Int) {
         self += ids
         if count > countMax { self = ObjectIDSet(self).ids }
     }

@@ -15,7 +15,7 @@ extension ManagedObjectContext {
         var generations: [UInt64: UInt64] = [:]
         for saved in outcome.saved { generations[saved.store.number] = saved.result.generation }
         moveToNewestGeneration(afterSaving: generations)
-        // If one of several stores has failed, `freeze` has applied them already.
+        // If there are several stores, `freeze` has applied these notes already.
         memory.unreadInverses.removeAll()
         for part in outcome.saved {
             applyInsertions(of: part, &savedChanges)

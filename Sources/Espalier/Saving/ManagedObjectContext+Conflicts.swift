@@ -136,7 +136,7 @@ extension ManagedObjectContext {
                 let (slot, change) = (relationship.slot, object.changes?.values.toMany[relationship.slot])
                 guard change != nil || cache.list(of: conflict.id, at: slot) != nil else { continue }
                 let list = object.destinationIDs(at: slot)
-                let stored = list.filter(mayBeStored)
+                let stored = list.filter(isNotNew)
                 let rows = try storedRows(of: stored)
                 let gone = Set(zip(stored, rows).lazy.filter { $1 == nil }.map(\.0))
                 known[conflict.id, default: [:]][slot] = list.filter {

@@ -42,7 +42,11 @@ extension ManagedObjectContext {
         where !(named.contains(object.storedID) && object.row?.version == version) {
             request.locks.append(.init(id: object.storedID, expectedVersion: version))
         }
-        if source.parts.count > 1 { try checkStores(changes) }
+        if source.parts.count > 1 {
+            // The check reads both sides of a relationship.
+            applyUnreadInverses()
+            try checkStores(changes)
+        }
         return request
     }
 
@@ -53,7 +57,7 @@ extension ManagedObjectContext {
         for (slot, id) in changes.values.destinations.pairs where object.entity.relationships[slot].isFollowedByDeletion
         {
             // An unsaved destination leaves no trace in the store.
-            let destination = id.flatMap { mayBeStored($0) ? $0 : nil }
+            let destination = id.flatMap { isNotNew($0) ? $0 : nil }
             if row.destination(at: slot) != destination { destinations.append((slot, destination)) }
         }
         if !destinations.isEmpty {
@@ -64,7 +68,7 @@ extension ManagedObjectContext {
         where object.entity.relationships[slot].isFollowedByDeletion {
             guard let change = changes.values.toMany[slot] else { continue }
             let (added, removed) = change.differences
-            let stored = added.filter(mayBeStored)
+            let stored = added.filter(isNotNew)
             if stored.isEmpty && removed.isEmpty { continue }
             request.links.append(.init(owner: object.storedID, slot: slot, added: stored, removed: removed))
         }
@@ -161,7 +165,6 @@ extension ManagedObjectContext {
 
     /// Refuses relationships between objects of different stores.
     private func checkStores(_ changes: ChangeSet) throws(ContextError) {
-        applyUnreadInverses()
         for object in changes.inserted + changes.updated {
             let home = try part(of: object).number
             var destinations: [(slot: Int, id: ObjectID)] = []

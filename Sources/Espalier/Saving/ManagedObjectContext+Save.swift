@@ -10,7 +10,8 @@
 //   8 notify     other contexts, observers, and the objects by `didSave`
 //
 // Invariants
-//   1. A save that fails leaves context and objects exactly as they were (F-5): it reverts all effects of steps 2 to 6.
+//   1. If no store has written, a save that fails reverts all effects of steps 2 to 6 (F-5). If a later store fails,
+//      the save applies what was written, and throws `partlySaved` (MC-40).
 //   2. Only one place decides durability: the store's transaction in step 6.
 //   3. Stores are saved one after the other, each in a transaction of its own (MC-40).
 // Not here: validation (+Validation), the request (+Freeze), conflicts (+Conflicts), the written rows (+Apply), and
@@ -23,8 +24,9 @@ extension ManagedObjectContext {
     /// Writes all changes, in one transaction per store (MC-39); does nothing if there are none.
     ///
     /// - Throws: `ContextError` with all errors, not only the first: broken rules and refused changes (`.violations`),
-    ///   `.conflicts`, `.constraints`, or the store's error. The context is as it was before. Refused changes are
-    ///   reported once and then forgotten, because they never took effect.
+    ///   `.conflicts`, `.constraints`, or the store's error. The context is as it was before, except after
+    ///   `.partlySaved` and `.unsettledSave`. Refused changes are reported once and then forgotten, because they never
+    ///   took effect.
     ///   `.alreadySaving` in a hook of a save of this context: the call does nothing, and that save continues.
     public func save() throws(ContextError) {
         try checkIsNotSaving()
@@ -157,7 +159,7 @@ extension ManagedObjectContext {
             guard attempt < attemptCountMax else { throw contextError(refusal.error) }
             for conflict in refusal.conflicts { if let object = memory.registry[conflict.id] { noteRefreshed(object) } }
             if !refusal.conflicts.isEmpty { try resolve(refusal.conflicts) }
-            if !refusal.missing.isEmpty { try resolve(refusal.missing) }
+            if !refusal.references.isEmpty { try resolve(refusal.references) }
             attempt += 1
             changes = ChangeSet(self)
             try validate(changes)
@@ -168,9 +170,9 @@ extension ManagedObjectContext {
     /// The conflicts that the merge policy has to resolve.
     private struct Refusal {
         var conflicts: [VersionConflict] = []
-        var missing: [ReferenceConflict] = []
-        var isEmpty: Bool { conflicts.isEmpty && missing.isEmpty }
-        var error: StoreError { conflicts.isEmpty ? .references(missing) : .conflict(conflicts) }
+        var references: [ReferenceConflict] = []
+        var isEmpty: Bool { conflicts.isEmpty && references.isEmpty }
+        var error: StoreError { conflicts.isEmpty ? .references(references) : .conflict(conflicts) }
     }
 
     private enum Attempt {
@@ -187,11 +189,12 @@ extension ManagedObjectContext {
         for (store, changes) in try route(all) {
             let request = try freeze(changes, for: store, gone: &refusal.conflicts)
             do throws(StoreError) {
-                if let result = try answer(to: request, from: store, &refusal) {
+                if let result = try save(request, in: store, &refusal) {
                     outcome.saved.append(.init(store: store, changes: changes, result: result))
                     continue
                 }
                 if outcome.saved.isEmpty { return .refused(refusal) }
+                // A later store has failed; those before it have written.
                 outcome.failure = contextError(refusal.error)
             } catch {
                 if outcome.saved.isEmpty { throw contextError(error) }
@@ -202,9 +205,9 @@ extension ManagedObjectContext {
         return .written(outcome)
     }
 
-    /// The store's answer to a request; `nil` if there are conflicts, which are in `refusal` then.
-    private func answer(
-        to request: SaveRequest, from store: SourcePart, _ refusal: inout Refusal
+    /// Saves a request in its store; `nil` if there are conflicts, which are in `refusal` then.
+    private func save(
+        _ request: SaveRequest, in store: SourcePart, _ refusal: inout Refusal
     ) throws(StoreError) -> SaveResult? {
         guard refusal.isEmpty else { return nil }
         if request.isEmpty && request.locks.isEmpty { return SaveResult() }
@@ -215,7 +218,7 @@ extension ManagedObjectContext {
             case .conflict(let found):
                 var seen = Set<ObjectID>()
                 refusal.conflicts = found.filter { seen.insert($0.id).inserted }
-            case .references(let found): refusal.missing = found
+            case .references(let found): refusal.references = found
             default: throw error
             }
             return nil

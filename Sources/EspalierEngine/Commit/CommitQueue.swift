@@ -93,6 +93,8 @@ package final class CommitQueue: @unchecked Sendable {
     }
 
     /// Syncs the log once, as the leader, and publishes the commits that the sync covers.
+    ///
+    /// The caller became the leader by setting `isSyncing`; this method resets it.
     private func lead(_ log: Log) throws(StorageError) {
         let target = monitor.withLock { appendedLSN }
         defer {

@@ -107,15 +107,15 @@ extension Lookup where Key == [UInt8] {
 }
 
 extension Lookup where Key == [UInt8] {
-    /// Skips whole leaves from `key` on as long as `passing` returns `true`, then calls `body` with the other entries,
+    /// Skips whole leaves from `key` on as long as `skipping` returns `true`, then calls `body` with the other entries,
     /// in place if they are in a leaf, until it returns `false`.
     @inlinable @inline(__always)
     package mutating func forEachEntry<Failure: StorageFailure>(
-        from key: RawSpan, passing: (_ count: Int, _ lastKey: RawSpan, _ lastValue: RawSpan) -> Bool,
+        from key: RawSpan, skipping: (_ count: Int, _ lastKey: RawSpan, _ lastValue: RawSpan) -> Bool,
         _ body: (_ key: RawSpan, _ value: RawSpan) throws(Failure) -> Bool
     ) throws(Failure) {
         try withCallerErrors { (thrown: inout ThrownError<Failure>?) throws(StorageError) in
-            try forEachEntry(from: key, passing: passing) { key, value in
+            try forEachEntry(from: key, skipping: skipping) { key, value in
                 do throws(Failure) { return try body(key, value) } catch { thrown = ThrownError(error) }
                 return false
             }

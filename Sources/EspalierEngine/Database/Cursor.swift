@@ -279,7 +279,7 @@ struct AnyCursor: ~Copyable {
     @inline(__always)
     private func checkUsable() throws(StorageError) {
         try pages.checkUsable()
-        if pages.treeChangeCount != treeChangeCount { try pages.follow(tree, with: cursor) }
+        if pages.treeChangeCount != treeChangeCount { try pages.updateRecord(of: tree, in: cursor) }
     }
 }
 
@@ -337,7 +337,7 @@ enum CursorPages: PageSource {
         }
     }
 
-    /// Adjusts the number of open cursors over a read transaction; its pages rest only without open cursors.
+    /// Adjusts the number of open cursors and lookups over a read transaction; its pages rest only without any.
     @inline(__always)
     func countCursor(by change: Int) {
         if case .reading(let pages) = self {
@@ -359,9 +359,9 @@ enum CursorPages: PageSource {
     ///
     /// - Throws: `noSuchTree` if the tree does not exist any more.
     @inline(never)
-    func follow(_ tree: TreeHandle, with cursor: TreeCursor<CursorPages>) throws(StorageError) {
+    func updateRecord(of tree: TreeHandle, in cursor: TreeCursor<CursorPages>) throws(StorageError) {
         guard case .writing(let pages) = self else { return }
         // SAFETY: read at once.
-        cursor.follow(unsafe try pages.trees.record(of: tree, in: pages).pointee)
+        cursor.updateRecord(unsafe try pages.trees.record(of: tree, in: pages).pointee)
     }
 }

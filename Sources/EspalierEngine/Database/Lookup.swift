@@ -34,18 +34,18 @@ extension Lookup where Key == [UInt8] {
         try base.forEachEntry(from: key, body)
     }
 
-    /// Skips whole leaves from `key` on as long as `passing` returns `true`, then calls `body` with the other entries,
+    /// Skips whole leaves from `key` on as long as `skipping` returns `true`, then calls `body` with the other entries,
     /// in place if they are in a leaf, until it returns `false`.
     ///
     /// A lookup of a write transaction skips no leaf.
-    /// - Parameter passing: whether to skip the next `count` entries, of which it gets only the last one.
+    /// - Parameter skipping: whether to skip the next `count` entries, of which it gets only the last one.
     /// - Throws: the errors of reads.
     @usableFromInline
     package mutating func forEachEntry(
-        from key: RawSpan, passing: (_ count: Int, _ lastKey: RawSpan, _ lastValue: RawSpan) -> Bool,
+        from key: RawSpan, skipping: (_ count: Int, _ lastKey: RawSpan, _ lastValue: RawSpan) -> Bool,
         _ body: (_ key: RawSpan, _ value: RawSpan) -> Bool
     ) throws(StorageError) {
-        try base.forEachEntry(from: key, passing: passing, body)
+        try base.forEachEntry(from: key, skipping: skipping, body)
     }
 
     /// The number of entries from `lower` on and below `upper`, or `limit` if there are more.
@@ -65,9 +65,8 @@ extension Lookup where Key == [UInt8] {
 struct AnyLookup: ~Copyable {
     /// The first property, and so the first that is destroyed: the lookup may have the last reference to the pages, and
     /// a pin must be released before their memory is freed.
-    ///
-    /// The operations on the pages are made once, because making them retains the pages.
     private var leaf: PagePin?
+    /// The operations on the pages, made once, because making them retains the pages.
     private let operations: BTree<CursorPages>
     private let tree: TreeHandle
     /// The view of `leaf`, which is available without unwrapping the pin.
@@ -114,7 +113,7 @@ struct AnyLookup: ~Copyable {
     }
 
     mutating func forEachEntry(
-        from key: RawSpan, passing: (_ count: Int, _ lastKey: RawSpan, _ lastValue: RawSpan) -> Bool,
+        from key: RawSpan, skipping: (_ count: Int, _ lastKey: RawSpan, _ lastValue: RawSpan) -> Bool,
         _ body: (_ key: RawSpan, _ value: RawSpan) -> Bool
     ) throws(StorageError) {
         try check(.bytes)
@@ -123,13 +122,13 @@ struct AnyLookup: ~Copyable {
         // Skipped entries are not visited later: the first leaf with wanted entries ends the skipping.
         while let view, !pages.canChange {
             let last = view.cellCount - 1
-            var isPassed = index > last
-            if !isPassed {
+            var isSkipped = index > last
+            if !isSkipped {
                 try visit(view.value(last)) { value in
-                    view.withKey(last) { isPassed = passing(last + 1 - index, $0, value) }
+                    view.withKey(last) { isSkipped = skipping(last + 1 - index, $0, value) }
                 }
             }
-            guard isPassed else { break }
+            guard isSkipped else { break }
             guard try crossToNextLeaf(after: view) else { return }
         }
         try visitEntries(body)

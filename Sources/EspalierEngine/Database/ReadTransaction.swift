@@ -13,7 +13,7 @@ public struct ReadTransaction: ~Copyable {
 
     init(_ pages: ReadPages) { self.pages = pages }
 
-    deinit { pages.endAndKeep() }
+    deinit { pages.endAndRest() }
 
     /// The number of the newest commit this snapshot sees.
     public var transactionID: UInt64 { pages.versions.state.transactionID }

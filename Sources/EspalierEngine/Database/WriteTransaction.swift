@@ -35,9 +35,12 @@ public struct WriteTransaction: ~Copyable {
     }
 
     /// All trees, in the order of their names' UTF-8 bytes.
+    ///
+    /// Writes changed records to the catalog, from which the list is read.
+    ///
+    /// - Throws: `transaction(.failed)` after an error that may have left a change half done.
     public func trees() throws(StorageError) -> [TreeSummary] {
-        try pages.checkUsable()
-        try pages.trees.store(in: pages)
+        try change { pages throws(StorageError) in try pages.trees.writeChangedRecords(to: pages) }
         return try pages.listTrees()
     }
 
@@ -152,7 +155,7 @@ public struct WriteTransaction: ~Copyable {
             assert(record.treeID == id && record.entryCount == 0 && record.height == 1, "tree \(id) is empty")
             pages.writes.state.nextTreeID += 1
             try Catalog(pages).store(record, as: name)
-            let tree = TreeHandle(name: name, id: id, kind: kind, store: pages.trees.store)
+            let tree = TreeHandle(name: name, id: id, kind: kind, store: pages.trees.storeMark)
             pages.trees.add(tree, record)
             return tree
         }
@@ -209,7 +212,7 @@ public struct WriteTransaction: ~Copyable {
             _ = try Catalog(pages).remove(handle.name)
             try Catalog(pages).store(record, as: name)
             pages.trees.remove(handle)
-            let renamed = TreeHandle(name: name, id: handle.id, kind: handle.kind, store: pages.trees.store)
+            let renamed = TreeHandle(name: name, id: handle.id, kind: handle.kind, store: pages.trees.storeMark)
             pages.trees.add(renamed, record)
             pages.treeChangeCount &+= 1
             return AnyTree(renamed)

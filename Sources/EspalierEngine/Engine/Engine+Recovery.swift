@@ -124,7 +124,7 @@ extension Engine {
             wallClock: fileSystem.now(), userTag: 0, nextTreeID: state.nextTreeID)
         _ = try log.reserve(Log.commitByteCount, byteCountMax: .max, lasting: false)
         assert(logged.count == versions.count, "\(logged.count) of \(versions.count) versions")
-        let result = try log.commit([], after: logged, record: record, forgettingBefore: 0)
+        let result = try log.appendCommit([], after: logged, record: record, forgettingBefore: 0)
         try syncs.sync(log.file)
         var beginning = certain
         beginning.chain = chain

@@ -150,7 +150,7 @@ package final class Engine: @unchecked Sendable {
         closeIfAbandoned()
     }
 
-    /// Makes the changes of a write transaction durable and visible.
+    /// Ends a write transaction and makes its changes visible; with `.durable`, after they were synced.
     func commit(_ pages: WritePages, durability: Durability) throws(StorageError) -> CommitReceipt {
         guard pages.end() else { throw .transaction(.ended) }
         let writes = pages.writes
@@ -169,7 +169,7 @@ package final class Engine: @unchecked Sendable {
         let state: StoreState
         do throws(StorageError) {
             if writes.hasFailed { throw StorageError.transaction(.failed) }
-            state = try append(writes, to: log, pages: pages, durability: durability)
+            state = try appendAndEnqueue(pages, to: log, durability: durability)
         } catch {
             discard(pages)
             throw error
@@ -189,10 +189,14 @@ package final class Engine: @unchecked Sendable {
         gate.leave()
     }
 
-    /// Writes a transaction's frames to the log; the next writer may build on it from here on.
-    private func append(
-        _ writes: WriteSet, to log: Log, pages: WritePages, durability: Durability
+    /// Writes the frames of a transaction to the log and queues its commit; the next writer may build on it from here
+    /// on.
+    ///
+    /// Its private copies become the shared versions of their pages.
+    private func appendAndEnqueue(
+        _ pages: WritePages, to log: Log, durability: Durability
     ) throws(StorageError) -> StoreState {
+        let writes = pages.writes
         try syncs.check()
         let now = fileSystem.now()
         try checkNames(log, at: now, durability: durability)
@@ -204,7 +208,7 @@ package final class Engine: @unchecked Sendable {
             pageCount: writes.state.pageCount, freeCount: writes.state.freeCount,
             catalogRoot: writes.state.catalogRoot, frameCount: 0, wallClock: now, userTag: 0,
             nextTreeID: writes.state.nextTreeID)
-        let result = try log.commit(
+        let result = try log.appendCommit(
             logged, after: writes.spilled, record: record,
             forgettingBefore: checkpointLSN.load(ordering: .acquiring))
         assert(result.places.count == copies.count, "\(result.places.count) frames for \(copies.count) pages")

@@ -11,7 +11,7 @@ package final class ReadPages: PageSource {
     let versions: PageVersions
     /// The records of the catalog that this transaction has looked up.
     let trees: TreeTable
-    /// The number of open cursors, which may outlive the transaction.
+    /// The number of open cursors and lookups, which may outlive the transaction.
     var cursorCount = 0
     private let mark: SnapshotMark
     private let ended = Atomic(false)
@@ -54,12 +54,12 @@ package final class ReadPages: PageSource {
     ///
     /// Apart from cursors, only the caller refers to the pages.
     @inline(__always)
-    func endAndKeep() {
+    func endAndRest() {
         let engine = versions.engine
         assert(!isEnded && cursorCount >= 0, "a transaction rests once; \(cursorCount) cursors")
         guard cursorCount == 0, engine.board.rest(mark) else { return end() }
         ended.store(true, ordering: .relaxed)
-        engine.idleReads.put(self)?.endSnapshot()
+        engine.idleReads.exchange(for: self)?.endSnapshot()
         engine.closeIfAbandoned()
     }
 

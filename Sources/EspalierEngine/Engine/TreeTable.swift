@@ -27,17 +27,17 @@ final class TreeTable {
         var record: UnsafeMutablePointer<TreeRecord>?
     }
 
-    let store: StoreMark
+    let storeMark: StoreMark
     private var known: [Known] = []
-    private var numbers: [UInt32: Int] = [:]
-    /// The record used last for each remainder of tree numbers modulo `recentCount`: few operations must search for
+    private var indices: [UInt32: Int] = [:]
+    /// The record used last for each remainder of tree indices modulo `recentCount`: few operations must search for
     /// theirs.
     private let recent: UnsafeMutablePointer<Recent>
     private static let recentCount = 16
 
     /// A table without trees of `store`.
     init(_ store: StoreMark) {
-        self.store = store
+        storeMark = store
         // SAFETY: freed in `deinit`; places are masked.
         unsafe recent = .allocate(capacity: Self.recentCount)
         unsafe recent.initialize(repeating: Recent(), count: Self.recentCount)
@@ -51,7 +51,7 @@ final class TreeTable {
 
     /// A copy of the table that has its own records.
     func copied() -> TreeTable {
-        let copy = TreeTable(store)
+        let copy = TreeTable(storeMark)
         for entry in known {
             let number = copy.add(entry.tree, unsafe entry.record.pointee)
             copy.known[number].stored = entry.stored
@@ -78,15 +78,15 @@ final class TreeTable {
         _ tree: TreeHandle, in source: Source
     ) throws(StorageError) -> UnsafeMutablePointer<TreeRecord> {
         let number: Int
-        if let place = numbers[tree.id], known[place].tree.mark == tree.mark {
+        if let place = indices[tree.id], known[place].tree.mark == tree.mark {
             number = place
         } else {
-            guard tree.isHandle(of: store) else { throw .argument(.treeOfAnotherStore(tree.id)) }
+            guard tree.isHandle(of: storeMark) else { throw .argument(.treeOfAnotherStore(tree.id)) }
             guard let record = try Catalog(source).find(tree.name), record.treeID == tree.id, record.kind == tree.kind
             else {
                 throw .argument(.noSuchTree(tree.id))
             }
-            number = add(TreeHandle(name: tree.name, id: record.treeID, kind: record.kind, store: store), record)
+            number = add(TreeHandle(name: tree.name, id: record.treeID, kind: record.kind, store: storeMark), record)
         }
         // SAFETY: kept, not used; the place is masked.
         let record = unsafe known[number].record
@@ -98,19 +98,19 @@ final class TreeTable {
     /// Adds a tree with its record in the catalog, unless it is known; returns its index in `known`.
     @discardableResult
     func add(_ tree: TreeHandle, _ record: TreeRecord) -> Int {
-        if let number = numbers[tree.id] { return number }
+        if let number = indices[tree.id] { return number }
         assert(tree.id == record.treeID && tree.kind == record.kind, "the record of tree \(tree.id)")
         // SAFETY: freed in `deinit` or `remove`.
         let memory = UnsafeMutablePointer<TreeRecord>.allocate(capacity: 1)
         unsafe memory.initialize(to: record)
         unsafe known.append(Known(tree: tree, record: memory, stored: record))
-        numbers[tree.id] = known.count - 1
+        indices[tree.id] = known.count - 1
         return known.count - 1
     }
 
     /// Records that the root of a tree moved; the catalog has the new root already.
     func move(_ id: UInt32, to root: PageNumber) {
-        guard let number = numbers[id] else { return }
+        guard let number = indices[id] else { return }
         // SAFETY: every known tree has a record.
         unsafe known[number].record.pointee.root = root
         known[number].stored.root = root
@@ -124,18 +124,18 @@ final class TreeTable {
 
     /// Forgets a tree that was dropped.
     func remove(_ tree: TreeHandle) {
-        guard let number = numbers[tree.id] else { return }
+        guard let number = indices[tree.id] else { return }
         // SAFETY: the places that name it are cleared; the place is masked.
         unsafe recent[Int(truncatingIfNeeded: tree.id) & (Self.recentCount - 1)] = Recent()
         unsafe known.remove(at: number).record.deallocate()
-        numbers.removeAll()
-        for (number, entry) in known.enumerated() { numbers[entry.tree.id] = number }
-        assert(numbers[tree.id] == nil, "tree \(tree.id) is known once")
+        indices.removeAll()
+        for (number, entry) in known.enumerated() { indices[entry.tree.id] = number }
+        assert(indices[tree.id] == nil, "tree \(tree.id) is known once")
         assert(checkInvariants())
     }
 
     /// Writes the changed records to the catalog.
-    func store(in pages: WritePages) throws(StorageError) {
+    func writeChangedRecords(to pages: WritePages) throws(StorageError) {
         for number in known.indices {
             // SAFETY: every known tree has a record.
             let record = unsafe known[number].record.pointee
@@ -150,12 +150,12 @@ final class TreeTable {
     ///
     /// - Complexity: O(trees); of a large table about 256 are checked.
     private func checkInvariants() -> Bool {
-        assert(numbers.count == known.count, "\(numbers.count) numbers for \(known.count) trees")
+        assert(indices.count == known.count, "\(indices.count) indices for \(known.count) trees")
         for number in stride(from: 0, to: known.count, by: max(1, known.count / 256)) {
             let entry = known[number]
             // SAFETY: read at once; every known tree has a record.
             let record = unsafe entry.record.pointee
-            assert(numbers[entry.tree.id] == number, "tree \(entry.tree.id) is not found by its number")
+            assert(indices[entry.tree.id] == number, "tree \(entry.tree.id) is not found by its number")
             assert(record.treeID == entry.tree.id && record.kind == entry.tree.kind, "the record of a tree")
         }
         for place in 0..<Self.recentCount {
@@ -193,7 +193,7 @@ extension TransactionSource {
     func tree(named name: String) throws(StorageError) -> TreeHandle? {
         try checkUsable()
         guard !name.isEmpty, let record = try Catalog(self).find(name) else { return nil }
-        let tree = TreeHandle(name: name, id: record.treeID, kind: record.kind, store: trees.store)
+        let tree = TreeHandle(name: name, id: record.treeID, kind: record.kind, store: trees.storeMark)
         trees.add(tree, record)
         return tree
     }
@@ -201,7 +201,7 @@ extension TransactionSource {
     /// All trees, in the order of their names' bytes.
     func listTrees() throws(StorageError) -> [TreeSummary] {
         try checkUsable()
-        return try Catalog(self).list().map { TreeSummary($0.record, name: $0.name, store: trees.store) }
+        return try Catalog(self).list().map { TreeSummary($0.record, name: $0.name, store: trees.storeMark) }
     }
 
     func count(of tree: TreeHandle) throws(StorageError) -> UInt64 {

@@ -22,7 +22,7 @@ extension WritePages {
         guard page > FixedPlace.catalogRoot, page < writes.state.pageCount, !geometry.isBitmapPage(page) else {
             throw .corrupt(.pageBeyondEnd, page: page)
         }
-        _ = keep(page)
+        _ = noteForSavepoint(page)
         if let copy = writes.removeCopy(of: page) { release(copy) }
         writes.forget(page)
         let bitmap = try edit(geometry.bitmapPage(of: page))

@@ -112,7 +112,7 @@ extension WritePages {
     /// Records the version of `page`, if the newest savepoint needs it before the page is changed or freed.
     ///
     /// - Returns: the page's private copy, if the savepoint keeps it now.
-    func keep(_ page: PageNumber) -> WriteSet.Copy? {
+    func noteForSavepoint(_ page: PageNumber) -> WriteSet.Copy? {
         guard let notes = writes.savepoints.last, !notes.has(page) else { return nil }
         if let copy = writes.removeCopy(of: page) {
             notes.keep(copy)
@@ -137,7 +137,7 @@ extension WritePages {
     /// Moves the kept copies to the log (invariant 2).
     func spillKeptCopies() throws(StorageError) {
         for notes in writes.savepoints {
-            for spilled in try log(notes.copies) {
+            for spilled in try writeToLog(notes.copies) {
                 notes.add(.spilled(UInt32(writes.spilled.count)), of: spilled.copy.page)
                 writes.addSpilled(spilled.copy.page, at: spilled.place)
                 share(spilled.copy, at: spilled.place)

@@ -88,8 +88,8 @@ package final class WritePages: WritablePageSource {
     private func makeEditable(_ page: PageNumber) throws(StorageError) -> PagePin {
         guard page != 0, page < writes.state.pageCount else { throw .corrupt(.pageBeyondEnd, page: page) }
         if writes.copyCount + keptCopyCount >= engine.privateCopyMax { try spill() }
-        if let kept = keep(page) {
-            let copy = makeCopy(of: page)
+        if let kept = noteForSavepoint(page) {
+            let copy = allocateCopy(of: page)
             copy.view.copy(from: kept.view, at: 0, to: 0, count: pageSize)
             writes.add(copy)
             return copy.pin()
@@ -99,20 +99,20 @@ package final class WritePages: WritablePageSource {
             return copy.pin()
         }
         if writes.isFresh(page) {
-            let copy = makeCopy(of: page)
+            let copy = allocateCopy(of: page)
             copy.view.clear(0..<pageSize)
             writes.add(copy)
             return copy.pin()
         }
         let source = try pin(page)
-        let copy = makeCopy(of: page)
+        let copy = allocateCopy(of: page)
         copy.view.copy(from: source.view, at: 0, to: 0, count: pageSize)
         writes.add(copy)
         return copy.pin()
     }
 
     /// Allocates a private copy: a frame of the pool, or separate memory if all frames are pinned.
-    private func makeCopy(of page: PageNumber) -> WriteSet.Copy {
+    private func allocateCopy(of page: PageNumber) -> WriteSet.Copy {
         // SAFETY: this transaction is the only owner of a frame that `takeFrame` returned, and of a new loose page.
         if let frame = pool.takeFrame() {
             return unsafe WriteSet.Copy(
@@ -140,12 +140,12 @@ package final class WritePages: WritablePageSource {
         }
     }
 
-    /// Moves the copies kept for savepoints to the log, and the older half of the private copies if they are many.
+    /// Moves the copies kept for savepoints to the log, and half of the private copies if they are many.
     private func spill() throws(StorageError) {
         try spillKeptCopies()
         guard writes.copyCount >= engine.privateCopyMax / 2 else { return }
         let victims = writes.copies.prefix((writes.copyCount + 1) / 2).filter { !$0.isPinned }
-        for spilled in try log(victims) {
+        for spilled in try writeToLog(victims) {
             _ = writes.removeCopy(of: spilled.copy.page)
             writes.addSpilled(spilled.copy.page, at: spilled.place)
             share(spilled.copy, at: spilled.place)
@@ -154,7 +154,7 @@ package final class WritePages: WritablePageSource {
     }
 
     /// Writes copies to the log, in the order of page numbers.
-    func log(_ copies: [WriteSet.Copy]) throws(StorageError) -> [(copy: WriteSet.Copy, place: LogPlace)] {
+    func writeToLog(_ copies: [WriteSet.Copy]) throws(StorageError) -> [(copy: WriteSet.Copy, place: LogPlace)] {
         guard !copies.isEmpty else { return [] }
         // Notes of savepoints name versions by 30-bit numbers: 4 TiB of pages.
         guard writes.spilled.count + copies.count < SavepointNotes.numberEnd else { throw .transaction(.logFull) }
@@ -167,11 +167,11 @@ package final class WritePages: WritablePageSource {
 
     /// Makes the newest version of each page the one that this transaction sees: in the log or in a private copy.
     func prepareCommit() throws(StorageError) {
-        try trees.store(in: self)
+        try trees.writeChangedRecords(to: self)
         releaseSavepoints(from: 0)
-        for page in writes.pagesToRestore { _ = try edit(page) }
+        for page in writes.pagesToLogAgain { _ = try edit(page) }
         assert(
-            writes.pagesToRestore.isEmpty && writes.savepoints.isEmpty,
+            writes.pagesToLogAgain.isEmpty && writes.savepoints.isEmpty,
             "the transaction sees the pages that it will commit")
         assert(writes.checkInvariants())
     }

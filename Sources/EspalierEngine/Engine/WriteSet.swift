@@ -96,7 +96,7 @@ final class WriteSet {
         unsafe copyPlaces.deallocate()
     }
 
-    /// All private copies, the oldest first.
+    /// All private copies, in no particular order.
     var copies: [Copy] { unsafe Array(UnsafeBufferPointer(start: copyPlaces, count: copyCount)) }
 
     /// Whether there is anything to commit.
@@ -201,7 +201,7 @@ final class WriteSet {
     }
 
     /// The pages whose newest version in the log is not the one that is seen (invariant 3).
-    var pagesToRestore: [PageNumber] {
+    var pagesToLogAgain: [PageNumber] {
         guard older.count > 0 else { return [] }
         var pages: [PageNumber] = []
         older.forEach { page, _ in pages.append(page) }

@@ -65,7 +65,7 @@ package protocol WritablePageSource: PageSource {
     func allocate(near: PageNumber, count: Int) throws(StorageError) -> (first: PageNumber, count: Int)
     /// Frees `page`.
     ///
-    /// - Throws: `corruption(.pageReachedTwice)` if it is free already.
+    /// - Throws: `corruption(.pageReachedButFree)` if it is free already.
     func free(_ page: PageNumber) throws(StorageError)
 }
 

@@ -45,7 +45,7 @@ extension Log {
     /// - Parameter earlier: versions of this transaction that were appended before, oldest first.
     /// - Parameter record: the state after the transaction; its `commitLSN` and `frameCount` are filled in here.
     /// - Returns: the place of each page's frame, the state after the commit, and the index that lists all versions.
-    package func commit(
+    package func appendCommit(
         _ pages: [LoggedPage], after earlier: [(page: PageNumber, place: LogPlace)], record: CommitRecord,
         forgettingBefore checkpoint: UInt64
     ) throws(StorageError) -> (places: [LogPlace], state: StoreState, index: LogIndex) {

@@ -28,7 +28,7 @@ extension WriteTransaction {
         try change { pages throws(StorageError) in
             let pageMax = max(pageMax, 1)
             let before = pages.pageCount
-            try pages.trees.store(in: pages)
+            try pages.trees.writeChangedRecords(to: pages)
             var shrink = try Shrink(pages, pageMax: pageMax)
             pages.trees.forgetHints()
             pages.treeChangeCount &+= 1

@@ -9,10 +9,10 @@ extension BTree where Source: WritablePageSource {
     /// Stores an entry, which belongs at the last index of `path`, in a full leaf.
     ///
     /// Moves entries to other leaves, or splits the leaf.
-    func splitLeaf(
+    func insertIntoFullLeaf(
         _ path: inout TreePath, _ key: TreeKey, _ stored: StoredValue, _ record: inout TreeRecord
     ) throws(StorageError) {
-        if try isInRun(path, record) {
+        if try comesInOrder(path, record) {
             if try shiftToLeft(path, key, stored, &record) { return }
         } else if path.index(path.count - 1) > 0, try spread(path, key, stored, &record) {
             return
@@ -81,7 +81,7 @@ extension BTree where Source: WritablePageSource {
     }
 
     /// Whether the entry that belongs at the end of `path` continues a run in order, or is the last of the tree.
-    private func isInRun(_ path: TreePath, _ record: TreeRecord) throws(StorageError) -> Bool {
+    private func comesInOrder(_ path: TreePath, _ record: TreeRecord) throws(StorageError) -> Bool {
         let depth = path.count - 1
         if case .scattered = pattern(record.hint, path.page(depth)) {
             let pin = try source.pin(path.page(depth))

@@ -56,8 +56,7 @@ package final class TreeCursor<Source: PageSource> {
     private var savedInteger: UInt64 = 0
     private var savedBytes: [UInt8] = []
     /// Whether the last `seek` found exactly its key.
-    package var isExact: Bool { wasFound }
-    private var wasFound = false
+    package private(set) var isExact = false
 
     private enum Place {
         case beforeFirst, onEntry, afterLast
@@ -80,12 +79,12 @@ package final class TreeCursor<Source: PageSource> {
     package var isOnEntry: Bool { place == .onEntry }
 
     /// Uses the root in `record` from the next search on.
-    package func follow(_ record: TreeRecord) { self.record = record }
+    package func updateRecord(_ record: TreeRecord) { self.record = record }
 
     /// The operations on the tree; not stored, because destroying a stored one would need the metadata of its generic
     /// type.
     @inline(__always)
-    private var tree: BTree<Source> { BTree(source) }
+    private var operations: BTree<Source> { BTree(source) }
 
     /// Whether `leaf` and `index` are still valid.
     ///
@@ -97,14 +96,14 @@ package final class TreeCursor<Source: PageSource> {
 
     /// Moves to the first entry; returns whether there is one.
     package func first() throws(StorageError) -> Bool {
-        wasFound = false
+        isExact = false
         try descend(from: record.root, expectedLevel: PageView.anyLevel, toLast: false)
         return try settleForward(at: 0)
     }
 
     /// Moves to the last entry; returns whether there is one.
     package func last() throws(StorageError) -> Bool {
-        wasFound = false
+        isExact = false
         try descend(from: record.root, expectedLevel: PageView.anyLevel, toLast: true)
         return try settleBackward(at: view.cellCount - 1)
     }
@@ -114,7 +113,7 @@ package final class TreeCursor<Source: PageSource> {
         let position: SlotPosition
         if let near = positionInLeaf(of: key) { position = near } else { position = try descend(to: key) }
         let isOnEntry = try settleForward(at: position.index)
-        wasFound = position.isExact
+        isExact = position.isExact
         return isOnEntry
     }
 
@@ -225,11 +224,11 @@ package final class TreeCursor<Source: PageSource> {
     @inline(__always)
     package func withValue<R>(_ body: (RawSpan) -> R) throws(StorageError) -> R? {
         precondition(place == .onEntry, "the cursor is not on an entry")
-        if isCurrent { return try tree.withBytes(of: view.value(index), treeID: record.treeID, body) }
-        if kind == .integer { return try tree.withValue(of: TreeKey(savedInteger), in: record, body) }
+        if isCurrent { return try operations.withBytes(of: view.value(index), treeID: record.treeID, body) }
+        if kind == .integer { return try operations.withValue(of: TreeKey(savedInteger), in: record, body) }
         let position = try locateSavedBytes()
         guard position.isExact else { return nil }
-        return try tree.withBytes(of: position.pin.view.value(position.index), treeID: record.treeID, body)
+        return try operations.withBytes(of: position.pin.view.value(position.index), treeID: record.treeID, body)
     }
 
     /// The cells of the leaf from the entry on, of an integer tree; `nil` over a source that can change.
@@ -253,7 +252,7 @@ package final class TreeCursor<Source: PageSource> {
 
     private func locateSavedBytes() throws(StorageError) -> LeafPosition {
         let key = OwnedKey(savedBytes)
-        return try tree.locate(key.key, in: record)
+        return try operations.locate(key.key, in: record)
     }
 
     // MARK: - Places
@@ -324,14 +323,14 @@ package final class TreeCursor<Source: PageSource> {
     private func descend(to key: TreeKey) throws(StorageError) -> SlotPosition {
         place = .beforeFirst  // in case a page is damaged
         path.removeAll()
-        let tree = tree
-        let end = try tree.descend(from: record.root, in: record) { page, view in
-            let index = tree.position(of: key, in: view, record).childIndex
+        let operations = operations
+        let end = try operations.descend(from: record.root, in: record) { page, view in
+            let index = operations.position(of: key, in: view, record).childIndex
             path.push(page, index)
             return index
         }
-        hold(try tree.pinLeaf(end, in: record))
-        return tree.position(of: key, in: view, record)
+        hold(try operations.pinLeaf(end, in: record))
+        return operations.position(of: key, in: view, record)
     }
 
     /// Descends from `start`, the root or a child of the last page of `path`, along its first or last children.
@@ -340,14 +339,14 @@ package final class TreeCursor<Source: PageSource> {
     ) throws(StorageError) {
         place = .beforeFirst  // in case a page is damaged
         assert(startLevel >= 0 || start == record.root, "a descent begins at the root, or below the last page")
-        if startLevel < 0 { path.removeAll() }
-        let tree = tree
-        let end = try tree.descend(from: start, expectedLevel: startLevel, in: record) { page, view in
+        if startLevel == PageView.anyLevel { path.removeAll() }
+        let operations = operations
+        let end = try operations.descend(from: start, expectedLevel: startLevel, in: record) { page, view in
             let index = toLast ? view.cellCount : 0
             path.push(page, index)
             return index
         }
-        hold(try tree.pinLeaf(end, in: record))
+        hold(try operations.pinLeaf(end, in: record))
     }
 
     private func crossToNextLeaf() throws(StorageError) -> Bool {

@@ -59,11 +59,11 @@ extension BTreeSnapshot {
     ) throws(StoreError) -> FetchBatch {
         var plan = planner.plan(fetch, wantsRows: true)
         let limit = fetch.limit ?? Int.max
-        let isCut = plan.isScan && count < limit
-        if isCut { plan.limit = count }
+        let stopsEarly = plan.isScan && count < limit
+        if stopsEarly { plan.limit = count }
         let entity = plan.entity
         let rows = try FetchExecution(plan, .rows, session).run().snapshots()
-        guard isCut, rows.count == count, let last = rows.ids.last?.key else { return FetchBatch(rows) }
+        guard stopsEarly, rows.count == count, let last = rows.ids.last?.key else { return FetchBatch(rows) }
         var greatest = fetch.keys.upperBound
         if fetch.keys == StoreFetch.allKeys {
             // Keys are allocated in ascending order: each later insertion has a greater key.

@@ -2,14 +2,16 @@
 //
 // Invariants
 //   1. Every row's structure is checked before any part of the row is used.
-//   2. A row is tested and sorted in place, and copied once, into the result; conditions and sort keys that need more
-//      than its own attributes (`RowTest`) get a copy in one reused buffer.
+//   2. A row is tested in place. It is copied once, into the result; a row that must be sorted is first copied into the
+//      sort buffer. Conditions and sort keys that need more than its own attributes (`RowTest`) get a copy in one
+//      reused buffer.
 
 internal import EspalierEngine
 internal import EspalierModel
 
 struct FetchExecution: ~Copyable {
-    /// With a limit, the number of candidates up to which `find` reads only the rows of the candidates.
+    /// The bound of limits and of numbers of candidates up to which `find` prefers candidates, and the least number of
+    /// rows that its scan visits.
     private static let firstCountMax = 512
 
     private let plan: FetchPlan
@@ -38,7 +40,7 @@ struct FetchExecution: ~Copyable {
     /// The number of rows that a scan may still visit.
     private var rowsToScan = Int.max
     /// The key at which a scan has stopped because `rowsToScan` was 0.
-    private var next: UInt64?
+    private var resumeKey: UInt64?
 
     init(_ plan: consuming FetchPlan, _ kind: FetchKind, _ session: ReadSession) {
         self.plan = plan
@@ -82,8 +84,8 @@ struct FetchExecution: ~Copyable {
 
     /// Visits the rows of the candidates, by primary key.
     ///
-    /// - Complexity: with a limit and without an order, O(square root of the number of rows) if there are few or many
-    ///   candidates; otherwise O(candidates).
+    /// - Complexity: with a limit below 512 and by primary key, O(square root of rows x (offset + limit)) if there are
+    ///   at most 512 candidates or the scan finds enough; otherwise O(candidates).
     private mutating func find(_ source: CandidateSource) throws(StoreError) {
         let isCheap = plan.isExact && sink.kind != .rows
         let countMax = isCheap ? Int.max : plan.candidateCountMax
@@ -99,12 +101,12 @@ struct FetchExecution: ~Copyable {
         let wanted = Double(limit) + Double(plan.offset)
         let count = try session.transaction.count(of: catalog.rowTree(of: plan.entity))
         rowsToScan = max(Self.firstCountMax, Int(4 * (Double(count) * wanted).squareRoot()))
-        let withCandidates = (residual, acceptsEveryRow)
+        let saved = (residual, acceptsEveryRow)
         try visit(nil)
-        guard rowsToScan == 0, let next else { return }
+        guard rowsToScan == 0, let resumeKey else { return }
         rowsToScan = Int.max
-        (residual, acceptsEveryRow) = withCandidates
-        (keys, self.next) = (next...max(next, keys.upperBound), nil)
+        (residual, acceptsEveryRow) = saved
+        (keys, self.resumeKey) = (resumeKey...max(resumeKey, keys.upperBound), nil)
         try visit(CandidateCollector(session: session, countMax: countMax).candidates(source))
     }
 
@@ -117,8 +119,8 @@ struct FetchExecution: ~Copyable {
         }
         assert(
             zip(candidates, candidates.dropFirst()).allSatisfy { $0.key < $1.key }, "candidates come by ascending key")
-        if acceptsEveryRow { sink.expect(candidates.count) }
-        var rows = try rows()
+        if acceptsEveryRow { sink.reserveCapacity(candidates.count) }
+        var rows = try rowLookup()
         for candidate in candidates {
             guard try visit(candidate, in: &rows) else { return }
         }
@@ -139,38 +141,38 @@ struct FetchExecution: ~Copyable {
     /// Visits all rows of the hierarchy, by primary key.
     private mutating func scan() throws(StoreError) {
         let tree = catalog.rowTree(of: plan.entity)
-        if acceptsEveryRow { sink.expect(Int(clamping: try session.transaction.count(of: tree))) }
+        if acceptsEveryRow { sink.reserveCapacity(Int(clamping: try session.transaction.count(of: tree))) }
         var cursor = try session.transaction.cursor(over: tree)
         let (least, greatest) = (keys.lowerBound, keys.upperBound)
         guard try least == 0 ? cursor.first() : cursor.seek(least) else { return }
         try cursor.forEachValue { key, row throws(StoreError) in
             guard key <= greatest else { return false }
             guard rowsToScan > 0 else {
-                next = key
+                resumeKey = key
                 return false
             }
             rowsToScan -= 1
-            return try wantsMore(after: examine(row, key: key), key: key)
+            return try finishVisit(after: examine(row, key: key), key: key)
         }
     }
 
     /// Visits the entries of an index in order, those with equal values by ascending primary key.
     private mutating func walk(_ group: Int, _ range: EntryRange, isReversed: Bool) throws(StoreError) {
         let entries = IndexWalk(session: session, group: group, range: range, entity: plan.entity)
-        var rows = try rows()
+        var rows = try rowLookup()
         // Rows that the offset skips need not be visited if each entry of the index has a row in the result.
         let entity = catalog.model.entities[catalog.schema.groups[group].entity]
         let countsAll =
             plan.isExact && acceptsEveryRow && keys == StoreFetch.allKeys
             && entity.family.allSatisfy { plan.isWanted[Int(catalog.numbering.entityNumbers[$0])] }
-        try entries.forEach(isReversed: isReversed, passing: { countsAll && sink.skip($0) }) {
+        try entries.forEach(isReversed: isReversed, skipping: { countsAll && sink.skip($0) }) {
             candidate throws(StoreError) in
             try visit(candidate, in: &rows)
         }
     }
 
     /// A lookup for the rows of candidates.
-    private func rows() throws(StoreError) -> StoreLookup<UInt64> {
+    private func rowLookup() throws(StoreError) -> StoreLookup<UInt64> {
         try session.transaction.lookup(in: catalog.rowTree(of: plan.entity))
     }
 
@@ -186,7 +188,7 @@ struct FetchExecution: ~Copyable {
         _ = try rows.withValue(of: candidate.key) { row throws(StoreError) in
             step = try examine(row, key: candidate.key)
         }
-        return try wantsMore(after: step, key: candidate.key)
+        return try finishVisit(after: step, key: candidate.key)
     }
 
     /// The result of `examine(_:key:)`.
@@ -195,12 +197,12 @@ struct FetchExecution: ~Copyable {
         case more, enough, test
     }
 
-    /// Whether more rows are wanted after `examine(_:key:)` has returned `step`.
-    private mutating func wantsMore(after step: Step, key: UInt64) throws(StoreError) -> Bool {
+    /// Finishes the visit of a row: tests its copy if `step` asks for it; returns whether more rows are wanted.
+    private mutating func finishVisit(after step: Step, key: UInt64) throws(StoreError) -> Bool {
         switch step {
         case .more: true
         case .enough: false
-        case .test: try testCopy(key: key)
+        case .test: try acceptCopyIfItPasses(key: key)
         }
     }
 
@@ -218,6 +220,7 @@ struct FetchExecution: ~Copyable {
     private mutating func examine(_ row: RawSpan, key: UInt64) throws(StoreError) -> Step {
         assert(StepCount.note(rows: 1))
         let alike: RowsAlike
+        // Apart from its head, `catalog.check` looks at the key, which must not be 0, and at the fields.
         if let lastAlike, key != 0, row.byteCount >= 2, row.number(at: 0) == lastAlike.head,
             reader.hasSoundFields(row, lastAlike.shape, lastAlike.offsets)
         {
@@ -276,7 +279,7 @@ struct FetchExecution: ~Copyable {
     }
 
     /// Tests the row in `scratch` and accepts it if it passes; returns whether more rows are wanted.
-    private mutating func testCopy(key: UInt64) throws(StoreError) -> Bool {
+    private mutating func acceptCopyIfItPasses(key: UInt64) throws(StoreError) -> Bool {
         let number = scratch.bytes.withRawSpan { reader.entityNumber(of: $0) }
         guard let entity = catalog.numbering.entity(number),
             let id = catalog.numbering.id(entityNumber: number, key: key)

@@ -32,7 +32,7 @@ struct FetchSink: ~Copyable {
     var isSkipping: Bool { toSkip > 0 }
 
     /// Reserves memory for `count` rows, or for as many of them as are wanted.
-    mutating func expect(_ count: Int) {
+    mutating func reserveCapacity(_ count: Int) {
         let taken = min(max(0, count - toSkip), limit, Self.expectedCountMax)
         switch kind {
         case .rows: builder.reserveCapacity(taken)

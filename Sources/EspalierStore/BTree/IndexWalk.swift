@@ -23,40 +23,40 @@ struct IndexWalk {
 
     /// Calls `body` with the candidates of the range, until it returns `false`.
     ///
-    /// - Parameter passing: whether to skip this number of first candidates unread; only a forward walk calls it.
+    /// - Parameter skipping: whether to skip this number of first candidates unread; only a forward walk calls it.
     /// - Complexity: O(log n) and O(candidates that `body` gets, and those that share cut values with the last one),
     ///   and O(log n) for each skipped leaf.
     func forEach(
-        isReversed: Bool, passing: (Int) -> Bool, _ body: (Candidate) throws(StoreError) -> Bool
+        isReversed: Bool, skipping: (Int) -> Bool, _ body: (Candidate) throws(StoreError) -> Bool
     ) throws(StoreError) {
         if isReversed { return try backward(body) }
-        try forward(from: range.lower, whileEqual: false, passing: passing, body)
+        try forward(from: range.lower, endsWithRun: false, skipping: skipping, body)
     }
 
-    /// - Parameter whileEqual: whether the walk ends with the run of entries whose values are `lower`.
+    /// - Parameter endsWithRun: whether the walk ends with the run of entries whose values are `lower`.
     /// - Returns: whether `body` wants more.
     @discardableResult
     private func forward(
-        from lower: [UInt8], whileEqual: Bool, passing: (Int) -> Bool = { _ in false },
+        from lower: [UInt8], endsWithRun: Bool, skipping: (Int) -> Bool = { _ in false },
         _ body: (Candidate) throws(StoreError) -> Bool
     ) throws(StoreError) -> Bool {
         let (tree, catalog) = (tree, catalog)
         var entries = try session.transaction.lookup(in: tree)
         var run = EntryRun()
         var goesOn = true
-        func passes(_ count: Int, _ lastKey: RawSpan, _ lastValue: RawSpan) -> Bool {
+        func skips(_ count: Int, _ lastKey: RawSpan, _ lastValue: RawSpan) -> Bool {
             if let upper = range.upper, !upper.withRawSpan({ lastKey.precedes($0) }) { return false }
             // A run of cut entries that continues in the next leaf cannot be sorted without its beginning.
-            guard !lastValue.isOfCutEntry, passing(count) else { return false }
+            guard !lastValue.isOfCutEntry, skipping(count) else { return false }
             assert(StepCount.note())
             return true
         }
-        try entries.forEach(from: lower, passing: passes) { key, value throws(StoreError) in
+        try entries.forEach(from: lower, skipping: skips) { key, value throws(StoreError) in
             assert(StepCount.note())
-            if whileEqual, !key.beginsWithValues(lower) { return false }
+            if endsWithRun, !key.isEntry(withValues: lower) { return false }
             if let upper = range.upper, !upper.withRawSpan({ key.precedes($0) }) { return false }
             let candidate = try catalog.candidate(key, value, tree)
-            if !run.candidates.isEmpty, !key.beginsWithValues(run.values) {
+            if !run.candidates.isEmpty, !key.isEntry(withValues: run.values) {
                 goesOn = try give(run, isReversed: false, body)
                 run.candidates.removeAll(keepingCapacity: true)
                 guard goesOn else { return false }
@@ -88,7 +88,7 @@ struct IndexWalk {
             try cursor.withEntry { key, value throws(StoreError) in
                 guard !range.lower.withRawSpan({ key.precedes($0) }) else { return }
                 isInRange = true
-                if !run.candidates.isEmpty, !key.beginsWithValues(run.values) {
+                if !run.candidates.isEmpty, !key.isEntry(withValues: run.values) {
                     ended = run
                     run.candidates.removeAll()
                 }
@@ -99,7 +99,7 @@ struct IndexWalk {
             if run.candidates.count > Self.keptCountMax, !run.isCut {
                 // Many rows have this value: a forward walk visits them, then this walk continues before the first one.
                 run.candidates.removeAll(keepingCapacity: true)
-                guard try forward(from: run.values, whileEqual: true, body) else { return }
+                guard try forward(from: run.values, endsWithRun: true, body) else { return }
                 isOnEntry = try cursor.seek(run.values)
             }
             if isOnEntry { isOnEntry = try cursor.previous() }
@@ -155,7 +155,7 @@ private struct EntryRun {
 
 extension RawSpan {
     /// Whether these bytes are `values` and a primary key.
-    fileprivate func beginsWithValues(_ values: [UInt8]) -> Bool {
+    fileprivate func isEntry(withValues values: [UInt8]) -> Bool {
         byteCount == values.count + 8 && values.withRawSpan { begins(with: $0) }
     }
 

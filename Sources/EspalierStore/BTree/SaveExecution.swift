@@ -2,8 +2,9 @@
 //
 // Invariants
 //   1. Versions are checked before the first write, except those of rows that are only patched, which are checked when
-//      their row is visited; unique keys are checked while index entries are written. Each check reports everything it
-//      finds. Earlier writes roll back with the transaction.
+//      their row is visited, and those of a patch that a rule or a merge makes a rewrite; unique keys are checked while
+//      index entries are written. Each check reports everything it finds. Earlier writes roll back with the
+//      transaction.
 //   2. When the transaction commits, every row has in each of its groups the one entry that GroupKey defines, every
 //      list has the entries that LinkKey defines, and the counters count them.
 
@@ -67,7 +68,7 @@ struct SaveExecution: ~Copyable {
             rewritten = try rowsToRewrite(save)
         }
         let plan = try LinkPlan(save, schema: catalog.schema, updated: rewritten, source: self)
-        try removeChangedKeys(save, rewritten)
+        try removeChangedEntries(save, rewritten)
         try insert(save)
         try update(save, rewritten)
         var oneToOnes = OneToOneRule(save, schema: catalog.schema, updated: rewritten)
@@ -180,7 +181,7 @@ struct SaveExecution: ~Copyable {
             let (entity, key) = (catalog.schema.entityIndex(of: old.id), old.id.key)
             for group in catalog.schema.groupsByEntity[entity] {
                 oldKey.encode(catalog.schema.groups[group], .snapshot(old), catalog.numbering)
-                try removeOldKey(group, key)
+                try removeOldEntry(group, key)
             }
             rowDeltas[entity] -= 1
             let root = catalog.schema.roots[entity]
@@ -198,19 +199,19 @@ struct SaveExecution: ~Copyable {
 
     /// Removes the index entries that updates change, all of them before the first new entry is checked for uniqueness:
     /// rows of one save may exchange their values.
-    private mutating func removeChangedKeys(_ save: PreparedSave, _ rewritten: [Rewrite]) throws(StoreError) {
-        for (position, old) in rewritten { try removeChangedKeys(save.updates[position], old) }
+    private mutating func removeChangedEntries(_ save: PreparedSave, _ rewritten: [Rewrite]) throws(StoreError) {
+        for (position, old) in rewritten { try removeChangedEntries(save.updates[position], old) }
     }
 
-    private mutating func removeChangedKeys(_ update: SaveRequest.Update, _ old: ObjectSnapshot) throws(StoreError) {
+    private mutating func removeChangedEntries(_ update: SaveRequest.Update, _ old: ObjectSnapshot) throws(StoreError) {
         for group in changedGroups(update, old) {
             oldKey.encode(catalog.schema.groups[group], .snapshot(old), catalog.numbering)
-            try removeOldKey(group, old.id.key)
+            try removeOldEntry(group, old.id.key)
         }
     }
 
     /// Sets or empties to-one relationships: each row gets its next version.
-    mutating func relate(
+    mutating func setDestinations(
         _ changes: [(row: ObjectSnapshot, destinations: [(slot: Int, destination: ObjectID?)])]
     ) throws(StoreError) {
         // The result has only the rows that the request names, so these rows are collected apart.
@@ -220,7 +221,7 @@ struct SaveExecution: ~Copyable {
         for (row, destinations) in changes {
             let update = SaveRequest.Update(
                 id: row.id, expectedVersion: row.version, destinations: destinations)
-            try removeChangedKeys(update, row)
+            try removeChangedEntries(update, row)
             try rewrite(row, update)
         }
         try putNewEntries()
@@ -256,7 +257,7 @@ struct SaveExecution: ~Copyable {
             rowDeltas[entity] += 1
             guard !schema.groupsByEntity[entity].isEmpty else { continue }
             let source = save.source(ofInsertion: position)
-            for group in schema.groupsByEntity[entity] { try addKey(group, id, entity, source) }
+            for group in schema.groupsByEntity[entity] { try addEntry(group, id, entity, source) }
         }
     }
 
@@ -325,7 +326,8 @@ struct SaveExecution: ~Copyable {
         return outcome
     }
 
-    /// Replaces a row and its index entries; patches a copy of the row if possible, else encodes it anew.
+    /// Replaces a row and adds its new index entries (`removeChangedEntries` has removed the old ones); patches a copy
+    /// of the row if possible, else encodes it anew.
     private mutating func rewrite(_ old: ObjectSnapshot, _ update: SaveRequest.Update) throws(StoreError) {
         let entity = catalog.model.entities[catalog.schema.entityIndex(of: old.id)]
         let encoder = RowEncoder(numbering: catalog.numbering)
@@ -355,7 +357,7 @@ struct SaveExecution: ~Copyable {
             _ = try transaction.put(row, for: old.id.key, in: catalog.rowTree(of: entity))
         }
         let source = ValueSource.values(values, destinations: destinations)
-        for group in groups { try addKey(group, old.id, entity.index, source) }
+        for group in groups { try addEntry(group, old.id, entity.index, source) }
     }
 
     // MARK: Index entries
@@ -377,13 +379,13 @@ struct SaveExecution: ~Copyable {
         }
     }
 
-    private mutating func removeOldKey(_ group: Int, _ key: UInt64) throws(StoreError) {
+    private mutating func removeOldEntry(_ group: Int, _ key: UInt64) throws(StoreError) {
         if oldKey.isCut { cutDeltas[group] -= 1 }
         oldKey.append(key: key)
         try transaction.remove(oldKey.bytes, from: catalog.groupTrees[group])
     }
 
-    private mutating func addKey(
+    private mutating func addEntry(
         _ index: Int, _ id: ObjectID, _ entity: ManagedObjectModel.EntityIndex, _ source: ValueSource
     ) throws(StoreError) {
         let group = catalog.schema.groups[index]

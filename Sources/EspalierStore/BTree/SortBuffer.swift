@@ -2,7 +2,7 @@
 //
 // Invariants
 //   1. The order is total: sort keys, then the ascending primary key, all in one byte string.
-//   2. With a limit, at most twice as many rows are held at any time.
+//   2. With a limit, at most 2 x (offset + limit) rows are held at any time, or 16 if that is more.
 
 internal import EspalierModel
 

@@ -228,17 +228,17 @@ extension StoreLookup where Key == [UInt8] {
         unsafe try base.forEachEntry(from: key.span.bytes, body)
     }
 
-    /// Skips whole leaves from `key` on as long as `passing` returns `true`, then calls `body` with the other entries,
+    /// Skips whole leaves from `key` on as long as `skipping` returns `true`, then calls `body` with the other entries,
     /// in place if they are in a leaf, until it returns `false`.
     ///
-    /// - Parameter passing: whether to skip the next `count` entries, of which it gets only the last one.
+    /// - Parameter skipping: whether to skip the next `count` entries, of which it gets only the last one.
     @inline(__always)
     mutating func forEach(
-        from key: [UInt8], passing: (_ count: Int, _ lastKey: RawSpan, _ lastValue: RawSpan) -> Bool,
+        from key: [UInt8], skipping: (_ count: Int, _ lastKey: RawSpan, _ lastValue: RawSpan) -> Bool,
         _ body: (_ key: RawSpan, _ value: RawSpan) throws(StoreError) -> Bool
     ) throws(StoreError) {
         // SAFETY: the array outlives the call.
-        unsafe try base.forEachEntry(from: key.span.bytes, passing: passing, body)
+        unsafe try base.forEachEntry(from: key.span.bytes, skipping: skipping, body)
     }
 
     /// Calls `body` with the entries from the big-endian bytes of `number` on, in place if they are in a leaf, until it

@@ -45,7 +45,7 @@ extension MemoryState: SaveState {
         }
     }
 
-    mutating func relate(
+    mutating func setDestinations(
         _ changes: [(row: ObjectSnapshot, destinations: [(slot: Int, destination: ObjectID?)])]
     ) {
         for (snapshot, destinations) in changes {

@@ -1,9 +1,8 @@
 // How a fetch is answered: the tree and the range to read, the conditions that are left to test, the order of the rows.
 //
 // Invariants
-//   1. A plan is a value, and making one reads nothing. Its execution decides one thing only: if there are more
-//      candidates than are worth reading one by one, it reads all rows; with a limit, it first looks for the result
-//      among the first of all rows.
+//   1. A plan is a value, and making one reads nothing. Its execution decides two things: with too many candidates
+//      to read one by one, it reads all rows; with a limit, it first looks for the result among the first of all rows.
 //   2. The rows a plan finds are exactly those the fetch asks for; a plan only determines how to find them faster.
 
 internal import EspalierModel
@@ -74,8 +73,8 @@ indirect enum CandidateSource {
 }
 
 extension FetchPlan {
-    /// Whether rows are found in the order of the result while they are read: reading can stop anywhere and continue
-    /// later.
+    /// Whether all rows are read by primary key, which is also the order of the result: reading can stop anywhere and
+    /// continue later.
     var isScan: Bool {
         if case .rows = access, case .primaryKey = order { true } else { false }
     }

@@ -25,25 +25,25 @@ extension FetchPlanner {
         schema.groupsByEntity[entity.index].compactMap { index in
             let group = schema.groups[index]
             let found = GroupRanges(group, terms: terms, numbering: numbering)
-            guard !found.answered.isEmpty else { return nil }
+            guard !found.used.isEmpty else { return nil }
             let estimate = estimate(found, group, rowCount: Double(hierarchyCount(of: entity)))
             return Choice(
-                source: .index(group: index, found.ranges), answered: found.answered, estimate: estimate,
+                source: .index(group: index, found.ranges), used: found.used, estimate: estimate,
                 cost: Self.indexCost(estimate), isExact: found.isExact,
-                keyOrder: found.fixedCount == group.elements.count ? found.ranges.first : nil)
+                rangeInKeyOrder: found.fixedCount == group.elements.count ? found.ranges.first : nil)
         }
     }
 
     /// The estimated number of rows to which some ranges of an index lead.
     private func estimate(_ found: GroupRanges, _ group: KeyGroup, rowCount: Double) -> Double {
         func share(_ pointCount: Int) -> Double { pointCount == 0 ? 1 : pointCount == 1 ? Self.pointShare : 1 / 400 }
-        if found.openness == .points, group.isUnique, found.answered.count == group.elements.count {
+        if found.openness == .points, group.isUnique, found.used.count == group.elements.count {
             return Double(found.ranges.count)
         }
         let estimate: Double =
             switch found.openness {
             // If they lead to more rows, the execution notices it, and reads all rows instead.
-            case .points: min(rowCount * share(found.answered.count) * Double(found.ranges.count), rowCount / 3)
+            case .points: min(rowCount * share(found.used.count) * Double(found.ranges.count), rowCount / 3)
             case .prefix: rowCount * share(found.fixedCount) / 40
             case .bounded: rowCount * share(found.fixedCount) / 10
             case .halfOpen: rowCount * share(found.fixedCount) / 3
@@ -57,7 +57,7 @@ extension FetchPlanner {
             guard term.terminal == .object, case .oneOf(let values)? = term.operation else { return nil }
             let keys = ids(values)
             return Choice(
-                source: .keys(keys), answered: [position], estimate: Double(keys.count), cost: Double(keys.count) * 2,
+                source: .keys(keys), used: [position], estimate: Double(keys.count), cost: Double(keys.count) * 2,
                 isExact: false)
         }
         guard var choice = farChoice(for: term, schema.model.entities[last.destination]) else { return nil }
@@ -65,7 +65,7 @@ extension FetchPlanner {
             guard let next = back(step, choice) else { return nil }
             choice = next
         }
-        (choice.answered, choice.keyOrder) = ([position], nil)
+        (choice.used, choice.rangeInKeyOrder) = ([position], nil)
         return choice
     }
 
@@ -75,7 +75,7 @@ extension FetchPlanner {
             guard case .oneOf(let values)? = term.operation, !values.contains(where: \.isNull) else { return nil }
             let keys = ids(values)
             return Choice(
-                source: .keys(keys), answered: [], estimate: Double(keys.count), cost: Double(keys.count), isExact: true
+                source: .keys(keys), used: [], estimate: Double(keys.count), cost: Double(keys.count), isExact: true
             )
         }
         guard let comparison = term.atEnd else { return nil }
@@ -83,7 +83,7 @@ extension FetchPlanner {
         let byIndex = indexChoices([PlanTerm(node)], far).min { $0.cost < $1.cost }
         let count = Double(hierarchyCount(of: far))
         let scan = Choice(
-            source: .scan(far, node), answered: [], estimate: max(1, count / 20), cost: count + 1, isExact: true)
+            source: .scan(far, node), used: [], estimate: max(1, count / 20), cost: count + 1, isExact: true)
         guard let byIndex, byIndex.cost < scan.cost, byIndex.isExact else { return scan }
         return byIndex
     }
@@ -97,13 +97,13 @@ extension FetchPlanner {
         let estimate = min(
             choice.estimate * max(fan, 1), max(choice.estimate, Double(hierarchyCount(of: near)) / 3))
         return Choice(
-            source: .back(step, choice.source), answered: [], estimate: estimate,
+            source: .back(step, choice.source), used: [], estimate: estimate,
             cost: choice.cost + choice.estimate + estimate, isExact: choice.isExact && way.provesExistence)
     }
 
     /// The union of the cheapest ways of the alternatives of an OR; `nil` if one of them has no way.
     private func union(_ alternatives: [ResolvedPredicate.Node], at position: Int, _ entity: Entity) -> Choice? {
-        var whole = Choice(source: .union([]), answered: [position], estimate: 0, cost: 0, isExact: true)
+        var whole = Choice(source: .union([]), used: [position], estimate: 0, cost: 0, isExact: true)
         var sources: [CandidateSource] = []
         for alternative in alternatives {
             let conditions: [ResolvedPredicate.Node]
@@ -114,7 +114,7 @@ extension FetchPlanner {
             sources.append(best.source)
             whole.estimate += best.estimate
             whole.cost += best.cost
-            whole.isExact = whole.isExact && best.isExact && best.answered.count == conditions.count
+            whole.isExact = whole.isExact && best.isExact && best.used.count == conditions.count
         }
         whole.source = .union(sources)
         if whole.source.isFoundInIndexes {

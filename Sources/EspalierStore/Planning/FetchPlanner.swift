@@ -23,7 +23,7 @@ struct FetchPlanner {
     struct Choice {
         var source: CandidateSource
         /// Positions of the conditions it answers; few, so a list is searched faster than a set.
-        var answered: [Int]
+        var used: [Int]
         /// The estimated number of rows that it finds.
         var estimate: Double
         /// The estimated number of entries that are read to find them.
@@ -31,7 +31,7 @@ struct FetchPlanner {
         /// Whether it finds only rows that match and exist.
         var isExact: Bool
         /// The one range of an index that has all these rows by ascending primary key, if there is such a range.
-        var keyOrder: EntryRange?
+        var rangeInKeyOrder: EntryRange?
     }
 
     /// The plan for `fetch`.
@@ -65,13 +65,13 @@ struct FetchPlanner {
             plan.order = .asRead
         } else if let candidates {
             plan.access = .candidates(candidates.source)
-            if fetch.limit != nil, fetch.sort.isEmpty, candidates.isExact, let range = candidates.keyOrder,
+            if fetch.limit != nil, fetch.sort.isEmpty, candidates.isExact, let range = candidates.rangeInKeyOrder,
                 case .index(let group, _) = candidates.source
             {
                 // In the order of the index, reading stops at the limit.
                 (plan.access, plan.order) = (.index(group: group, range, isReversed: false), .asRead)
             }
-            let answered = candidates.isExact ? candidates.answered : []
+            let answered = candidates.isExact ? candidates.used : []
             plan.residual = conditions.indices.filter { !answered.contains($0) }.map { conditions[$0] }
             plan.isExact = candidates.isExact && plan.residual.isEmpty
         }
@@ -110,19 +110,19 @@ struct FetchPlanner {
         guard !fetch.sort.isEmpty else { return nil }
         for group in schema.groupsByEntity[fetch.entity.index] {
             let found = GroupRanges(schema.groups[group], terms: terms, numbering: numbering)
-            let isRanged = found.ranges.count == 1 && !found.answered.isEmpty
-            guard isRanged || found.answered.isEmpty,
+            let isRanged = found.ranges.count == 1 && !found.used.isEmpty
+            guard isRanged || found.used.isEmpty,
                 let isReversed = direction(
                     of: fetch.sort, in: schema.groups[group], after: isRanged ? found.fixedCount : 0)
             else { continue }
-            let answered = found.isExact ? found.answered : []
+            let answered = found.isExact ? found.used : []
             let answersAll = answered.count == conditions.count
             // Reading along the index reads each row by its key: worth it if it stops early, if no row is read at all,
             // or if the range has only rows of the result.
             guard fetch.limit != nil || (!wantsRows && answersAll) || (isRanged && answersAll) else { continue }
             // If a range only narrows the conditions, as for BEGINSWITH, most of its rows pass them.
-            let narrowsAll = isRanged && found.answered.count == conditions.count
-            if !narrowsAll, let candidates, candidates.estimate < rowCount / 20 { continue }
+            let usesAll = isRanged && found.used.count == conditions.count
+            if !usesAll, let candidates, candidates.estimate < rowCount / 20 { continue }
             return OrderedAccess(
                 access: .index(group: group, isRanged ? found.ranges[0] : .all, isReversed: isReversed),
                 answered: answered)

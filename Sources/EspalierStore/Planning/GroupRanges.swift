@@ -11,12 +11,12 @@ struct GroupRanges {
     /// Ascending and disjoint; empty = nothing passes.
     private(set) var ranges: [EntryRange] = []
     /// The positions of the terms that the ranges answer.
-    private(set) var answered: [Int] = []
+    private(set) var used: [Int] = []
     /// The number of leading properties with one fixed value.
     private(set) var fixedCount = 0
     /// Whether all entries of the ranges pass: no bound was cut, and no term was the prefix of a text.
     private(set) var isExact = true
-    /// Whether the last answered term is a range of values or a prefix, and whether it is bounded on both sides.
+    /// Whether the last used term is a range of values or a prefix, and whether it is bounded on both sides.
     private(set) var openness = Openness.points
 
     enum Openness {
@@ -33,7 +33,7 @@ struct GroupRanges {
         self.numbering = numbering
         for element in group.elements {
             guard let (position, operation) = Self.best(element, terms) else { break }
-            answered.append(position)
+            used.append(position)
             guard case .oneOf(let values) = operation, values.count == 1, isPossible(values[0]) else {
                 take(operation, element)
                 if case .between = operation { narrow(position, terms, element, operation) }
@@ -113,7 +113,7 @@ struct GroupRanges {
             guard Self.concerns(term, element), case .between(let otherLower, let otherUpper)? = term.operation,
                 (lower == nil) == (otherLower != nil), (upper == nil) == (otherUpper != nil)
             else { continue }
-            answered.append(position)
+            used.append(position)
             openness = .bounded
             ranges = [range(from: lower ?? otherLower, to: upper ?? otherUpper, element)].compactMap(\.self)
             return

@@ -12,7 +12,8 @@
 //   4. A deleted row is not changed any more: its updates in the request are dropped.
 // Invariants
 //   1. A list that is emptied row by row is read from the store in batches, and never held as a whole: a cascade needs
-//      a bit for each deleted row, and a step on the stack for each level.
+//      a bit for each deleted row, and a step on the stack for each level. Except a list with the rule `deny` and no
+//      to-one inverse: its destinations are held until they are checked at the end.
 //   2. An update in the request is never executed here, but amended (`cleared`): its version is checked only later.
 //
 // To-one relationships without inverse have no tree that leads back: a save that deletes rows to which such a
@@ -37,7 +38,7 @@ struct DeleteRules {
     }
 
     /// A condition that is checked after all writes.
-    private enum Doubt {
+    private enum DeferredCheck {
         /// The list of a deleted row must be empty.
         case list(ObjectID, Relationship)
         /// None of these destinations may be left: the relationship of the deleted row denies the deletion.
@@ -62,7 +63,7 @@ struct DeleteRules {
     private var edits = ListEdits()
     private let save: PreparedSave
     private var steps: [Step] = []
-    private var doubts: [Doubt] = []
+    private var deferredChecks: [DeferredCheck] = []
     /// The rows that are deleted, by the request or by rules.
     private(set) var gone = RowSet()
     /// The rows that have changed and are not deleted: a to-one value is empty, or a list is shorter.
@@ -95,7 +96,7 @@ struct DeleteRules {
                 try remove(found[...], in: &rows)
             case .list(let owner, let relationship):
                 let going = try takeDestinations(of: owner, relationship, from: &rows)
-                if going.isWhole == false { steps.append(step) }
+                if going.isEmptied == false { steps.append(step) }
                 for row in going.rows { gone.insert(row.id) }
                 try remove(going.rows[...], in: &rows)
             }
@@ -144,12 +145,12 @@ struct DeleteRules {
         let entity = model.entities[schema.entityIndex(of: first.id)]
         for relationship in entity.relationships {
             if relationship.isToMany {
-                for row in batch { try leaveList(of: row.id, relationship, &rows) }
+                for row in batch { try applyRule(ofList: relationship, of: row.id, &rows) }
             } else {
                 if let list = model.inverse(of: relationship), list.isToMany {
-                    leaveLists(list, across: relationship.slot, batch, &links)
+                    noteLinks(in: list, across: relationship.slot, batch, &links)
                 }
-                try leaveDestinations(of: batch, relationship, &next, &rows)
+                try applyRule(ofToOne: relationship, of: batch, &next, &rows)
             }
         }
         for relationship in schema.oneWayLinksTo[entity.index] {
@@ -164,8 +165,8 @@ struct DeleteRules {
 
     /// Notes the links to deleted rows in the lists of the rows to which they lead, unless these are emptied as a
     /// whole.
-    private func leaveLists(
-        _ list: Relationship, across slot: Int, _ batch: ArraySlice<ObjectSnapshot>, _ links: inout [Links]
+    private func noteLinks(
+        in list: Relationship, across slot: Int, _ batch: ArraySlice<ObjectSnapshot>, _ links: inout [Links]
     ) {
         let position =
             links.firstIndex { RelationshipID($0.list) == RelationshipID(list) } ?? links.count
@@ -178,8 +179,8 @@ struct DeleteRules {
     }
 
     /// Applies the rule of a to-one relationship of deleted rows.
-    private mutating func leaveDestinations<Rows: SaveState & ~Copyable>(
-        of batch: ArraySlice<ObjectSnapshot>, _ relationship: Relationship, _ next: inout [ObjectID],
+    private mutating func applyRule<Rows: SaveState & ~Copyable>(
+        ofToOne relationship: Relationship, of batch: ArraySlice<ObjectSnapshot>, _ next: inout [ObjectID],
         _ rows: inout Rows
     ) throws(StoreError) {
         let (rule, slot, inverse) = (relationship.deleteRule, relationship.slot, model.inverse(of: relationship))
@@ -199,18 +200,18 @@ struct DeleteRules {
             case .cascade:
                 if !gone.contains(destination) { next.append(destination) }
             case .deny:
-                doubts.append(.denied(row.id, relationship, [destination]))
+                deferredChecks.append(.denied(row.id, relationship, [destination]))
             case .nullify:
                 if let back { try clear(back, of: [destination], leadingTo: row.id, &rows) }
             case .noAction:
-                if let back { doubts.append(.leads(destination, back, to: row.id)) }
+                if let back { deferredChecks.append(.leads(destination, back, to: row.id)) }
             }
         }
     }
 
     /// Applies the rule of a to-many relationship of a deleted row.
-    private mutating func leaveList<Rows: SaveState & ~Copyable>(
-        of owner: ObjectID, _ relationship: Relationship, _ rows: inout Rows
+    private mutating func applyRule<Rows: SaveState & ~Copyable>(
+        ofList relationship: Relationship, of owner: ObjectID, _ rows: inout Rows
     ) throws(StoreError) {
         let added = edits.added(to: relationship, of: owner)
         if relationship.deleteRule == .cascade, !added.isEmpty { steps.append(.rows(added)) }
@@ -221,12 +222,12 @@ struct DeleteRules {
         case .cascade:
             steps.append(.list(owner, relationship))
         case .deny where isDerived, .noAction where isDerived:
-            doubts.append(.list(owner, relationship))
+            deferredChecks.append(.list(owner, relationship))
         case .deny:
             let left = try rows.links(of: owner, relationship).filter {
                 !edits.hasRemoved($0, from: relationship, of: owner)
             }
-            doubts.append(.denied(owner, relationship, left + added))
+            deferredChecks.append(.denied(owner, relationship, left + added))
             try empty(relationship, of: owner, &rows)
         case .nullify, .noAction:
             try empty(relationship, of: owner, &rows)
@@ -257,7 +258,7 @@ struct DeleteRules {
     /// were all.
     private mutating func takeDestinations<Rows: SaveState & ~Copyable>(
         of owner: ObjectID, _ relationship: Relationship, from rows: inout Rows
-    ) throws(StoreError) -> (rows: [ObjectSnapshot], isWhole: Bool) {
+    ) throws(StoreError) -> (rows: [ObjectSnapshot], isEmptied: Bool) {
         let ids = try takeLinks(of: owner, relationship, from: &rows)
         var found = try rows.rows(ids).compactMap(\.self).filter {
             !gone.contains($0.id) && !edits.hasRemoved($0.id, from: relationship, of: owner)
@@ -292,20 +293,18 @@ struct DeleteRules {
         var changes: [(row: ObjectSnapshot, destinations: [(slot: Int, destination: ObjectID?)])] = []
         for case let row? in try rows.rows(ids.filter { !gone.contains($0) })
         where row.destination(at: relationship.slot) == destination {
-            if clearInUpdate(relationship, of: row.id, instead: destination) { continue }
+            if noteEmptied(relationship, of: row.id, instead: destination) { continue }
             changes.append((row, [(relationship.slot, nil)]))
         }
-        if !changes.isEmpty { try rows.relate(changes) }
+        if !changes.isEmpty { try rows.setDestinations(changes) }
     }
 
-    /// Whether the request updates the row itself: then the update empties the relationship, unless it sets it.
-    ///
-    /// Notes the row as changed, unless the request sets the relationship.
-    private mutating func clearInUpdate(_ relationship: Relationship, of id: ObjectID, instead destination: ObjectID)
-        -> Bool
-    {
+    /// Notes that the relationship becomes empty; returns whether the request sets it, or its update will empty it.
+    private mutating func noteEmptied(
+        _ relationship: Relationship, of id: ObjectID, instead destination: ObjectID
+    ) -> Bool {
         if isSet(relationship.slot, of: id) { return true }
-        if !relationship.isOptional { doubts.append(.required(id, relationship, instead: destination)) }
+        if !relationship.isOptional { deferredChecks.append(.required(id, relationship, instead: destination)) }
         note(id)
         guard let position = updates[id] else { return false }
         cleared.append((position, relationship.slot))
@@ -336,11 +335,11 @@ struct DeleteRules {
                 var changes: [(row: ObjectSnapshot, destinations: [(slot: Int, destination: ObjectID?)])] = []
                 for row in found.rows {
                     guard let destination = row.destination(at: relationship.slot),
-                        !clearInUpdate(relationship, of: row.id, instead: destination)
+                        !noteEmptied(relationship, of: row.id, instead: destination)
                     else { continue }
                     changes.append((row, [(relationship.slot, nil)]))
                 }
-                if !changes.isEmpty { try rows.relate(changes) }
+                if !changes.isEmpty { try rows.setDestinations(changes) }
             }
         }
     }
@@ -355,8 +354,8 @@ struct DeleteRules {
     /// The conflicts with the rules, after all writes.
     func conflicts<Rows: SaveState & ~Copyable>(in rows: borrowing Rows) throws(StoreError) -> [ReferenceConflict] {
         var conflicts: [ReferenceConflict] = []
-        for doubt in doubts where conflicts.count < Self.conflictCountMax {
-            switch doubt {
+        for check in deferredChecks where conflicts.count < Self.conflictCountMax {
+            switch check {
             case .list(let owner, let relationship):
                 let left = try rows.links(of: owner, relationship, countMax: 10)
                 guard !left.isEmpty, let inverse = model.inverse(of: relationship) else { continue }

@@ -75,7 +75,7 @@ struct OneToOneRule {
         _ relationship: Relationship, of row: ObjectSnapshot, to destination: ObjectID?, instead former: ObjectID,
         _ rows: inout Rows
     ) throws(StoreError) {
-        try rows.relate([(row, [(relationship.slot, destination)])])
+        try rows.setDestinations([(row, [(relationship.slot, destination)])])
         changed.insert(row.id)
         if destination == nil, !relationship.isOptional { emptied.append((row.id, relationship, former)) }
     }

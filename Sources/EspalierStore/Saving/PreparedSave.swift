@@ -3,7 +3,8 @@
 // Invariants
 //   1. Every ID is this store's, every entity is the model's and concrete; `ids`, `destination(at:ofInsertion:)` and
 //      updates name no temporary ID.
-//   2. No row is inserted, updated or deleted twice.
+//   2. No row is inserted, updated or deleted twice. A row may be updated and deleted: its update then only tells
+//      delete rules its new destinations.
 //   3. Every value fits its attribute; transient attributes are null; to-many slots have no inline destination.
 //   4. Rows remain in the memory of the request, unless a part of them is replaced.
 // Not here: versions, uniqueness, existence of rows (each store checks its own rows).

@@ -23,7 +23,7 @@ protocol SaveState: LinkSource, ~Copyable {
     /// Removes rows, with their entries in indexes; not their links.
     mutating func remove(_ rows: ArraySlice<ObjectSnapshot>) throws(StoreError)
     /// Sets or empties to-one relationships: each row gets its next version.
-    mutating func relate(
+    mutating func setDestinations(
         _ changes: [(row: ObjectSnapshot, destinations: [(slot: Int, destination: ObjectID?)])]
     ) throws(StoreError)
     /// Removes a destination from the list of a to-many relationship, if the list has it.

@@ -275,10 +275,40 @@ import Testing
         }
 
         #expect(failure { () throws(StorageError) in try failing.put([1], for: 1, in: tree) } == .transaction(.failed))
+        #expect(failure { () throws(StorageError) in _ = try failing.trees() } == .transaction(.failed))
         var refusal: StorageError?
         do throws(StorageError) { try failing.commit() } catch { refusal = error }
         #expect(refusal == .transaction(.failed))
         #expect(try database.beginRead().count(of: tree) == 3000)
+        #expect(try database.check().isOK)
+    }
+
+    @Test func `a list of trees that fails while it writes changed records fails the transaction`() throws {
+        let system = SimulatedFileSystem(seed: 1)
+        var options = DatabaseOptions()
+        options.cacheByteCount = 0
+        let database = try Database.open("store", in: system, options: options)
+        var write = try database.beginWrite()
+        let tree = try write.createTree(named: "t", keys: UInt64.self)
+        for key in UInt64(0)..<3000 { try write.put([UInt8](repeating: 1, count: 100), for: key, in: tree) }
+        try write.commit()
+        var failureCount = 0
+        for number in 1...4 {
+            var failing = try database.beginWrite()
+            // Pages of the tree displace those of the catalog.
+            for key in stride(from: UInt64(0), to: 3000, by: 30) { try failing.put([2], for: key, in: tree) }
+            system.arm(SimulatedFault(operation: system.operationCount + number, kind: .inputOutput))
+            let error = failure { () throws(StorageError) in _ = try failing.trees() }
+            system.arm(nil)
+            let later = failure { () throws(StorageError) in try failing.put([3], for: 1, in: tree) }
+            if error == nil {
+                #expect(later == nil)
+            } else {
+                failureCount += 1
+                #expect(later == .transaction(.failed))
+            }
+        }
+        #expect(failureCount > 0, "no call failed")
         #expect(try database.check().isOK)
     }
 }

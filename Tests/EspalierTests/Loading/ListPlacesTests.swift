@@ -1,5 +1,5 @@
-// Where destinations are in an ordered relationship: the places that a cache of rows keeps are those of the list, whoever
-// changes it.
+// Where destinations are in an ordered relationship: the places that a cache of rows keeps are those of the list,
+// whoever changes it.
 
 import EspalierModel
 import EspalierStore
@@ -70,7 +70,7 @@ import Testing
         expectPlaces(try #require(try reader.existingObject(with: id) as? Member), numbers, "after a reset")
     }
 
-    @Test func `searching each destination of an ordered relationship takes steps in proportion to their number`() throws {
+    @Test func `searching each destination of an order takes steps in proportion to their number`() throws {
         var counts: [Int] = []
         for count in [400, 4000] {
             let stack = try Stack(.inMemory, classes: teamClasses)

@@ -71,7 +71,7 @@ extension WritePages {
     private func trimGroup(bitmap last: PageNumber) throws(StorageError) {
         assert(versions.files.geometry.isBitmapPage(last), "page \(last) is a bitmap page")
         try adjustFreeCount(ofGroup: Int(last) / versions.files.geometry.pagesPerBitmap, by: -1)
-        _ = keep(last)
+        _ = noteForSavepoint(last)
         if let copy = writes.removeCopy(of: last) { release(copy) }
         writes.forget(last)
         writes.freeCounts?.removeLast()
