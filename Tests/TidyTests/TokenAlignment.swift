@@ -73,10 +73,10 @@ struct TokenAlignment {
 
 /// The edit distances of all beginnings of an old text to all places of a source.
 private struct DistanceTable {
-    /// The cost of a token that is gone or new, and of one that replaces another.
+    /// The cost of a lost token, of one that only the source has, and of one that replaces another.
     ///
-    /// It costs less to replace a token than to lose it, so that a place does not end before a token with a new name.
-    private static let (edit, replacement): (Int32, Int32) = (3, 2)
+    /// To lose a token costs most, so that a place ends neither before a token with a new name nor before new tokens.
+    private static let (loss, addition, replacement): (Int32, Int32, Int32) = (4, 3, 2)
 
     /// The number of columns: one more than the source has tokens.
     let width: Int
@@ -99,9 +99,11 @@ private struct DistanceTable {
         (width, height) = (source.tokens.count + 1, old.tokens.count + 1)
         distances = Array(repeating: 0, count: width * height)
         for row in 1..<height {
-            distances[row * width] = Self.edit * Int32(row)
+            distances[row * width] = Self.loss * Int32(row)
             for column in 1..<width {
-                let edited = Self.edit + min(distances[(row - 1) * width + column], distances[row * width + column - 1])
+                let edited = min(
+                    distances[(row - 1) * width + column] + Self.loss,
+                    distances[row * width + column - 1] + Self.addition)
                 let kept = replacement(row, column).map { distances[(row - 1) * width + column - 1] + $0 }
                 distances[row * width + column] = min(edited, kept ?? edited)
             }
@@ -109,7 +111,7 @@ private struct DistanceTable {
     }
 
     /// The distance of a place that has no token of the old text.
-    var distanceMax: Int { Int(Self.edit) * (height - 1) }
+    var distanceMax: Int { Int(Self.loss) * (height - 1) }
 
     /// The cost of one token in the place of another; `nil` if they are no pair.
     private func replacement(_ row: Int, _ column: Int) -> Int32? {
@@ -131,7 +133,7 @@ private struct DistanceTable {
             {
                 (row, column) = (row - 1, column - 1)
                 partners[row] = column
-            } else if distances[(row - 1) * width + column] + Self.edit == distance {
+            } else if distances[(row - 1) * width + column] + Self.loss == distance {
                 row -= 1
             } else {
                 column -= 1

@@ -89,6 +89,14 @@ import Testing
         #expect(outcome.distance == 2)
     }
 
+    @Test func `new tokens just before the end of the place belong to it`() throws {
+        let patch = TokenPatch(
+            old: "if isNeeded { return try body() } catch { throw error.naming(path) }", new: "try body()")
+        let source = "let a = 0\nif isNeeded { return try body() } catch { throw error.naming(path: path) }\n"
+
+        #expect(try patch.applied(to: source).text == "let a = 0\ntry body()\n")
+    }
+
     @Test func `words do not join when the words between them go`() throws {
         let patch = TokenPatch(old: "let target = monitor.withLock { appendedLSN }", new: "return appendedLSN")
         let outcome = try applied(patch, replacing: "let target = ", by: "let  target=")
