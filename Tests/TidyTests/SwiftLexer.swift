@@ -3,7 +3,8 @@
 //
 // Invariants
 //   1. Every token knows the line on which it begins and the line on which it ends.
-//   2. Code inside a string's interpolation becomes tokens of its own, after the token of the string.
+//   2. Code inside a string's interpolation becomes tokens of its own, after the token of the string and within its
+//      bytes. Apart from that no two tokens share a byte.
 // Not here: regex literals between bare slashes; write `Regex` or `#/.../#` where they contain a quote.
 
 /// One piece of Swift source.
@@ -22,6 +23,8 @@ struct Token: Equatable {
     }
     let kind: Kind
     let text: String
+    /// The UTF-8 bytes of the token in the source, with the quotes of a string and the backticks of an identifier.
+    let bytes: Range<Int>
     let line: Int
     let lastLine: Int
     /// Whether only white space is before the token on its line.
@@ -87,7 +90,8 @@ struct SwiftLexer {
         }
     }
 
-    private static func isWord(_ byte: UInt8) -> Bool {
+    /// Whether a byte is part of identifiers, keywords and numbers.
+    static func isWord(_ byte: UInt8) -> Bool {
         switch byte {
         case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
             UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "_"), UInt8(ascii: "$"), 128...255:
@@ -99,18 +103,16 @@ struct SwiftLexer {
     private mutating func lexToken(_ kind: Token.Kind, _ skip: (inout SwiftLexer) -> Void) {
         let (begin, firstLine, startsLine) = (position, line, !lineHasToken)
         skip(&self)
-        append(kind, String(decoding: bytes[begin..<position], as: UTF8.self), firstLine, startsLine)
-    }
-
-    private mutating func append(_ kind: Token.Kind, _ text: String, _ firstLine: Int, _ startsLine: Bool) {
-        insert(kind, text, firstLine, startsLine, at: tokens.count)
+        let text = String(decoding: bytes[begin..<position], as: UTF8.self)
+        insert(kind, text, from: begin, firstLine, startsLine, at: tokens.count)
     }
 
     private mutating func insert(
-        _ kind: Token.Kind, _ text: String, _ firstLine: Int, _ startsLine: Bool, at index: Int
+        _ kind: Token.Kind, _ text: String, from begin: Int, _ firstLine: Int, _ startsLine: Bool, at index: Int
     ) {
         let token = Token(
-            kind: kind, text: text, line: firstLine, lastLine: line, startsLine: startsLine, followsSpace: afterSpace)
+            kind: kind, text: text, bytes: begin..<position, line: firstLine, lastLine: line, startsLine: startsLine,
+            followsSpace: afterSpace)
         tokens.insert(token, at: index)
         (lineHasToken, afterSpace) = (true, false)
     }
@@ -155,7 +157,7 @@ struct SwiftLexer {
         while position < bytes.count, byte() != UInt8(ascii: "`"), byte() != UInt8(ascii: "\n") { advance() }
         let text = String(decoding: bytes[begin..<position], as: UTF8.self)
         advance()
-        append(.rawIdentifier, text, line, startsLine)
+        insert(.rawIdentifier, text, from: begin - 1, line, startsLine, at: tokens.count)
     }
 
     /// The number of `#` from here to a quote; 0 if no raw string begins here.
@@ -167,7 +169,7 @@ struct SwiftLexer {
 
     /// Cuts out a string; code in its interpolations, and strings in that code, become tokens after it.
     private mutating func lexString(poundCount: Int) {
-        let (firstLine, startsLine, index) = (line, !lineHasToken, tokens.count)
+        let (begin, firstLine, startsLine, index) = (position, line, !lineHasToken, tokens.count)
         let pounds = String(repeating: "#", count: poundCount)
         advance(poundCount)
         let quote = isNext("\"\"\"") ? "\"\"\"" : "\""
@@ -188,6 +190,6 @@ struct SwiftLexer {
             advance()
         }
         advance(quote.count + poundCount)
-        insert(.string, String(decoding: text, as: UTF8.self), firstLine, startsLine, at: index)
+        insert(.string, String(decoding: text, as: UTF8.self), from: begin, firstLine, startsLine, at: index)
     }
 }
