@@ -21,6 +21,9 @@ import Testing
         "func cross(_ context: ManagedObjectContext) -> any Sendable { ManagedObjectContext(parent: context) }",
         "func cross(_ context: ManagedObjectContext) {\n"
             + "let child = ManagedObjectContext(parent: context); Task.detached { print(child.hasChanges) } }",
+        "func cross(_ context: ManagedObjectContext, _ ref: Ref<Track>) throws -> any Sendable { try context[ref] }",
+        "func cross(_ actor: BackgroundContext, _ ref: Ref<Track>) async throws -> Track {\n"
+            + "try await actor.perform { try $0[ref] } }",
         "actor Player { var track: Track?; func give() -> Track? { track } }\n"
             + "func take(_ player: Player) async { print(await player.give()?.name ?? \"\") }",
     ])
@@ -34,6 +37,10 @@ import Testing
     @Test(arguments: [
         "func cross(_ track: Track) -> any Sendable { track.objectID }",
         "func cross(_ track: Track) { let id = track.objectID; Task.detached { print(id) } }",
+        "func cross(_ track: Track) -> any Sendable { Ref(track) }",
+        "func cross(_ track: Track) { let ref = track.ref; Task.detached { print(ref) } }",
+        "func cross(_ actor: BackgroundContext, _ ref: Ref<Track>) async throws -> (String, Ref<Track>) {\n"
+            + "try await actor.perform { let track = try $0[ref]; return (track.name, track.ref) } }",
         "func cross(_ coordinator: PersistentStoreCoordinator) -> any Sendable { coordinator }",
         "func stay(_ store: PersistentStoreCoordinator) { Task { print(Track(context: .init(store)).name) } }",
         "@MainActor func stay(_ track: Track) -> String { track.name }",
@@ -41,7 +48,7 @@ import Testing
             + "ManagedObjectContext(parent: context).hasChanges }",
         "@MainActor func stay(_ track: Track) -> Int { track.next.insert(track); return track.next.count }",
     ])
-    func `an ID may go anywhere, and a context may live anywhere`(code: String) throws {
+    func `an ID and a reference may go anywhere, and a context may live anywhere`(code: String) throws {
         let snippet = try Snippet(Self.classes + code)
 
         #expect(snippet.isValid, "\(snippet.log)")

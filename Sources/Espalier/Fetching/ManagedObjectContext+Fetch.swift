@@ -87,6 +87,7 @@ extension ManagedObjectContext {
         guard let entity = model.entity(named: request.entityName) else {
             throw .unknownEntity(request.entityName, known: model.entities.map(\.name))
         }
+        if memory.logsRequests, requestLog?.level == .values { lastCondition = request.predicate.map { "\($0)" } }
         do {
             var sort: [ResolvedSortKey] = []
             for key in request.sortKeys { sort.append(try ResolvedSortKey(key, for: entity, in: model)) }

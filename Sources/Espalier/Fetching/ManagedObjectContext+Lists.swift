@@ -11,6 +11,7 @@ extension ManagedObjectContext {
     func storedCount(of relationship: Relationship, for object: ManagedObject) throws(ContextError) -> Int {
         let (id, slot) = (object.storedID, relationship.slot)
         if let count = cache.count(of: id, at: slot) { return count }
+        tripLog?.note(.count(relationship: relationship.name), of: id)
         let count = try read(holding: id, id) { snapshot, id throws(StoreError) in
             try snapshot.destinationCount(of: relationship, for: id, limit: .max)
         }
@@ -24,6 +25,7 @@ extension ManagedObjectContext {
     ) throws(ContextError) -> Bool {
         let id = object.storedID
         if let count = cache.count(of: id, at: relationship.slot) { return count > limit }
+        tripLog?.note(.count(relationship: relationship.name), of: id)
         return try read(holding: id, id) { snapshot, id throws(StoreError) in
             try snapshot.destinationCount(of: relationship, for: id, limit: limit + 1) > limit
         }
@@ -40,6 +42,7 @@ extension ManagedObjectContext {
         } else if let list = cache.list(of: id, at: relationship.slot) {
             return list.hasInKeyOrder(destination)
         }
+        tripLog?.note(.membership(relationship: relationship.name), of: id)
         return try read(holding: id, id) { snapshot, id throws(StoreError) in
             try snapshot.hasDestination(destination, of: relationship, for: id)
         }

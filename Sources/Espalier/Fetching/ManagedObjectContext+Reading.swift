@@ -49,13 +49,22 @@ extension ManagedObjectContext {
         _ position: Int, _ wanted: Wanted, _ question: (any StoreSnapshot, Wanted) throws(StoreError) -> Answer
     ) throws(ContextError) -> Answer {
         do {
-            return try question(generation.snapshot(at: position), wanted)
+            return try ask(position, wanted, question)
         } catch {
             guard error.isSnapshotExpired else { throw ContextError(error) }
         }
         guard !isPinned else { throw .queryGenerationExpired(path: generation.parts[position].part.path) }
         leaveLostGeneration()
-        do { return try question(generation.snapshot(at: position), wanted) } catch { throw ContextError(error) }
+        do { return try ask(position, wanted, question) } catch { throw ContextError(error) }
+    }
+
+    @inline(__always)
+    private func ask<Wanted, Answer>(
+        _ position: Int, _ wanted: Wanted, _ question: (any StoreSnapshot, Wanted) throws(StoreError) -> Answer
+    ) throws(StoreError) -> Answer {
+        let snapshot = try generation.snapshot(at: position)
+        guard memory.logsRequests, let requestLog else { return try question(snapshot, wanted) }
+        return try logged(requestLog, snapshot, wanted, question)
     }
 
     /// The stores that may hold objects of `entity`.

@@ -56,6 +56,12 @@ public enum ContextError: Error, Sendable {
     case queryGenerationOfOtherStores
     /// The text is no URI of an object in one of the coordinator's stores.
     case invalidURI(String)
+    /// The context does not record the changes of events.
+    case eventIsNotRecorded
+    /// The store of an object cannot be chosen any more: the object has its permanent ID.
+    case storeIsChosen(ObjectID)
+    /// The store does not accept objects of the entity.
+    case storeRefusesEntity(String, path: String?)
     /// The store has failed.
     case store(StoreError)
 
@@ -75,7 +81,7 @@ public enum ContextError: Error, Sendable {
         case .unsettledSave, .alreadySaving, .unknownEntity, .abstractEntity, .objectOfOtherContext,
             .objectWithoutContext, .contextEnded, .wrongResultType, .invalidPredicate, .unknownRelationship, .noStore,
             .relationshipAcrossStores,
-            .queryGenerationOfOtherStores, .invalidURI:
+            .queryGenerationOfOtherStores, .invalidURI, .eventIsNotRecorded, .storeIsChosen, .storeRefusesEntity:
             134060
         }
     }
@@ -112,6 +118,9 @@ extension ContextError: CustomStringConvertible {
         case .contextEnded(let id):
             "the context of \(id) has ended; keep a reference to the ManagedObjectContext, or to the "
                 + "PersistentContainer that owns it, for as long as its objects are used"
+        case .objectNotFound(let id) where id.isTemporary:
+            "\(id) is temporary, and this context has no such object: save the object in its own context first, or "
+                + "call obtainPermanentIDs(for:) there, and then take its ID"
         case .objectNotFound(let id): "no store holds \(id), or it is deleted in this context"
         case .wrongResultType(let entity, let found, let expected):
             "objects of \(entity) are of class \(found), but the request asks for class \(expected)"
@@ -137,6 +146,13 @@ extension ContextError: CustomStringConvertible {
                 + "store was closed; move on with setQueryGeneration(from: nil), or raise the store's logByteCountMax"
         case .queryGenerationOfOtherStores:
             "the generation belongs to stores that are not open here; take it from a context of the same coordinator"
+        case .eventIsNotRecorded:
+            "the context does not record the changes of events; set its recordsChangesOfEvent before the changes"
+        case .storeIsChosen(let id):
+            "\(id) has its permanent ID, which names its store; choose the store of a new object before it is saved, "
+                + "before obtainPermanentIDs(for:), and before a child context reads it"
+        case .storeRefusesEntity(let entity, let path):
+            "the store \(path ?? "in memory") was added without \(entity) among its entityNames"
         case .invalidURI(let text):
             "\"\(text)\" is not the URI of an object; the form is x-espalier://<UUID of an open store>/<Entity>/p<key>"
         case .store(let error): "\(error)"

@@ -33,6 +33,12 @@ struct ContextMemory {
     var rowsFetched = 0
     /// Whether an observer needs the set of changed objects.
     var collectsChanges = false
+    /// Whether a change has to be noted before it is made: for an undo, or for the record of the event.
+    var notesChanges = false
+    /// Whether faults may adopt rows up to some age only.
+    var limitsAge = false
+    /// Whether requests to stores are logged.
+    var logsRequests = false
 
     /// `checkInvariants` returns without a check if there are more objects than this: it runs at the end of every
     /// event.

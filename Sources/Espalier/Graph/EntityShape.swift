@@ -65,6 +65,8 @@ final class EntityShape: SharedByObjects {
     /// The to-many relationships whose pairs or order this side sends to the store; the others follow from to-one
     /// sides.
     let sentRelationships: [Relationship]
+    /// The properties that the class itself checks, and the names of those that the entity does not have.
+    let validatedProperties: [(name: String, property: Entity.Property?)]
     /// The relationships whose destinations can forbid a deletion.
     let denyingRelationships: [Relationship]
     /// A cache of names by open addressing, with at least two places for each property.
@@ -106,6 +108,7 @@ final class EntityShape: SharedByObjects {
             // Only one side of an unordered many-to-many relationship sends the pairs.
             return (relationship.declaredBy, relationship.slot) <= (inverse.declaredBy, inverse.slot)
         }
+        validatedProperties = objectClass.validatedKeys.map { ($0, entity.property(named: $0)) }
         denyingRelationships = entity.relationships.filter { $0.deleteRule == .deny }
         var capacity = 8
         while capacity < 2 * (entity.attributes.count + entity.relationships.count) { capacity *= 2 }

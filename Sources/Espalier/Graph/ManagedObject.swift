@@ -67,6 +67,12 @@ open class ManagedObject {
         static let merged = State(rawValue: 512)
         /// A merge or refresh has found that the row is deleted; the changes stay until a save or rollback decides.
         static let gone = State(rawValue: 1024)
+        /// The hooks of an object that becomes a fault run.
+        static let turning = State(rawValue: 2048)
+        /// A running undo has revoked the insertion, the deletion, or other changes; no flag of a call that has ended.
+        static let insertionUndone = State(rawValue: 4096)
+        static let deletionUndone = State(rawValue: 8192)
+        static let updateUndone = State(rawValue: 16384)
         /// The flags that only an object in a context can have.
         static let inContext: State = [.registered, .inserted, .updated, .deleted]
     }
@@ -242,6 +248,13 @@ open class ManagedObject {
     public final var isUpdated: Bool { state.contains(.updated) && !state.contains(.deleted) }
     /// Whether its deletion is not saved yet, or its row was found to be deleted (MO-10, MO-17).
     public final var isDeleted: Bool { !state.isDisjoint(with: [.deleted, .inaccessible]) }
+    /// Whether the object is a fault, and whether it is becoming one or ceases to be one (MO-12); loads nothing.
+    public final var faultingState: FaultingState {
+        let state = state
+        if state.contains(.turning) { return .turningIntoFault }
+        if state.contains(.awakening) { return .awakening }
+        return isFault ? .fault : .fulfilled
+    }
     /// Whether its values have not been used yet; asking does not load them (MO-11).
     public final var isFault: Bool { state.contains(.registered) && state.isDisjoint(with: [.fulfilled, .inserted]) }
 
@@ -253,6 +266,12 @@ open class ManagedObject {
     open func awakeFromInsert() {}
     /// Called after a fault has fired; attributes set here do not make the object changed (MO-28).
     open func awakeFromFetch() {}
+    /// Called after something else than the application has set values of an object that is no fault (MO-29).
+    ///
+    /// That is an undo, a rollback, a refresh below unsaved changes, or a merge policy. Renew here what the object
+    /// derives from its values. Attributes set here do not make the object changed, and are refused without a report if
+    /// the object is deleted. An object that a refresh makes a fault gets `awakeFromFetch` at its next use instead.
+    open func awake(fromSnapshotEvents events: SnapshotEvents) {}
     /// Called by `delete`, while relationships still have their destinations (MO-30).
     open func prepareForDeletion() {}
     /// Called by `save` for every changed object, and repeated until a call changes nothing (MO-31).
@@ -267,6 +286,14 @@ open class ManagedObject {
     open func willTurnIntoFault() {}
     /// Called after the object has become a fault again (MO-33).
     open func didTurnIntoFault() {}
+    /// The names of the properties that `validate(_:forKey:)` checks in every save that inserts or changes them
+    /// (MO-37).
+    open class var validatedKeys: [String] { [] }
+    /// Checks one value of one property, and may replace it by a better one (MO-37).
+    ///
+    /// Called by `validateValue(_:forKey:)`, and by a save for each new or changed property in `validatedKeys`. The
+    /// model's own rules are checked besides. The save's report contains every thrown error.
+    open func validate(_ value: inout PropertyValue, forKey key: String) throws {}
     /// Checks rules that the model cannot express, before a first save (MO-38).
     ///
     /// The save's report contains every thrown error.

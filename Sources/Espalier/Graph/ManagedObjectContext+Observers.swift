@@ -119,7 +119,9 @@ extension ManagedObjectContext {
         eventDepth -= 1
         guard eventDepth == 0 else { return }
         assert(checkInvariants())
+        eventRecord?.beginTelling()
         tellChanges()
+        eventRecord?.endTelling()
     }
 
     /// Asserts the invariants of the context's state between events; call it inside `assert`.

@@ -20,6 +20,8 @@ public final class ManagedObjectContext {
     public let parent: ManagedObjectContext?
     /// A name for messages and for the history of changes.
     public var name: String?
+    /// Values of the application's own, which the context keeps and never reads (MC-07).
+    public var userInfo: [String: Any] = [:]
     /// The rule by which a save resolves conflicts with rows that another context or process has changed (MC-42).
     public var mergePolicy = MergePolicy.error
     /// How saves treat new objects whose unique values a row has already; without an action they refuse them.
@@ -39,6 +41,45 @@ public final class ManagedObjectContext {
                 ? source.subscribe(notice: mergeNotice) : nil
         }
     }
+
+    /// Whether `processPendingChanges`, and with it every fetch, runs the delete rules of deleted objects; otherwise
+    /// only a save does (MC-12).
+    public var propagatesDeletesAtEndOfEvent = true
+    /// Whether the context retains all its objects, and not only the changed ones, until it is set to `false`, is reset
+    /// or ends (MC-33).
+    ///
+    /// - Complexity: setting it is O(objects in memory), and making an object O(1).
+    public var retainsRegisteredObjects: Bool {
+        get { memory.registry.retainsObjects }
+        set { retainRegisteredObjects(newValue) }
+    }
+    /// The greatest age, in seconds, of the rows that a fault may adopt; a negative number for any age (MC-34).
+    ///
+    /// If a fault fires when the generation that the context reads is older than that, the context moves to the newest
+    /// one first, and merges waiting saves if it merges automatically. Objects in use keep their values, and a pinned
+    /// context does not move.
+    public var stalenessInterval: Double = -1 {
+        didSet {
+            memory.limitsAge = stalenessInterval >= 0
+            generation.notesTime = stalenessInterval >= 0
+        }
+    }
+    /// Whether an object whose row turns out to be deleted reads as empty and deleted (MC-50).
+    ///
+    /// If `false`, that is an error: `value(forKey:)` throws it, and where a property is read by its type, the next
+    /// save reports it. In both cases `existingObject(with:)` throws, and no read stops the program.
+    public var shouldDeleteInaccessibleFaults = true
+    /// Whether the context records which properties change in an event, for `changedValuesForCurrentEvent()` (MO-36).
+    ///
+    /// The record retains the objects until the event ends.
+    public var recordsChangesOfEvent: Bool {
+        get { eventRecord != nil }
+        set { eventRecord = newValue ? eventRecord ?? EventRecord() : nil }
+    }
+
+    /// The receiver of the context's requests to its stores; at first the one that the process asks for, if it does
+    /// (DB-01).
+    public var requestLog = RequestLog.ofProcess { didSet { memory.logsRequests = requestLog != nil } }
 
     /// The objects in memory and their changes.
     #if DEBUG
@@ -86,7 +127,13 @@ public final class ManagedObjectContext {
     /// The closures that observe the context; `nil` if there never was one.
     var observers: ContextObservers?
     /// The steps that undo the changes of the current event; `nil` without an undo manager.
-    var journal: UndoJournal?
+    var journal: UndoJournal? { didSet { memory.notesChanges = journal != nil || eventRecord != nil } }
+    /// The properties that have changed in the current event; `nil` unless the application asks for them.
+    var eventRecord: EventRecord? { didSet { memory.notesChanges = journal != nil || eventRecord != nil } }
+    /// The reads of stores in the block of an assertion; `nil` outside of such blocks.
+    var tripLog: TripLog?
+    /// The condition of the last fetch, if the log wants values.
+    var lastCondition: String?
     /// The number of nested calls between `beginEvent` and `endEvent`.
     var eventDepth = 0
     /// Called when a change begins an event that no running call ends.
@@ -105,6 +152,7 @@ public final class ManagedObjectContext {
         cache = RowCache()
         generation = ReadGeneration(source, cache: cache)
         shapes = Array(repeating: nil, count: coordinator.managedObjectModel.entities.count)
+        memory.logsRequests = requestLog != nil
     }
 
     /// Makes a child of a context.
@@ -115,6 +163,7 @@ public final class ManagedObjectContext {
         cache = RowCache()
         generation = ReadGeneration(source, cache: cache)
         shapes = Array(repeating: nil, count: parent.model.entities.count)
+        memory.logsRequests = requestLog != nil
     }
 
     deinit {
@@ -170,6 +219,10 @@ public final class ManagedObjectContext {
                 mergeWaitingSaves()
                 try loadRow(of: object)
             }
+        }
+        if object.isFault && !object.hasRow {
+            object.state.insert(.inaccessible)
+            throw .objectNotFound(id)
         }
         object.fireFault()
         if object.isDeleted || object.isFault { throw .objectNotFound(id) }

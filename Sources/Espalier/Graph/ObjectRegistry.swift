@@ -2,8 +2,9 @@
 //
 // Invariants
 //   1. There is at most one object per ID; an object is entered only under its current ID.
-//   2. The registry retains no object: an object removes itself in `deinit`, before its memory is freed. Context and
-//      objects share one isolation region, so no thread looks up an object that another thread destroys.
+//   2. The registry retains no object, unless the application asks for it (MC-33): an object removes itself in
+//      `deinit`, before its memory is freed. Context and objects share one isolation region, so no thread looks up an
+//      object that another thread destroys.
 //   3. Objects whose IDs share a chain form a linked list (`ManagedObject.nextInRegistry`). Neighboring keys have
 //      neighboring chains, because rows are mostly loaded and freed in the order of their keys.
 //   4. One multiplication with a random odd number of the process chooses the 16 chains of 16 neighboring keys. Keys
@@ -21,6 +22,8 @@ struct ObjectRegistry {
     private let multiplier = tableMultiplier
     /// The number of objects.
     private(set) var count = 0
+    /// All objects, if the application wants the context to retain them; otherwise `nil`.
+    private var retained: Set<ManagedObject>?
 
     /// The object with this ID.
     ///
@@ -64,7 +67,23 @@ struct ObjectRegistry {
         guard entry(object.storedID).isNil else { return false }
         enter(object)
         count += 1
+        if retained != nil { retain(object) }
         return true
+    }
+
+    @inline(never)
+    private mutating func retain(_ object: ManagedObject) { retained?.insert(object) }
+
+    /// Whether the registry retains its objects, against the second invariant, because the application wants it.
+    var retainsObjects: Bool { retained != nil }
+
+    /// Retains all objects from now on.
+    mutating func retainObjects() { retained = retained ?? Set(objects) }
+
+    /// Retains no object any more; returns those that were retained, for the caller to release after the access.
+    mutating func releaseObjects() -> Set<ManagedObject>? {
+        defer { retained = nil }
+        return retained
     }
 
     @inline(__always)
@@ -109,6 +128,7 @@ struct ObjectRegistry {
     @inline(__always)
     mutating func remove(_ object: ManagedObject) {
         guard count > 0 else { return }
+        if retained != nil { release(object) }
         let (chain, removed) = (chain(of: object.storedID), Unretained(object))
         var entry = chains[chain]
         if entry.isSame(as: removed) {
@@ -125,6 +145,10 @@ struct ObjectRegistry {
             entry = next
         }
     }
+
+    // The caller retains the object: nothing is freed during the access.
+    @inline(never)
+    private mutating func release(_ object: ManagedObject) { retained?.remove(object) }
 
     /// Asserts the invariants; call it inside `assert`.
     ///

@@ -25,6 +25,10 @@ final class ReadGeneration {
     private var knownEdition: UInt64
     /// Whether the application has chosen the generation; the context then does not advance automatically.
     var isPinned = false
+    /// Whether the time of each generation is needed.
+    var notesTime = false { didSet { noteTime() } }
+    /// The time at which the generation was the newest one; `nil` if that is not needed, or not known.
+    private var time: ContinuousClock.Instant?
 
     init(_ source: any ObjectSource, cache: RowCache) {
         (self.source, self.cache) = (source, cache)
@@ -99,6 +103,7 @@ final class ReadGeneration {
 
     @inline(never)
     private func takeSnapshot(at position: Int) throws(StoreError) -> any StoreSnapshot {
+        if notesTime, parts.allSatisfy({ $0.snapshot == nil }) { noteTime() }
         let snapshot = try source.snapshot(of: parts[position].part)
         setSnapshot(snapshot, at: position)
         return snapshot
@@ -132,7 +137,17 @@ final class ReadGeneration {
             let isOwnSave = new == old.generation + 1 && new == saved[parts[position].part.number]
             if new != old.generation && !isOwnSave { hasChanged = true }
         }
+        if notesTime { noteTime() }
         return hasChanged
+    }
+
+    /// Notes that the generation is the newest one at this moment, if the time is needed.
+    func noteTime() { time = notesTime ? .now : nil }
+
+    /// Whether the generation was the newest one more than this number of seconds ago.
+    func isOlder(than seconds: Double) -> Bool {
+        guard let time, parts.contains(where: { $0.snapshot != nil }) else { return false }
+        return time.duration(to: .now) >= .seconds(seconds)
     }
 
     /// Ends all snapshots; the next read is from the newest generation.

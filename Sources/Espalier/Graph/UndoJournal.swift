@@ -49,20 +49,23 @@ final class UndoJournal {
 }
 
 extension ManagedObject {
-    /// Appends the step that undoes the next change, if the context has an undo manager.
+    /// Appends the step that undoes the next change, if the context has an undo manager, and records the property if
+    /// the application asks for it.
     @inline(__always)
     final func willChange(_ change: (ManagedObject) -> UndoStep.Change?) {
         withContext { context in
-            if let journal = context.journal { note(change, in: journal) }
+            if context.memory.notesChanges { note(change, in: context) }
         }
     }
 
     @inline(never)
-    private final func note(_ change: (ManagedObject) -> UndoStep.Change?, in journal: UndoJournal) {
-        guard journal.isRecording else { return }
+    private final func note(_ change: (ManagedObject) -> UndoStep.Change?, in context: ManagedObjectContext) {
+        let isRecording = context.journal?.isRecording == true
+        guard isRecording || context.eventRecord != nil else { return }
         // Values that `awakeFromFetch` sets are no changes.
         guard state.isDisjoint(with: .awakening), let change = change(self) else { return }
-        journal.append(UndoStep(object: self, change: change))
+        context.eventRecord?.note(change, of: self)
+        if isRecording { context.journal?.append(UndoStep(object: self, change: change)) }
     }
 
     /// The other end of a relationship, as a step keeps it.

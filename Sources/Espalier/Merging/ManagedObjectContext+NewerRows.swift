@@ -59,6 +59,7 @@ extension ManagedObjectContext {
         for object in objects where !rebased.contains(object.storedID) && object.state.contains(.registered) {
             object.mergeLists(.merging(settled: settled))
         }
+        for object in objects where object.state.isDisjoint(with: .gone) { object.awaken(from: .refresh) }
     }
 
     /// The stored rows of objects, which may be of several stores; `nil` for an object without a row.

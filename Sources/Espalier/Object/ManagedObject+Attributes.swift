@@ -115,6 +115,8 @@ extension ManagedObject {
     /// Records a refused change for the next save to report.
     final func refuse(_ property: String?, _ reason: Violation.Reason) {
         requireContext()
+        // A hook that renews derived values need not ask whether an undo has deleted the object.
+        if state.isSuperset(of: [.deleted, .awakening]) { return }
         reportingContext?.record(Violation(self, property, reason))
     }
 

@@ -3,22 +3,14 @@
 public import EspalierModel
 import EspalierStore
 
-/// The value of a property in dynamic access.
-public enum PropertyValue {
-    /// The value of an attribute.
-    case attribute(AttributeValue)
-    /// The destination of a to-one relationship.
-    case toOne(ManagedObject?)
-    /// The destinations of a to-many relationship, in their stored order if it is ordered.
-    case toMany([ManagedObject])
-}
-
 extension ManagedObject {
     /// The value of the property called `key`; fires the fault.
     ///
     /// - Throws: `ContextError.violations` if the entity has no such property; `.contextEnded` if only the object's
-    ///   context could load the value, and the context has ended.
+    ///   context could load the value, and the context has ended; `.objectNotFound` if the row is deleted and the
+    ///   context's `shouldDeleteInaccessibleFaults` is `false`.
     public final func value(forKey key: String) throws(ContextError) -> PropertyValue {
+        try requireRow()
         switch entity.property(named: key) {
         case .attribute(let slot)?:
             try requireContextOrValues()
@@ -114,7 +106,7 @@ extension ManagedObject {
         return relationship.slot
     }
 
-    // MARK: Committed and changed values
+    // MARK: Faults
 
     /// Whether the destinations of a relationship would have to be loaded (MO-13).
     public final func hasFault(forRelationshipNamed name: String) -> Bool {
@@ -122,53 +114,5 @@ extension ManagedObject {
         if !relationship.isToMany { return !hasRow }
         if changes?.values.toMany[relationship.slot]?.isWhole == true { return false }
         return managedObjectContext?.cache.list(of: storedID, at: relationship.slot) == nil
-    }
-
-    /// The attributes and to-one destinations that were last read or saved (MO-34); empty for a new object.
-    public final func committedValues() -> [String: AttributeValue] {
-        if !isFulfilled { fireFault() }
-        guard let row else { return [:] }
-        var result: [String: AttributeValue] = [:]
-        for attribute in entity.attributes where !attribute.isTransient {
-            result[attribute.name] = row.value(at: attribute.slot)
-        }
-        for relationship in entity.relationships where !relationship.isToMany {
-            result[relationship.name] = row.destination(at: relationship.slot).map { .objectID($0) } ?? .null
-        }
-        return result
-    }
-
-    /// Attributes and to-one destinations whose values differ from the committed ones (MO-35).
-    ///
-    /// A new object is compared with its initial values.
-    public final func changedValues() -> [String: AttributeValue] {
-        var result: [String: AttributeValue] = [:]
-        for attribute in entity.attributes where !attribute.isTransient {
-            guard let value = unsavedAttribute(at: attribute.slot) else { continue }
-            let base = row?.value(at: attribute.slot) ?? (isInserted ? shape.defaultValues[attribute.slot] : .null)
-            if base != value { result[attribute.name] = value }
-        }
-        for relationship in entity.relationships where !relationship.isToMany {
-            guard let id = unsavedDestinationID(at: relationship.slot) else { continue }
-            if row?.destination(at: relationship.slot) != id {
-                result[relationship.name] = id.map { .objectID($0) } ?? .null
-            }
-        }
-        return result
-    }
-
-    /// Whether a stored property or relationship really differs from its committed value (MO-07).
-    ///
-    /// A reverted change does not count: an attribute that has its committed value again, a destination that was added
-    /// and removed, an order that was restored. Loads no list of an unordered relationship.
-    /// - Complexity: O(changes), and O(destinations) for each ordered relationship with changes.
-    public final var hasPersistentChangedValues: Bool {
-        applyUnreadInverses()
-        if !changedValues().isEmpty { return true }
-        guard let toMany = changes?.values.toMany else { return false }
-        return toMany.pairs.contains { slot, change in
-            if let list = change.list { return list != storedDestinationIDs(at: slot) }
-            return !change.added.isEmpty || !change.removed.isEmpty
-        }
     }
 }

@@ -16,9 +16,15 @@ extension ManagedObject {
             }
             return
         }
+        if withContext({ $0.memory.limitsAge }) == true {
+            managedObjectContext?.endStaleGeneration()
+            // A merge may have found that the row is deleted.
+            guard state == former else { return fireFault() }
+        }
         if !hasRow && !loadRow() { return }
         guard hasRow else {
             state.insert(.inaccessible)
+            noteInaccessible()
             return
         }
         state = former.union([.fulfilled, .awakening])
@@ -53,10 +59,20 @@ extension ManagedObject {
     /// Makes the object a fault without values and without unsaved changes.
     final func turnIntoFault() {
         assert(!isInserted, "a new object has no row to refresh from")
+        state.insert(.turning)
         willTurnIntoFault()
         row = nil
         changes = nil
         state.subtract([.fulfilled, .updated, .inaccessible, .gone])
         didTurnIntoFault()
+        state.remove(.turning)
+    }
+
+    /// Calls the hook for values that were set by something else than the application (MO-29).
+    final func awaken(from events: SnapshotEvents) {
+        guard state.contains(.registered), !isFault, state.isDisjoint(with: [.awakening, .inaccessible]) else { return }
+        state.insert(.awakening)
+        awake(fromSnapshotEvents: events)
+        state.remove(.awakening)
     }
 }

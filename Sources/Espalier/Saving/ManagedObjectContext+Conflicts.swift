@@ -76,6 +76,7 @@ extension ManagedObjectContext {
             .deciding(inConflict.contains(id) ? mergePolicy : mergePolicy.byProperty)
         }
         runDeleteRules()
+        for conflict in conflicts { memory.registry[conflict.id]?.awaken(from: .mergePolicy) }
     }
 
     /// The conflicts with the newest rows: a row that a merge has read may be old again.

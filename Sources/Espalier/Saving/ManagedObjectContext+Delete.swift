@@ -42,7 +42,7 @@ extension ManagedObjectContext {
         defer { endEvent() }
         forgetDestinations()
         mergeWaitingSaves()
-        runDeleteRules()
+        if propagatesDeletesAtEndOfEvent { runDeleteRules() }
         registerUndo()
     }
 

@@ -38,6 +38,11 @@ extension ManagedObjectContext {
             }
             start = end
         }
+        rename(new, permanentIDs)
+    }
+
+    /// Gives new objects other IDs, also in the relationships of other objects that refer to them.
+    func rename(_ new: [ManagedObject], _ permanentIDs: [ObjectID: ObjectID]) {
         applyUnreadInverses()
         let naming = objectsNaming(new)
         for object in new {

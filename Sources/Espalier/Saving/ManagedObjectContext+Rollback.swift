@@ -17,13 +17,15 @@ extension ManagedObjectContext {
             memory.registry.remove(object)
             object.leaveContext()
         }
-        for object in changedObjects where !object.isInserted {
+        let restored = changedObjects.filter { !$0.isInserted }
+        for object in restored {
             noteRefreshed(object)
             object.discardPersistentChanges()
             object.state.subtract([.updated, .deleted, .propagated])
             object.becomeInaccessibleIfGone()
         }
         forgetChanges()
+        for object in restored { object.awaken(from: .rollback) }
     }
 
     /// Forgets every object (MC-30), and moves to the newest generation, unless the context is pinned.
@@ -39,7 +41,8 @@ extension ManagedObjectContext {
         if memory.collectsChanges { noteReset(of: memory.registry.objects.map(\.storedID)) }
         detachObjects(isReset: true)
         // Detached objects do not remove themselves from the registry when they are freed.
-        memory.registry = ObjectRegistry()
+        let former = replaceRegistry()
+        defer { withExtendedLifetime(former) {} }
         forgetDestinations()
         cache.removeAll()
         if !generation.isPinned { generation.end() }

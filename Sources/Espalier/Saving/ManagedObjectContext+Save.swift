@@ -68,7 +68,9 @@ extension ManagedObjectContext {
         forgetDestinations()
         source.tell(savedChanges, except: mailbox)
         stage = SaveStage(.changeObserver)
+        eventRecord?.beginTelling()
         tellChanges()
+        eventRecord?.endTelling()
         for part in outcome.saved {
             for object in part.changes.all {
                 stage = SaveStage(.didSave, object)
@@ -212,7 +214,7 @@ extension ManagedObjectContext {
         guard refusal.isEmpty else { return nil }
         if request.isEmpty && request.locks.isEmpty { return SaveResult() }
         do {
-            return try source.save(request, in: store)
+            return try send(request, to: store)
         } catch {
             switch error {
             case .conflict(let found):

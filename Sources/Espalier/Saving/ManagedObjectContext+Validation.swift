@@ -89,6 +89,7 @@ extension ManagedObject {
         if withShape({ !$0.checkedRelationships.isEmpty }) {
             for relationship in shape.checkedRelationships { check(relationship, &violations) }
         }
+        if withShape({ !$0.validatedProperties.isEmpty }) { checkByClass(isNew: true, &violations) }
         collect(&violations) { try validateForInsert() }
     }
 
@@ -113,6 +114,7 @@ extension ManagedObject {
                 check(relationship, &violations)
             }
         }
+        if withShape({ !$0.validatedProperties.isEmpty }) { checkByClass(isNew: false, &violations) }
         collect(&violations) { try validateForUpdate() }
     }
 
@@ -138,28 +140,16 @@ extension ManagedObject {
 
     /// Checks one of `EntityShape.checkedRelationships`.
     private func check(_ relationship: Relationship, _ violations: inout [Violation]) {
-        guard relationship.isToMany else {
-            if !relationship.isOptional && destinationID(at: relationship.slot) == nil {
-                violations.append(Violation(self, relationship.name, .missingValue))
-            }
-            return
-        }
-        let description = relationship.description
-        let count = destinationCount(at: relationship.slot)
-        if count == 0 {
-            if !relationship.isOptional { violations.append(Violation(self, relationship.name, .missingValue)) }
-        } else if count < description.minCount {
-            violations.append(
-                Violation(
-                    self, relationship.name, .tooFewDestinations(count: count, minimum: description.minCount)))
-        } else if description.maxCount > 0 && count > description.maxCount {
-            violations.append(
-                Violation(
-                    self, relationship.name, .tooManyDestinations(count: count, maximum: description.maxCount)))
+        let count =
+            relationship.isToMany
+            ? destinationCount(at: relationship.slot) : destinationID(at: relationship.slot) == nil ? 0 : 1
+        if let reason = relationship.reason(againstCount: count) {
+            violations.append(Violation(self, relationship.name, reason))
         }
     }
 
-    private func collect(_ violations: inout [Violation], _ hook: () throws -> Void) {
+    /// Appends the errors that a hook of the class throws, as violations of a property or of the object as a whole.
+    final func collect(_ violations: inout [Violation], of property: String? = nil, _ hook: () throws -> Void) {
         do {
             try hook()
         } catch let violation as Violation {
@@ -167,7 +157,18 @@ extension ManagedObject {
         } catch ContextError.violations(let found) {
             violations += found
         } catch {
-            violations.append(Violation(self, nil, .custom("\(error)")))
+            violations.append(Violation(self, property, .custom("\(error)")))
         }
+    }
+}
+
+extension Relationship {
+    /// The reason why the relationship cannot have this number of destinations; `nil` if it can.
+    func reason(againstCount count: Int) -> Violation.Reason? {
+        if count == 0 { return isOptional ? nil : .missingValue }
+        guard isToMany else { return nil }
+        if count < description.minCount { return .tooFewDestinations(count: count, minimum: description.minCount) }
+        let isTooMany = description.maxCount > 0 && count > description.maxCount
+        return isTooMany ? .tooManyDestinations(count: count, maximum: description.maxCount) : nil
     }
 }

@@ -93,9 +93,27 @@ extension ManagedObjectContext {
         defer { endEvent() }
         var reversal = Reversal(in: self, isExact: edition == journal?.edition)
         reversal.run(steps)
+        awaken(after: steps)
         // The steps include the effects of earlier delete rules; the rules may reach objects that were related since.
-        runDeleteRules()
+        if propagatesDeletesAtEndOfEvent { runDeleteRules() }
         registerUndo()
+    }
+
+    /// Calls the hook of each object once, with what the undo of all its steps has done to it (MO-29).
+    private func awaken(after steps: [UndoStep]) {
+        let undone: ManagedObject.State = [.insertionUndone, .deletionUndone, .updateUndone]
+        var changed: [ManagedObject] = []
+        for step in steps where step.object.state.contains(.registered) {
+            if step.object.state.isDisjoint(with: undone) { changed.append(step.object) }
+            step.object.state.insert(step.change.flagOfUndo)
+        }
+        var events: [SnapshotEvents] = []
+        events.reserveCapacity(changed.count)
+        for object in changed {
+            events.append(object.eventsOfUndo)
+            object.state.subtract(undone)
+        }
+        for (object, events) in zip(changed, events) { object.awaken(from: events) }
     }
 
     // MARK: Restored objects
@@ -142,7 +160,27 @@ extension ManagedObjectContext {
     }
 }
 
+extension UndoStep.Change {
+    /// The flag of an object for which this change is undone.
+    fileprivate var flagOfUndo: ManagedObject.State {
+        switch self {
+        case .inserted: .insertionUndone
+        case .deleted: .deletionUndone
+        default: .updateUndone
+        }
+    }
+}
+
 extension ManagedObject {
+    /// The events that its flags of a running undo stand for.
+    fileprivate var eventsOfUndo: SnapshotEvents {
+        var events: SnapshotEvents = []
+        if state.contains(.insertionUndone) { events.insert(.undoInsertion) }
+        if state.contains(.deletionUndone) { events.insert(.undoDeletion) }
+        if state.contains(.updateUndone) { events.insert(.undoUpdate) }
+        return events
+    }
+
     /// Prepares an object that has left its context for joining it as a new one, with its last attribute values and
     /// without relationships: their destinations may have other IDs by now.
     fileprivate func prepareToComeBack() {

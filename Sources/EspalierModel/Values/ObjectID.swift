@@ -13,7 +13,6 @@ import Synchronization
 ///
 /// An ID is temporary from insertion until the first save (or `obtainPermanentIDs`), and permanent afterwards. Contexts
 /// exchange only IDs, never live objects.
-/// the only thing that passes between contexts; live objects do not.
 public struct ObjectID: Hashable, Sendable {
     /// The store, as a number that is valid in this process; 0 = temporary.
     ///

@@ -9,8 +9,12 @@ public import EspalierEngine
 
 extension StoreError: StorageFailure {
     /// Makes a store's error from an error of the engine.
+    ///
+    /// A call that runs beside `close` may be past the store's own test when the database closes.
     @usableFromInline
-    package init(_ error: StorageError) { self = .storage(error, path: nil) }
+    package init(_ error: StorageError) {
+        if case .database(.closed) = error { self = .closed } else { self = .storage(error, path: nil) }
+    }
 }
 
 /// Runs a call of the engine and converts its error.

@@ -95,7 +95,8 @@ enum ToolError: Error, CustomStringConvertible {
         case .violations, .conflicts, .constraints, .references, .unsettledSave, .alreadySaving, .unknownEntity,
             .abstractEntity, .objectOfOtherContext, .objectWithoutContext, .contextEnded, .objectNotFound,
             .wrongResultType, .unknownRelationship, .noStore, .unsupportedStore, .readOnlyStore,
-            .relationshipAcrossStores, .queryGenerationOfOtherStores:
+            .relationshipAcrossStores, .queryGenerationOfOtherStores, .eventIsNotRecorded, .storeIsChosen,
+            .storeRefusesEntity:
             .unavailable
         case .queryGenerationExpired: .locked
         case .invalidPredicate, .invalidURI: .usage

@@ -228,7 +228,7 @@ import Testing
         new.seconds = 180
         #expect(!new.hasPersistentChangedValues)
         new.name = "x"
-        #expect(new.changedValues() == ["name": .string("x")] && new.hasPersistentChangedValues)
+        #expect(new.changedValues() == ["name": .attribute(.string("x"))] && new.hasPersistentChangedValues)
     }
 
     @Test(arguments: StoreKind.allCases)

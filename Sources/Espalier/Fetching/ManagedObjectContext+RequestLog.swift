@@ -1,0 +1,119 @@
+// Requests to stores, timed and described for a log (DB-01).
+//
+// Invariants
+//   1. The plan is asked for after the request, and its time does not count.
+
+import EspalierModel
+import EspalierStore
+
+extension ManagedObjectContext {
+    /// Calls `question` with a snapshot, and reports it to the log.
+    @inline(never)
+    func logged<Wanted, Answer>(
+        _ log: RequestLog, _ snapshot: any StoreSnapshot, _ wanted: Wanted,
+        _ question: (any StoreSnapshot, Wanted) throws(StoreError) -> Answer
+    ) throws(StoreError) -> Answer {
+        let start = ContinuousClock.now
+        var request = LoggedRequest(wanted)
+        do {
+            let answer = try question(snapshot, wanted)
+            request.note(answer)
+            report(request, to: log, since: start, snapshot, failure: nil)
+            return answer
+        } catch {
+            report(request, to: log, since: start, snapshot, failure: error)
+            throw error
+        }
+    }
+
+    private func report(
+        _ request: LoggedRequest, to log: RequestLog, since start: ContinuousClock.Instant,
+        _ snapshot: any StoreSnapshot, failure: StoreError?
+    ) {
+        let duration = start.duration(to: .now)
+        var plan: [String] = []
+        if log.level >= .plans, failure == nil, request.kind != .explain, let fetch = request.fetch {
+            plan = (try? snapshot.explain(fetch)) ?? []
+        }
+        let condition = request.fetch == nil ? nil : lastCondition
+        log.receive(
+            StoreRequestRecord(
+                kind: request.kind, entityName: request.entityName, contextName: name, isOfParent: parent != nil,
+                rowCount: request.rowCount, duration: duration, plan: plan,
+                values: log.level >= .values ? request.values(condition) : nil, failure: failure.map { "\($0)" }))
+    }
+
+    /// Sends a request that writes to a part, and reports it to the log if there is one.
+    func send(_ request: SaveRequest, to part: SourcePart) throws(StoreError) -> SaveResult {
+        guard let log = requestLog else { return try source.save(request, in: part) }
+        let start = ContinuousClock.now
+        var failure: StoreError?
+        defer {
+            log.receive(
+                StoreRequestRecord(
+                    kind: .save, entityName: nil, contextName: name, isOfParent: parent != nil,
+                    rowCount: request.insertions.count + request.updates.count + request.deletions.count,
+                    duration: start.duration(to: .now), plan: [],
+                    values: log.level >= .values ? Self.values(of: request) : nil, failure: failure.map { "\($0)" }))
+        }
+        do {
+            return try source.save(request, in: part)
+        } catch {
+            failure = error
+            throw error
+        }
+    }
+
+    private static func values(of request: SaveRequest) -> String {
+        "\(request.insertions.count) insertions, updates of \(LoggedRequest.text(request.updates.map(\.id))), "
+            + "deletions of \(LoggedRequest.text(request.deletions.map(\.id)))"
+    }
+}
+
+/// What a log says about one request.
+private struct LoggedRequest {
+    var kind = StoreRequestRecord.Kind.rows
+    var fetch: StoreFetch?
+    var ids: [ObjectID] = []
+    var rowCount = 0
+
+    init(_ wanted: some Any) {
+        switch wanted {
+        case let fetch as StoreFetch: (self.fetch, kind) = (fetch, .fetch)
+        case let ids as [ObjectID]: self.ids = ids
+        case let id as ObjectID: (ids, kind) = ([id], .membership)
+        default: break
+        }
+    }
+
+    var entityName: String? { fetch?.entity.name ?? ids.first?.entityName }
+
+    /// Notes the size of an answer, whose type tells what was asked.
+    mutating func note(_ answer: some Any) {
+        switch answer {
+        case let rows as SnapshotList: rowCount = rows.ids.count
+        case let batch as FetchBatch: rowCount = batch.rows.ids.count
+        case let found as [ObjectID]: (rowCount, kind) = (found.count, .fetchIDs)
+        case let count as Int: (rowCount, kind) = (count, fetch == nil ? .destinationCount : .count)
+        case let rows as [ObjectSnapshot?]: rowCount = rows.lazy.filter { $0 != nil }.count
+        case let lists as [[ObjectID]]: (rowCount, kind) = (lists.reduce(0) { $0 + $1.count }, .destinations)
+        case let isMember as Bool: rowCount = isMember ? 1 : 0
+        case let lines as [String]: (rowCount, kind) = (lines.count, .explain)
+        default: break
+        }
+    }
+
+    /// The condition of a fetch, or the IDs.
+    func values(_ condition: String?) -> String {
+        guard let fetch else { return Self.text(ids) }
+        let limits = (fetch.limit.map { ", limit \($0)" } ?? "") + (fetch.offset > 0 ? ", offset \(fetch.offset)" : "")
+        return (condition ?? "all objects") + limits
+    }
+
+    /// The first of some IDs, and the number of the others.
+    static func text(_ ids: [ObjectID]) -> String {
+        let shownCountMax = 10
+        let more = ids.count > shownCountMax ? ["and \(ids.count - shownCountMax) more"] : []
+        return ids.isEmpty ? "nothing" : (ids.prefix(shownCountMax).map(\.description) + more).joined(separator: ", ")
+    }
+}

@@ -1,0 +1,28 @@
+// The description of a request, for debuggers and logs.
+
+extension FetchTerms: CustomDebugStringConvertible {
+    /// Entity, condition, order, and the terms that differ from those of a new request.
+    public var debugDescription: String {
+        var parts = ["fetch \(entityName)"]
+        if let predicate { parts.append("where \(predicate)") }
+        if !sortKeys.isEmpty {
+            parts.append(
+                "sorted by "
+                    + sortKeys.map { "\($0.keyPath)\($0.isAscending ? "" : " descending")" }.joined(separator: ", "))
+        }
+        if fetchLimit > 0 { parts.append("limit \(fetchLimit)") }
+        if fetchOffset > 0 { parts.append("offset \(fetchOffset)") }
+        if !includesSubentities { parts.append("without subentities") }
+        if !includesPendingChanges { parts.append("without unsaved changes") }
+        if !returnsObjectsAsFaults { parts.append("no faults") }
+        if !relationshipKeyPathsForPrefetching.isEmpty {
+            parts.append("prefetching " + relationshipKeyPathsForPrefetching.joined(separator: ", "))
+        }
+        return parts.joined(separator: ", ")
+    }
+}
+
+extension FetchRequest: CustomDebugStringConvertible {
+    /// The terms, and the class of the results.
+    public var debugDescription: String { "\(terms.debugDescription), as \(Result.self)" }
+}

@@ -1,0 +1,142 @@
+// The log of requests: what each level has, who asks for it, and what failures leave in it.
+
+import EspalierModel
+import EspalierStore
+import Foundation
+import Synchronization
+import Testing
+
+@testable import Espalier
+
+@Suite struct RequestLogTests {
+    /// The records of a log.
+    private final class Records: Sendable {
+        private let list = Mutex([StoreRequestRecord]())
+        var all: [StoreRequestRecord] { list.withLock { $0 } }
+
+        func log(_ level: RequestLog.Level) -> RequestLog {
+            RequestLog(level) { record in self.list.withLock { $0.append(record) } }
+        }
+
+        /// Removes and returns all records.
+        func take() -> [StoreRequestRecord] {
+            list.withLock { list in
+                defer { list = [] }
+                return list
+            }
+        }
+    }
+
+    @Test(arguments: StoreKind.allCases, [false, true])
+    func `a log has each request with its rows and time (DB-01)`(_ kind: StoreKind, isChild: Bool) throws {
+        let stack = try Stack(kind, classes: teamClasses)
+        let boss = Member(context: stack.context)
+        for number in 0..<3 {
+            let member = Member(context: stack.context)
+            (member.number, member.boss) = (number, boss)
+        }
+        try stack.context.save()
+        let context = isChild ? ManagedObjectContext(parent: stack.newContext()) : stack.newContext()
+        let records = Records()
+        #expect(context.requestLog == nil)
+        (context.requestLog, context.name) = (records.log(.requests), "list")
+
+        let found = try context[boss.ref]
+        _ = try context.fetchIDs(Member.fetchRequest())
+        _ = try context.count(for: Member.fetchRequest())
+        _ = (found.reports.count, found.skills.count, Array(found.reports))
+        _ = try context.fetch(Member.fetchRequest())
+        found.number = 9
+        try context.save()
+
+        let kinds = records.all.map(\.kind)
+        #expect(
+            kinds == [.rows, .fetchIDs, .count, .destinationCount, .destinationCount, .destinations, .fetch, .save])
+        #expect(records.all.map(\.rowCount) == [1, 4, 4, 3, 0, 3, 4, 1])
+        #expect(records.all.allSatisfy { $0.contextName == "list" && $0.isOfParent == isChild && $0.failure == nil })
+        #expect(records.all.allSatisfy { $0.duration > .zero && $0.plan.isEmpty && $0.values == nil })
+        #expect(records.all.dropLast().allSatisfy { $0.entityName == "Member" })
+        #expect(try #require(records.all.first).description.hasPrefix("rows Member in list"))
+    }
+
+    @Test func `the second level has plans, and the third conditions and IDs (DB-01)`() throws {
+        let stack = try Stack(.btree)
+        try stack.makeMusic(artists: 3, tracks: 1)
+        let context = stack.newContext()
+        let records = Records()
+        var request = Artist.fetchRequest(try FetchPredicate(format: "founded > %@", 1950))
+        request.fetchLimit = 5
+
+        context.requestLog = records.log(.plans)
+        let artists = try context.fetch(request)
+        #expect(records.all.count == 1 && records.take().allSatisfy { !$0.plan.isEmpty && $0.values == nil })
+
+        context.requestLog = records.log(.values)
+        _ = try context.fetch(request)
+        _ = try context.fetch(Artist.fetchRequest())
+        _ = artists.map(\.albums)
+        artists.first?.name = "Bea"
+        try context.save()
+        let values = records.take()
+        #expect(values[0].values == "founded > 1950, limit 5" && values[1].values == "all objects")
+        #expect(values[2].values?.contains("\(artists[0].objectID)") == true && values[2].kind == .destinations)
+        #expect(values.last?.values?.contains("updates of \(artists[0].objectID)") == true)
+        #expect(values[0].description.contains("\n  plan: ") && values[0].description.contains("\n  values: founded"))
+        _ = try context.explain(request)
+        #expect(records.take().map(\.kind) == [.explain])
+        context.requestLog = nil
+        _ = try context.fetch(request)
+        #expect(records.all.isEmpty)
+    }
+
+    @Test func `a request that fails is in the log with its error (DB-01)`() throws {
+        let stack = try Stack(.btree)
+        try stack.makeMusic(artists: 1, tracks: 1)
+        let records = Records()
+        let artist = try #require(try stack.context.fetch(Artist.fetchRequest()).first)
+        let other = stack.newContext()
+        try other[artist.ref].name = "Theirs"
+        try other.save()
+        stack.context.requestLog = records.log(.requests)
+        artist.name = "Mine"
+
+        #expect(contextError { try stack.context.save() }?.code == 133020)
+        #expect(records.all.contains { $0.kind == .save && $0.failure != nil })
+        _ = records.take()
+        for store in stack.coordinator.persistentStores { try store.close() }
+        #expect(contextError { _ = try stack.context.fetch(Album.fetchRequest()) } != nil)
+        #expect(records.all.last?.failure != nil && records.all.last?.description.contains("failed") == true)
+    }
+
+    @Test(
+        arguments: [
+            (["app"], nil, nil), (["app"], "1", 1), (["app"], "3", 3), (["app"], "4", nil), (["app"], "0", nil),
+            (["app"], "much", nil), (["app", "-espalier.RequestLog", "2"], nil, 2),
+            (["app", "-espalier.RequestLog", "2"], "3", 2), (["app", "-espalier.RequestLog"], "3", 3),
+            (["app", "-espalier.RequestLog", "x"], "3", nil),
+        ] as [([String], String?, Int?)])
+    func `arguments and environment of the process set the level (DB-04)`(
+        arguments: [String], variable: String?, level: Int?
+    ) {
+        let environment = variable.map { ["ESPALIER_REQUEST_LOG": $0] } ?? [:]
+
+        #expect(RequestLog.level(arguments: arguments, environment: environment)?.rawValue == level)
+    }
+
+    @Test func `a process whose environment asks for it writes its requests to the standard error (DB-04)`() async {
+        let result = await #expect(processExitsWith: .success, observing: [\.standardErrorContent]) {
+            // SAFETY: the process has one thread yet.
+            unsafe setenv("ESPALIER_REQUEST_LOG", "2", 1)
+            let stack = try Stack(.inMemory)
+            try stack.makeMusic(artists: 2, tracks: 1)
+            stack.context.name = "main"
+            let count = try stack.context.fetch(Artist.fetchRequest()).count
+            #expect(count == 2)
+        }
+
+        let lines = String(decoding: result?.standardErrorContent ?? [], as: UTF8.self).split(separator: "\n")
+        #expect(lines.contains { $0.hasPrefix("espalier: save: 8 rows, ") }, "\(lines)")
+        #expect(lines.contains { $0.hasPrefix("espalier: fetch Artist in main: 2 rows, ") }, "\(lines)")
+        #expect(lines.contains { $0.hasPrefix("espalier:   plan: ") }, "\(lines)")
+    }
+}
