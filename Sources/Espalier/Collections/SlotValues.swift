@@ -58,8 +58,11 @@ struct SlotValues<Value> {
     }
 
     /// Slot and value pairs, ascending by slot.
-    var pairs: [(slot: Int, value: Value)] {
-        entries.count < 2 || zip(entries, entries.dropFirst()).allSatisfy { $0.slot < $1.slot }
+    @inline(__always)
+    var pairs: [(slot: Int, value: Value)] { entries.count < 2 ? entries : sortedEntries }
+
+    private var sortedEntries: [(slot: Int, value: Value)] {
+        zip(entries, entries.dropFirst()).allSatisfy { $0.slot < $1.slot }
             ? entries : entries.sorted { $0.slot < $1.slot }
     }
 

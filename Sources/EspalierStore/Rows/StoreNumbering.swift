@@ -74,6 +74,7 @@ final class StoreNumbering: Sendable {
     func isKnown(entityNumber: UInt16) -> Bool { Int(entityNumber) < marks.count && marks[Int(entityNumber)] != nil }
 
     /// The ID of a row; `nil` if there is no such entity, or for key 0.
+    @inline(__always)
     func id(entityNumber: UInt16, key: UInt64) -> ObjectID? {
         guard key != 0, Int(entityNumber) < marks.count, let mark = marks[Int(entityNumber)] else { return nil }
         return ObjectID(storeTag: storeTag, entityTag: mark.tag, key: key)
