@@ -28,8 +28,9 @@ private struct Side {
     var moves: [Cell: (added: Set<String>, removed: Set<String>, either: Set<String>)] = [:]
     /// The pegs that a save has told to be in conflict, and how many saves there were then.
     var told: (pegs: Set<String>, saves: Int) = ([], 0)
-    /// How many saves it has taken in.
+    /// How many saves it has taken in, and what was stored then; -1 and nothing if it has taken in a part.
     var seen = 0
+    var taken: PegState = [:]
 
     struct Cell: Hashable {
         let peg: String
@@ -167,6 +168,10 @@ private struct MergeWalk {
                 let former = before[name]?[property] ?? []
                 if sides[index].bases[cell] == nil { sides[index].bases[cell] = former }
                 sides[index].note(Set(value), after: Set(former), in: cell)
+                // Who sets what was taken in agrees with the store: that is the base of a later change.
+                if Self.singles.contains(property), sides[index].taken[name]?[property] == value {
+                    sides[index].bases[cell] = value
+                }
             }
         }
         let wrong = PegBoard.oneSided(after)
@@ -200,7 +205,7 @@ private struct MergeWalk {
             }
         }
         for (name, peg) in try board.pegs(side.context) { sides[index].pegs[name] = peg }
-        sides[index].seen = saves
+        (sides[index].seen, sides[index].taken) = (saves, stored)
         let shown = try sides[index].shown(known)
         let wrong = PegBoard.oneSided(shown)
         if !wrong.isEmpty { fail("after taking in: \(wrong)") }
@@ -286,7 +291,7 @@ private struct MergeWalk {
         sides[index].moves = [:]
         sides[index].told = ([], 0)
         // Of what it had not taken in it may know a part.
-        sides[index].seen = side.seen == saves - 1 ? saves : -1
+        (sides[index].seen, sides[index].taken) = side.seen == saves - 1 ? (saves, stored) : (-1, [:])
         if side.merges, try sides[index].shown(known).filter({ stored[$0.key] != nil }) != stored {
             let shown = try sides[index].shown(known)
             for (name, values) in stored where shown[name] != values {
