@@ -99,7 +99,7 @@ extension BTreeSnapshot {
             if case .rows = plan.access, plan.condition.isEmpty, plan.keys == StoreFetch.allKeys {
                 let wanted = fetch.includesSubentities ? fetch.entity.family : [fetch.entity.index]
                 var total = 0
-                for entity in wanted { total += Int(clamping: try store.rowCount(of: entity, session.transaction)) }
+                for entity in wanted { total.add(clamping: try store.rowCount(of: entity, session.transaction)) }
                 return min(max(0, total - fetch.offset), fetch.limit ?? Int.max)
             }
             return try FetchExecution(plan, .count, session).run().count

@@ -57,6 +57,7 @@ public final class BTreeStore: PersistentStore {
             var transaction = try beginWrite()
             let counter = Counter.lastKey(rootNumber: catalog.numbering.entityNumbers[entity.root])
             let last = try transaction.counter(counter, catalog)
+            try catalog.checkKeys(after: last, count: count, of: entity)
             try transaction.setCounter(counter, to: last + UInt64(count), catalog)
             try transaction.commit(.ordered)
             return (0..<UInt64(count)).map {

@@ -100,7 +100,8 @@ struct FetchExecution: ~Copyable {
         // If many rows match, a scan finds as many as are wanted among the first of all rows.
         let wanted = Double(limit) + Double(plan.offset)
         let count = try session.transaction.count(of: catalog.rowTree(of: plan.entity))
-        rowsToScan = max(Self.firstCountMax, Int(4 * (Double(count) * wanted).squareRoot()))
+        // No more than a file can have, whatever it states.
+        rowsToScan = max(Self.firstCountMax, Int(min(4 * (Double(count) * wanted).squareRoot(), 0x1p62)))
         let saved = (residual, acceptsEveryRow)
         try visit(nil)
         guard rowsToScan == 0, let resumeKey else { return }

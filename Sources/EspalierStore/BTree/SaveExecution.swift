@@ -98,7 +98,9 @@ struct SaveExecution: ~Copyable {
             guard let root = catalog.schema.entity(of: request.insertions[position].id)?.root, lastKeys[root] == nil
             else { continue }
             let number = catalog.numbering.entityNumbers[root]
-            lastKeys[root] = try transaction.counter(Counter.lastKey(rootNumber: number), catalog)
+            let last = try transaction.counter(Counter.lastKey(rootNumber: number), catalog)
+            try catalog.checkKeys(after: last, count: request.insertions.count, of: catalog.model.entities[root])
+            lastKeys[root] = last
         }
         let save = try PreparedSave(
             request, schema: catalog.schema, storeTag: catalog.numbering.storeTag
@@ -242,7 +244,7 @@ struct SaveExecution: ~Copyable {
                 tree = catalog.rowTree(ofRoot: root)
             }
             let permanent = save.permanentIDs.permanent
-            let version = save.isReserved(at: position) ? try goneVersion(ofRoot: root) + 1 : 1
+            let version = save.isReserved(at: position) ? try goneVersion(ofRoot: root) &+ 1 : 1
             let (offsets, byteCount) = encoder.measure(entity, version: version, values, permanent: permanent)
             let (content, place) = insertedRows.append(id: id, byteCount: byteCount) { row in
                 encoder.encode(entity, version: version, values, permanent: permanent, in: offsets, into: &row)
@@ -319,7 +321,7 @@ struct SaveExecution: ~Copyable {
                 RowReader.version(of: row.bytes) == version
             else { return }
             let isPatched = RowEncoder(numbering: catalog.numbering).patch(
-                &row, entity.index, version: version + 1, values: update.values, destinations: [])
+                &row, entity.index, version: version &+ 1, values: update.values, destinations: [])
             if isPatched { rows.append(row.bytes, id: id) }
             outcome = isPatched ? .patched : .needsRewrite
         }
@@ -335,7 +337,7 @@ struct SaveExecution: ~Copyable {
         if groups.isEmpty, encoder.canPatch(entity.index, update.values), old.copyRow(to: &row) {
             let isPatched = row.withMutableRawSpan {
                 encoder.patch(
-                    &$0, entity.index, version: old.version + 1, values: update.values,
+                    &$0, entity.index, version: old.version &+ 1, values: update.values,
                     destinations: update.destinations)
             }
             if isPatched {
@@ -348,7 +350,7 @@ struct SaveExecution: ~Copyable {
         for (slot, value) in update.values { values[slot] = value }
         for (slot, destination) in update.destinations { destinations[slot] = destination }
         let new = RowValues(values, destinations)
-        let version = old.version + 1
+        let version = old.version &+ 1
         let (offsets, byteCount) = encoder.measure(entity.index, version: version, new, permanent: \.self)
         let (content, place) = updatedRows.append(id: old.id, byteCount: byteCount) { row in
             encoder.encode(entity.index, version: version, new, permanent: \.self, in: offsets, into: &row)

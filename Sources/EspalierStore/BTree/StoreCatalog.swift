@@ -113,6 +113,24 @@ extension StoreTransaction where Base: ~Copyable {
     }
 }
 
+extension Int {
+    /// Adds a number that a file states, which may be any; the sum is at most `Int.max`.
+    mutating func add(clamping count: UInt64) {
+        let (sum, overflows) = addingReportingOverflow(Int(clamping: count))
+        self = overflows ? .max : sum
+    }
+}
+
+extension StoreCatalog {
+    /// Requires that `count` keys can follow the last allocated key of a hierarchy.
+    func checkKeys(after last: UInt64, count: Int, of root: Entity) throws(StoreError) {
+        guard last.addingReportingOverflow(UInt64(count)).overflow else { return }
+        throw .damagedContent(
+            path: nil, entity: root.name, key: last,
+            reason: "the last allocated key is stated to be \(last), after which there are no more; rebuild the store")
+    }
+}
+
 extension StoreTransaction where Base == WriteTransaction {
     mutating func setCounter(_ key: UInt64, to value: UInt64, _ catalog: StoreCatalog) throws(StoreError) {
         var bytes: [UInt8] = []

@@ -60,7 +60,7 @@ extension BTreeStore {
             for name in change.rows {
                 guard let entity = stored.entity(named: name) else { continue }
                 let counter = Counter.rows(entityNumber: catalog.numbering.entityNumbers[entity.index])
-                rowCount += Int(clamping: try transaction.counter(counter, catalog))
+                rowCount.add(clamping: try transaction.counter(counter, catalog))
             }
             steps.append(MigrationPlan.Step(change: change, rowCount: rowCount))
         }

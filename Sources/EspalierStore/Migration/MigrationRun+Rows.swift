@@ -36,7 +36,7 @@ extension MigrationRun {
         for entity in entities {
             let number = oldCatalog.numbering.entityNumbers[entity.index]
             let rowCount = try transaction.counter(Counter.rows(entityNumber: number), oldCatalog)
-            outcome.rowsRemoved += Int(clamping: rowCount)
+            outcome.rowsRemoved.add(clamping: rowCount)
         }
     }
 

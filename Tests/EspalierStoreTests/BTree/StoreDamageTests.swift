@@ -204,6 +204,52 @@ import Testing
         #expect(found.contains { $0.contains("the last allocated key is 0") })
     }
 
+    @Test(arguments: [.max, .max - 1, 1 << 63, 1 << 62] as [UInt64])
+    func `counters of any size give answers or errors, and no trap`(_ forged: UInt64) throws {
+        let (fixture, person, album, songs) = try library()
+        let store = try #require(fixture.store as? BTreeStore)
+        let update = try fixture.update(songs[0], ["title": .string("other")])
+        try damage(fixture, "counters", UInt64.self) { transaction, tree in
+            var cursor = try transaction.cursor(over: tree)
+            var keys: [UInt64] = []
+            var isOnEntry = try cursor.first()
+            while isOnEntry {
+                keys.append(try cursor.key)
+                isOnEntry = try cursor.next()
+            }
+            let bytes = (0..<8).map { UInt8(truncatingIfNeeded: forged >> (8 * $0)) }
+            for key in keys { _ = try transaction.put(bytes, for: key, in: tree) }
+        }
+        var (change, insertion, deletion) = (SaveRequest(), SaveRequest(), SaveRequest())
+        change.updates = [update]
+        insertion.insertions = [try fixture.insertion("Song", ["title": .string("three")])]
+        deletion.deletions = [.init(id: album, expectedVersion: 1)]
+
+        let snapshot = try store.snapshot()
+        for entity in ["Media", "Song", "Person"] {
+            for (offset, limit) in [(0, nil), (Int.max, nil), (1, 3), (Int.max, 3), (Int.max, Int.max)] as [(Int, Int?)]
+            {
+                var fetch = try fixture.request(entity)
+                (fetch.offset, fetch.limit) = (offset, limit)
+                _ = try snapshot.count(fetch)
+                _ = try snapshot.fetch(fetch)
+            }
+        }
+        #expect(try !findings(fixture).isEmpty)
+        for request in [change, insertion, deletion] { try orDamaged { _ = try store.save(request) } }
+        for count in [0, 1, Int.max] {
+            // So many IDs do not fit into memory: they are asked for only where no key is left.
+            guard count < Int.max || forged > UInt64(Int.max) else { continue }
+            try orDamaged { _ = try store.reserveIDs(for: try fixture.entity("Song"), count: count) }
+        }
+        #expect(try store.rebuildDerivedTrees().after?.isOK == true)
+        #expect(try fixture.value(person, "name") == .string("Ada"))
+    }
+
+    private func orDamaged(_ call: () throws -> Void) throws {
+        do { try call() } catch StoreError.damagedContent {}
+    }
+
     @Test(arguments: ["format", "model", "entity:1", "layout:1"])
     func `a lost or damaged schema record keeps the store closed, with a reason`(record: String) throws {
         for bytes in [nil, [], [1, 2, 3]] as [[UInt8]?] {
