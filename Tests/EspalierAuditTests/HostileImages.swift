@@ -188,15 +188,17 @@ extension [UInt8] {
 }
 
 /// Bytes that are followed by a hole.
-struct SparseSource: ByteSource {
+final class SparseSource: ByteSource {
     private let bytes: [UInt8]
     private let count: UInt64
+    private(set) var readCount = 0
 
     init(_ bytes: [UInt8], byteCount: UInt64) { (self.bytes, count) = (bytes, byteCount) }
 
     func byteCount() throws(AuditFailure) -> UInt64 { count }
 
     func read(at offset: UInt64, count: Int) throws(AuditFailure) -> [UInt8] {
+        readCount += 1
         let wanted = Int(min(UInt64(count), self.count - min(offset, self.count)))
         let found = try bytes.read(at: offset, count: wanted)
         return found + [UInt8](repeating: 0, count: wanted - found.count)

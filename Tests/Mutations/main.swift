@@ -21,7 +21,7 @@ for name in CommandLine.arguments.dropFirst(4) {
     let folder = URL(filePath: mutants).appending(path: name)
     try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
     try write(mutation.file, to: folder.appending(path: "in"))
-    try write(mutation.test, to: folder.appending(path: "caught"))
+    try write(mutation.test + "\n", to: folder.appending(path: "caught"))
     do {
         let outcome = try mutation.patch.applied(to: try String(contentsOf: source, encoding: .utf8))
         try write(outcome.text, to: folder.appending(path: source.lastPathComponent))

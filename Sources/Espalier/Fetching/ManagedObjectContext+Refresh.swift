@@ -49,31 +49,17 @@ extension ManagedObjectContext {
 
     /// Refreshes every object and keeps unsaved changes.
     ///
+    /// What was loaded ahead for objects that are not in memory is as new as the generation that the context reads.
     /// - Parameter isAsked: whether the application has called it, which settles conflicts that a save has reported.
     func refreshAll(isAsked: Bool) {
         journal?.pause()
         defer { journal?.resume() }
         beginEvent()
         defer { endEvent() }
-        forgetLoadedAhead()
         var changed: [ManagedObject] = []
         for object in memory.registry.objects where !object.isInserted {
             if object.hasChanges { changed.append(object) } else { reread(object, mergesChanges: true) }
         }
         adoptNewerRows(of: changed, isAsked: isAsked)
-    }
-
-    /// Forgets rows and lists that were loaded ahead, also those of objects that are not in memory; changed objects
-    /// keep their lists, with which a save inserts them again if their rows are deleted.
-    private func forgetLoadedAhead() {
-        var kept: [(id: ObjectID, slot: Int, list: [ObjectID])] = []
-        for object in memory.updated {
-            for slot in object.entity.relationships.indices {
-                guard let list = cache.list(of: object.storedID, at: slot) else { continue }
-                kept.append((object.storedID, slot, list))
-            }
-        }
-        cache.removeAll()
-        for (id, slot, list) in kept { cache.add([list], of: [id], at: slot) }
     }
 }

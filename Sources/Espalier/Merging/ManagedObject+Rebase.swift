@@ -267,16 +267,15 @@ extension ManagedObject {
         }
     }
 
-    /// Records at both ends of an unordered relationship that the store may have changed it; if the other end is
-    /// ordered, its list describes the changes of this context instead.
+    /// Records that the store may have changed an unordered relationship; if the other end is ordered, its list
+    /// describes the changes of this context instead.
+    ///
+    /// The other end records it with the next change of this pair (`alignMerges`).
     private func noteMerge(of change: ToManyChange, at slot: Int) {
         let relationship = entity.relationships[slot]
         guard let context = managedObjectContext, !isListed(across: relationship) else { return }
         context.hasMergedSets = true
         changeable().values.toMany.modify(slot) { $0.noteMerge() }
-        for id in change.added.ids + change.removed.ids {
-            if let other = context.memory.registry[id] { alignMerges(with: other, across: relationship) }
-        }
     }
 
     /// Makes the changes at the other ends agree with a merged list, where those ends are unordered.

@@ -234,7 +234,8 @@ import Testing
             let library = try Library()
             let before = try orders(library)
             try library.damage(tree) { transaction, tree, keys in
-                let again = keys[0].prefix(8) + bigEndian(77) + keys[0].suffix(8)
+                // Behind all others, as positions begin at 2^62.
+                let again = keys[0].prefix(8) + bigEndian(.max - 1) + keys[0].suffix(8)
                 let value = try #require(try transaction.get(keys[0], from: tree))
                 _ = try transaction.put(value, for: Array(again), in: tree)
             }

@@ -91,18 +91,23 @@ import Testing
 
     @Test func `a save that fails tells of nothing that it took back`() throws {
         let stack = try Stack(.inMemory)
-        try stack.makeMusic(artists: 1, tracks: 1)
+        try stack.makeMusic(artists: 2, tracks: 1)
         let log = Log()
         let context = stack.context
-        let stored = try #require(try context.fetch(FetchRequest<Artist>()).first)
+        let artists = try context.fetch(FetchRequest<Artist>(sortedBy: [SortKey("name")]))
+        let stored = artists[0]
         log.observe(context)
+        log.tokens.append(
+            context.addObserver(for: ManagedObjectContext.WillSaveMessage.self) { _ in artists[1].name = "taken back" })
         let playlist = Playlist(context: context)
         try context.delete(stored)
 
         #expect(throws: ContextError.self) { try context.save() }
 
         #expect(log.lines == ["will save", "did change"])
+        #expect(artists[1].name != "taken back" && !artists[1].hasChanges)
         #expect(log.changes.last?.inserted == [playlist] && log.changes.last?.deleted == [stored])
+        #expect(log.changes.last?.updated == [])
         context.rollback()
         #expect(log.changes.last?.invalidated == [playlist] && log.changes.last?.refreshed == [stored])
     }

@@ -25,6 +25,21 @@ import Testing
     }
 
     @Test(arguments: StoreKind.allCases)
+    func `a refresh takes a deletion back before its rules run`(_ kind: StoreKind) throws {
+        let stack = try Stack(kind)
+        try stack.makeMusic(artists: 1, tracks: 1)
+        let artist = try #require(try stack.context.fetch(FetchRequest<Artist>()).first)
+        let albums = try stack.context.fetch(FetchRequest<Album>())
+        try stack.context.delete(artist)
+
+        stack.context.refresh(artist, mergesChanges: false)
+        stack.context.processPendingChanges()
+
+        #expect(!stack.context.hasChanges && !artist.isDeleted && !albums.isEmpty)
+        #expect(albums.allSatisfy { !$0.isDeleted && $0.artist === artist })
+    }
+
+    @Test(arguments: StoreKind.allCases)
     func `cascade deletes what nobody has in memory, and makes no objects of it`(_ kind: StoreKind) throws {
         let stack = try Stack(kind)
         try stack.makeMusic(artists: 2, tracks: 3)
