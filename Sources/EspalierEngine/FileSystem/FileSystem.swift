@@ -138,6 +138,7 @@ extension StorageFile {
             if count == 0 { break }
             done += count
         }
+        assert(done <= buffer.count, "\(done) bytes of \(buffer.count) were read")
         return done
     }
 
@@ -156,6 +157,7 @@ extension StorageFile {
 
     /// The error of a failed call: `diskFull` if `errno` means a lack of space, otherwise `io`.
     package func failure(_ operation: IOOperation, errno: Int32) -> StorageError {
+        assert(errno >= 0, "the system's code \(errno)")
         let isFull = errno == Platform.noSpace || errno == Platform.quotaExceeded || errno == Platform.fileTooBig
         return isFull ? .diskFull : .io(IOFailure(operation: operation, file: role, errno: errno))
     }
