@@ -138,7 +138,6 @@ extension StorageFile {
             if count == 0 { break }
             done += count
         }
-        assert(done <= buffer.count, "\(done) bytes of \(buffer.count) were read")
         return done
     }
 
