@@ -50,6 +50,7 @@ public final class CheckSession {
         } catch .transaction(.snapshotExpired) {
             check.expire()
         }
+        assert(stepCount == 0 || stepCount <= pages, "\(stepCount) of \(pages) steps")
         if check.isOver { check.end() }
         return check.report
     }

@@ -163,25 +163,33 @@ struct AnyCursor: ~Copyable {
     @usableFromInline
     func first() throws(StorageError) -> Bool {
         try checkUsable()
-        return try cursor.first()
+        let isFound = try cursor.first()
+        assert(isFound == cursor.isOnEntry, "the result says whether there is an entry")
+        return isFound
     }
 
     @usableFromInline
     func last() throws(StorageError) -> Bool {
         try checkUsable()
-        return try cursor.last()
+        let isFound = try cursor.last()
+        assert(isFound == cursor.isOnEntry, "the result says whether there is an entry")
+        return isFound
     }
 
     @usableFromInline
     func next() throws(StorageError) -> Bool {
         try checkUsable()
-        return try cursor.next()
+        let isFound = try cursor.next()
+        assert(isFound == cursor.isOnEntry, "the result says whether there is an entry")
+        return isFound
     }
 
     @usableFromInline
     func previous() throws(StorageError) -> Bool {
         try checkUsable()
-        return try cursor.previous()
+        let isFound = try cursor.previous()
+        assert(isFound == cursor.isOnEntry, "the result says whether there is an entry")
+        return isFound
     }
 
     @usableFromInline
@@ -265,7 +273,10 @@ struct AnyCursor: ~Copyable {
     }
 
     @usableFromInline
-    func stand(at index: Int) { cursor.stand(at: index) }
+    func stand(at index: Int) {
+        assert(index >= 0 && cursor.kind == .integer, "entry \(index) of a leaf")
+        cursor.stand(at: index)
+    }
 
     /// Calls `body` with the entry of the cursor.
     @usableFromInline @inline(never)
@@ -361,6 +372,7 @@ enum CursorPages: PageSource {
     @inline(never)
     func updateRecord(of tree: TreeHandle, in cursor: TreeCursor<CursorPages>) throws(StorageError) {
         guard case .writing(let pages) = self else { return }
+        assert(pages.treeChangeCount > 0, "a tree was moved or dropped, or a savepoint was left")
         // SAFETY: read at once.
         cursor.updateRecord(unsafe try pages.trees.record(of: tree, in: pages).pointee)
     }

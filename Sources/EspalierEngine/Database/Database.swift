@@ -27,6 +27,7 @@ public final class Database: Sendable {
     public let isReadOnly: Bool
 
     private init(_ engine: Engine, path: String, isReadOnly: Bool) {
+        assert(isReadOnly || !engine.isReadOnly, "a store that may not be written")
         self.engine = engine
         self.path = path
         self.isReadOnly = isReadOnly
@@ -142,6 +143,7 @@ public final class Database: Sendable {
     public func beginWrite() throws(StorageError) -> WriteTransaction {
         try checkOpen()
         guard !isReadOnly else { throw .database(.readOnly) }
+        assert(!engine.isReadOnly, "a store that may not be written")
         return WriteTransaction(try engine.beginWrite())
     }
 

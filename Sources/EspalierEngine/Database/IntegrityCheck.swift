@@ -35,6 +35,7 @@ struct IntegrityCheck {
         pages = try engine.beginRead()
         visited = PageSet(pageCount: pages.pageCount)
         report.pageCount = UInt64(pages.pageCount)
+        assert(pages.pageCount >= FixedPlace.initialPageCount, "a store of \(pages.pageCount) pages")
     }
 
     /// Releases the snapshot.
@@ -88,6 +89,7 @@ struct IntegrityCheck {
         case .done: break
         }
         report.checkedPageCount = UInt64(treeCheck?.visited.count ?? visited.count)
+        assert(report.checkedPageCount <= report.pageCount, "\(report.checkedPageCount) pages were checked")
         return !isOver
     }
 
@@ -115,6 +117,7 @@ struct IntegrityCheck {
 
     /// Checks the next page of a tree; returns the tree's result if that was the last page.
     private mutating func stepTree(_ record: TreeRecord, name: String) throws(StorageError) -> TreeCheckResult? {
+        assert((treeCheck == nil) == (visited.pageCount > 0), "the walk of a tree holds the set of pages")
         if treeCheck == nil {
             // Move the set instead of sharing it: a shared set would be copied with every page.
             treeCheck = TreeCheck(pages, record, name: name, visited: visited, depth: .sealed)
@@ -163,12 +166,14 @@ struct IntegrityCheck {
 
     /// Records that damaged pages of a tree hide other pages.
     private mutating func hide(_ treeID: UInt32, name: String?, causeCount: Int) {
+        assert(causeCount > 0, "something hides pages of tree \(treeID)")
         report.unreached.append(
             CheckReport.UnreachedPages(treeName: name, treeID: treeID, causeCount: causeCount))
     }
 
     /// Counts an unreached page in use with the damage that hides it, or reports it as lost if nothing hides it.
     private mutating func judgeUnreached(_ page: PageNumber) throws(StorageError) {
+        assert(page < pages.pageCount, "page \(page) of \(pages.pageCount)")
         guard let index = try indexOfCause(of: page) else { return note(.pageLost, page: page) }
         report.unreached[index].pageCount += 1
     }
@@ -194,6 +199,7 @@ struct IntegrityCheck {
     private mutating func stepFreeSpace(_ group: PageNumber) throws(StorageError) {
         guard group + 1 < pages.pageCount else { return finish() }
         let geometry = pages.versions.files.geometry
+        assert(group % PageNumber(geometry.pagesPerBitmap) == 0, "page \(group) begins no group")
         let findingCount = report.findings.count
         if visited.contains(group + 1) {
             note(.pageReachedTwice, page: group + 1)
@@ -212,6 +218,7 @@ struct IntegrityCheck {
     }
 
     private mutating func finish() {
+        assert(treeCheck == nil && !isOver, "the trees are checked before the free pages are counted")
         if report.freePageCount != UInt64(pages.versions.state.freeCount) {
             note(.freeCountWrong, page: FixedPlace.superblock)
         }
@@ -221,6 +228,7 @@ struct IntegrityCheck {
 
     /// Checks one bitmap page; returns how many pages it marks as free.
     private mutating func checkGroup(_ group: PageNumber, _ geometry: StoreGeometry) throws(StorageError) -> UInt64 {
+        assert(group + 1 < pages.pageCount, "the bitmap page of group \(group)")
         do throws(StorageError) {
             let bitmap = try pages.pin(group + 1)
             // The page was validated when it was loaded, but commits of this process may have changed it since.
@@ -260,6 +268,7 @@ struct IntegrityCheck {
                 }
             }
         }
+        assert(freeCount <= UInt64(pages.pageCount), "\(freeCount) of \(pages.pageCount) pages are free")
         return freeCount
     }
 }

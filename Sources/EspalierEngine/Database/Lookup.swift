@@ -78,6 +78,7 @@ struct AnyLookup: ~Copyable {
 
     init(over pages: CursorPages, _ tree: TreeHandle) {
         (operations, self.tree) = (BTree(pages), tree)
+        assert(tree.id != 0, "tree \"\(tree.name)\" has a number")
         pages.countCursor(by: 1)
     }
 
@@ -180,6 +181,7 @@ struct AnyLookup: ~Copyable {
 
     /// Moves to the first entry of the leaf after the one of `view`; returns whether there is one.
     private mutating func crossToNextLeaf(after view: PageView) throws(StorageError) -> Bool {
+        assert(isLeafPinned && view.isLeaf, "the leaf that is left is pinned")
         guard view.highFenceByteCount > 0 else { return false }
         // The old leaf stays pinned until its fence is compared.
         let old = leaf.take()

@@ -11,7 +11,10 @@
 public struct ReadTransaction: ~Copyable {
     let pages: ReadPages
 
-    init(_ pages: ReadPages) { self.pages = pages }
+    init(_ pages: ReadPages) {
+        assert(!pages.isEnded && pages.cursorCount == 0, "\(pages.cursorCount) cursors at the beginning")
+        self.pages = pages
+    }
 
     deinit { pages.endAndRest() }
 

@@ -23,7 +23,9 @@ extension WriteTransaction {
     public mutating func savepoint() throws(StorageError) -> Savepoint {
         try pages.checkUsable()
         if pages.writes.hasFailed { throw .transaction(.failed) }
-        return Savepoint(number: pages.openSavepoint())
+        let number = pages.openSavepoint()
+        assert(pages.writes.savepoints.last?.number == number, "savepoint \(number) is the innermost")
+        return Savepoint(number: number)
     }
 
     /// Undoes all changes since `savepoint`, which stays open; savepoints that were opened after it are discarded.
@@ -36,7 +38,9 @@ extension WriteTransaction {
     ///   `transaction(.ended)`.
     /// - Complexity: O(pages changed since); reads and writes no file.
     public mutating func rollback(to savepoint: Savepoint) throws(StorageError) {
-        pages.goBack(toSavepoint: try pages.place(ofSavepoint: savepoint.number))
+        let place = try pages.place(ofSavepoint: savepoint.number)
+        pages.goBack(toSavepoint: place)
+        assert(pages.writes.savepoints.count == place + 1, "savepoint \(savepoint.number) stays, inner ones go")
     }
 
     /// Discards `savepoint` and those opened after it, and keeps the changes.
@@ -45,7 +49,9 @@ extension WriteTransaction {
     ///   `transaction(.ended)`.
     /// - Complexity: O(pages changed since).
     public mutating func release(_ savepoint: Savepoint) throws(StorageError) {
-        pages.releaseSavepoints(from: try pages.place(ofSavepoint: savepoint.number))
+        let place = try pages.place(ofSavepoint: savepoint.number)
+        pages.releaseSavepoints(from: place)
+        assert(pages.writes.savepoints.count == place, "savepoint \(savepoint.number) and inner ones go")
     }
 
     /// Calls `body` with this transaction, and undoes what it changed if it throws.

@@ -12,7 +12,10 @@
 public struct WriteTransaction: ~Copyable {
     let pages: WritePages
 
-    init(_ pages: WritePages) { self.pages = pages }
+    init(_ pages: WritePages) {
+        assert(!pages.isEnded && !pages.writes.hasFailed, "a transaction begins")
+        self.pages = pages
+    }
 
     deinit { pages.engine.rollback(pages) }
 
@@ -165,6 +168,7 @@ public struct WriteTransaction: ~Copyable {
     private func checkName(_ name: String) throws(StorageError) {
         if let existing = try tree(named: name) { throw .argument(.treeExists(existing.id)) }
         let maximum = StoreGeometry(pageSize: pages.pageSize).keyByteCountMax
+        assert(maximum > 0, "a key has at most \(maximum) bytes")
         guard !name.isEmpty else { throw .argument(.emptyName) }
         guard name.utf8.count <= maximum else {
             throw .argument(.keyTooLong(byteCount: UInt32(clamping: name.utf8.count), maximum: UInt32(maximum)))
@@ -189,6 +193,7 @@ public struct WriteTransaction: ~Copyable {
         try change { pages throws(StorageError) in
             // SAFETY: read at once.
             let record = unsafe try pages.trees.record(of: tree, in: pages).pointee
+            assert(record.treeID == tree.id && record.kind == tree.kind, "the record of tree \(tree.id)")
             try BTree(pages).dropTree(record)
             _ = try Catalog(pages).remove(tree.name)
             pages.trees.remove(tree)
@@ -208,6 +213,7 @@ public struct WriteTransaction: ~Copyable {
         return try change { pages throws(StorageError) in
             // SAFETY: read at once.
             let record = unsafe try pages.trees.record(of: handle, in: pages).pointee
+            assert(record.treeID == handle.id && name != handle.name, "tree \(handle.id) gets another name")
             try BTree(pages).renameTree(record, rootTag: Catalog<WritePages>.rootTag(of: name))
             _ = try Catalog(pages).remove(handle.name)
             try Catalog(pages).store(record, as: name)

@@ -61,6 +61,7 @@ extension Engine {
     /// How many whole segments a log file has.
     func wholeSegments(of file: any StorageFile, header: LogHeader) throws(StorageError) -> Int {
         let size = try file.size()
+        assert(header.segmentByteCount > 0, "segments of \(header.segmentByteCount) bytes")
         return Int((size - UInt64(LogHeaderLayout.byteCount)) / UInt64(header.segmentByteCount))
     }
 
@@ -101,6 +102,7 @@ extension Engine {
     /// Renames the log of another store, which may hold the only copy of commits, so that its name identifies the
     /// store.
     private func setAside(_ header: LogHeader, _ file: any StorageFile) throws(StorageError) {
+        assert(header.storeIdentifier != superblock.storeIdentifier, "the log is of this store")
         let digits = header.storeIdentifier.prefix(8).map { byte in
             String(UInt16(byte) | 0x100, radix: 16).dropFirst()
         }
@@ -150,6 +152,7 @@ extension Engine {
                 word >>= 8
             }
         }
+        assert(identifier.count == 16, "an identifier of \(identifier.count) bytes")
         let header = LogHeader(
             pageSize: superblock.pageSize, storeIdentifier: superblock.storeIdentifier, logIdentifier: identifier,
             segmentByteCount: max(options.logSegmentByteCount, 8 * superblock.pageSize))

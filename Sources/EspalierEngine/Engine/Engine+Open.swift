@@ -69,6 +69,7 @@ extension Engine {
         guard options.createIfMissing else { throw .opening(.noSuchStore) }
         let temporary = entry.temporary(fileSystem.random())
         let store = try temporary.open(role: .store, mode: .createExclusively)
+        assert(temporary.name != entry.name, "the store is complete before it has its name")
         do throws(StorageError) {
             try NewStore(options: options, fileSystem: fileSystem).write(to: store)
             guard try temporary.renameExclusively(to: entry, role: .store) else {
@@ -102,6 +103,7 @@ extension Engine {
     static func readPage0(of store: any StorageFile) throws(StorageError) -> (Superblock, CheckpointSlot) {
         let bytes = ScratchBytes(byteCount: 4096)
         let count = try bytes.read(0..<4096, from: store, at: 0)
+        assert(count <= bytes.byteCount, "\(count) bytes of \(bytes.byteCount)")
         return try bytes.withThrowing(0..<count) { span throws(StorageError) in
             do throws(StorageError) {
                 return (try Superblock(decoding: span), try CheckpointSlot.newest(in: span))
@@ -133,6 +135,7 @@ extension Engine {
         guard count >= SuperblockLayout.usedByteCount else { throw .opening(.notAStore(.tooShort)) }
         let target = try hasDamagedSuperblock(store) ? 0 : SuperblockLayout.mirror
         let found = bytes.with(0..<count) { $0.loadBytes(at: target, count: SuperblockLayout.byteCount) }
+        assert(found.count == SuperblockLayout.byteCount, "a superblock of \(found.count) bytes")
         let isDamaged = found != superblock.encoded()
         if isDamaged {
             bytes.store(superblock.encoded(), at: 0)

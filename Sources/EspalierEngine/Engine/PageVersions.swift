@@ -98,6 +98,7 @@ struct PageVersions {
     /// the page's LSN by now. In any other case the page is damaged.
     @inline(never)
     private func errorForNewer(_ page: PageNumber, _ lsn: UInt64) throws(StorageError) -> StorageError {
+        assert(lsn >= state.commitLSN, "page \(page) of \(lsn) is not newer than \(state.commitLSN)")
         if mark?.isExpired ?? false { return .transaction(.snapshotExpired) }
         if files.mayChangeUnderneath {
             try engine.follower?.follow(engine)

@@ -110,6 +110,7 @@ final class TreeTable {
 
     /// Records that the root of a tree moved; the catalog has the new root already.
     func move(_ id: UInt32, to root: PageNumber) {
+        assert(root > FixedPlace.catalogRoot, "page \(root) has its own use")
         guard let number = indices[id] else { return }
         // SAFETY: every known tree has a record.
         unsafe known[number].record.pointee.root = root

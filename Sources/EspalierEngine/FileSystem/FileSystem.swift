@@ -156,6 +156,7 @@ extension StorageFile {
 
     /// The error of a failed call: `diskFull` if `errno` means a lack of space, otherwise `io`.
     package func failure(_ operation: IOOperation, errno: Int32) -> StorageError {
+        assert(errno >= 0, "the system's code \(errno)")
         let isFull = errno == Platform.noSpace || errno == Platform.quotaExceeded || errno == Platform.fileTooBig
         return isFull ? .diskFull : .io(IOFailure(operation: operation, file: role, errno: errno))
     }

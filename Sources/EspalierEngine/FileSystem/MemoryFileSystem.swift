@@ -124,6 +124,7 @@ final class MemoryFile: StorageFile, @unchecked Sendable {
                         count: piece))
                 done += piece
             }
+            assert(done == count, "\(done) bytes of \(count) were read")
             return count
         }
     }
@@ -141,6 +142,7 @@ final class MemoryFile: StorageFile, @unchecked Sendable {
                 ).copyMemory(from: UnsafeRawBufferPointer(rebasing: buffer[done..<done + piece]))
                 done += piece
             }
+            assert(done == buffer.count, "\(done) bytes of \(buffer.count) were written")
             return buffer.count
         }
     }
@@ -176,6 +178,7 @@ final class MemoryFile: StorageFile, @unchecked Sendable {
     func close() throws(StorageError) {}
 
     private static func extend(_ content: inout Content, to byteCount: Int) {
+        assert(byteCount >= 0, "a file of \(byteCount) bytes")
         // SAFETY: `truncate` or the content's `deinit` frees the chunks.
         while unsafe content.chunks.count * chunkByteCount < byteCount {
             let chunk = UnsafeMutableRawPointer.allocate(byteCount: chunkByteCount, alignment: 4096)

@@ -13,7 +13,10 @@ final class PosixDirectory: StorageDirectory {
 
     private let descriptor: Int32
 
-    private init(descriptor: Int32) { self.descriptor = descriptor }
+    private init(descriptor: Int32) {
+        assert(descriptor >= 0, "descriptor \(descriptor)")
+        self.descriptor = descriptor
+    }
 
     deinit { _ = Platform.close(descriptor) }
 
@@ -44,6 +47,7 @@ final class PosixDirectory: StorageDirectory {
         let slash = path.utf8.lastIndex(of: UInt8(ascii: "/"))
         let name = slash.map { String(path[path.utf8.index(after: $0)...]) } ?? path
         let parent = slash.map { $0 == path.utf8.startIndex ? "/" : String(path[..<$0]) } ?? "."
+        assert(!name.utf8.contains(UInt8(ascii: "/")) && !parent.isEmpty, "\(name) in \(parent)")
         let code = Platform.openDirectory(parent, in: directory)
         guard code >= 0 else {
             switch Int32(-code) {
@@ -87,12 +91,15 @@ final class PosixDirectory: StorageDirectory {
     }
 
     private static func refusal(of status: Platform.FileStatus, _ role: FileRole) -> StorageError {
+        assert(!status.isRegular, "a regular file is opened")
         if role == .log { return .path(.logNotAFile) }
         return .opening(.notAStore(status.isDirectory ? .directory : .notAFile))
     }
 
     private static func openingFailure(errno: Int32, _ role: FileRole) -> StorageError {
-        errno == Platform.noEntry ? .opening(.noSuchStore) : .io(IOFailure(operation: .open, file: role, errno: errno))
+        assert(errno > 0, "the system's code \(errno)")
+        if errno == Platform.noEntry { return .opening(.noSuchStore) }
+        return .io(IOFailure(operation: .open, file: role, errno: errno))
     }
 
     func identity(of name: String, role: FileRole) throws(StorageError) -> FileIdentity? {
@@ -110,6 +117,7 @@ final class PosixDirectory: StorageDirectory {
     }
 
     func renameExclusively(_ name: String, to newName: String, role: FileRole) throws(StorageError) -> Bool {
+        assert(!name.isEmpty && !newName.isEmpty, "a file has a name")
         let code = Platform.renameExclusively(name, to: newName, in: descriptor)
         if code == -Int(Platform.exists) { return false }
         try Self.check(code, .rename, role)
@@ -117,10 +125,12 @@ final class PosixDirectory: StorageDirectory {
     }
 
     func rename(_ name: String, to newName: String, role: FileRole) throws(StorageError) {
+        assert(!name.isEmpty && !newName.isEmpty, "a file has a name")
         try Self.check(Platform.rename(name, to: newName, in: descriptor), .rename, role)
     }
 
     func remove(_ name: String, role: FileRole) throws(StorageError) {
+        assert(!name.isEmpty, "a file has a name")
         try Self.check(Platform.remove(name, in: descriptor), .remove, role)
     }
 

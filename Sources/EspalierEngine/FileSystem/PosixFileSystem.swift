@@ -74,6 +74,7 @@ final class PosixFile: StorageFile {
         var status: Platform.FileStatus?
         let code = Platform.status(descriptor, into: &status)
         guard let status else { throw failure(.size, errno: Int32(-code)) }
+        assert(code >= 0, "the system's code \(code) and a size")
         return status.byteCount
     }
 
@@ -81,6 +82,7 @@ final class PosixFile: StorageFile {
         var status: Platform.FileStatus?
         let code = Platform.status(descriptor, into: &status)
         guard let status else { throw failure(.size, errno: Int32(-code)) }
+        assert(code >= 0, "the system's code \(code) and a number of names")
         return status.linkCount
     }
 
@@ -98,6 +100,7 @@ final class PosixFile: StorageFile {
         let found = Platform.nextData(descriptor, from: offset)
         if found == -Int(Platform.noSuchAddress) { return size }
         // On a file system that cannot report holes, every byte counts as data.
+        assert(found < 0 || UInt64(found) >= offset, "data at \(found), before \(offset)")
         return found < 0 ? offset : UInt64(found)
     }
 
@@ -110,14 +113,18 @@ final class PosixFile: StorageFile {
     }
 
     func sync(_ level: SyncLevel) throws(StorageError) {
+        assert(!isClosed.load(ordering: .relaxed), "a file that is closed")
         try check(Platform.sync(descriptor, barrierOnly: level == .barrier), .sync)
     }
 
     func truncate(to byteCount: UInt64) throws(StorageError) {
+        assert(byteCount <= UInt64(Int64.max), "a file of \(byteCount) bytes")
+        assert(!isClosed.load(ordering: .relaxed), "a file that is closed")
         try check(Platform.truncate(descriptor, to: byteCount), .truncate)
     }
 
     func allocate(to byteCount: UInt64) throws(StorageError) {
+        assert(!isClosed.load(ordering: .relaxed), "a file that is closed")
         let current = try size()
         guard byteCount > current else { return }
         let code = Platform.allocate(descriptor, from: current, byteCount: byteCount - current)
@@ -127,6 +134,7 @@ final class PosixFile: StorageFile {
     }
 
     func lockForWriting() throws(StorageError) {
+        assert(!isClosed.load(ordering: .relaxed), "a file that is closed")
         let code = Platform.lock(descriptor, byte: LockByte.writer, exclusive: true)
         if code < 0 {
             // EAGAIN and EACCES both mean that another open file holds the lock.

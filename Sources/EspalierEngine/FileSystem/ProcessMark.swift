@@ -16,6 +16,7 @@ struct ProcessMark: Sendable {
         Platform.countForks()
         processID = Platform.processID
         forkCount = Platform.forkCount
+        assert(processID > 0, "process \(processID)")
     }
 
     /// Whether this process was forked from the marked one, as far as the C library knows.

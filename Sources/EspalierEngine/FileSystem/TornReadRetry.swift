@@ -22,6 +22,7 @@ struct TornReadRetry {
     /// Whether to read again; waits before it returns `true`.
     mutating func shouldReadAgain() -> Bool {
         attempts += 1
+        assert(attempts <= Self.quickMax + Self.waitMax, "attempt \(attempts)")
         let isLocked = store.isLockedByWriter
         defer { wasLocked = isLocked }
         guard attempts < Self.quickMax + Self.waitMax, isLocked || wasLocked else { return false }

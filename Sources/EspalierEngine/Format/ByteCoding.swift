@@ -59,10 +59,14 @@ package struct RecordBytes {
     package private(set) var bytes: [UInt8]
 
     /// Begins a record of `byteCount` zero bytes.
-    package init(byteCount: Int) { bytes = [UInt8](repeating: 0, count: byteCount) }
+    package init(byteCount: Int) {
+        assert(byteCount > 0, "a record of \(byteCount) bytes")
+        bytes = [UInt8](repeating: 0, count: byteCount)
+    }
 
     /// Stores `value` little-endian at `offset`.
     package mutating func store(_ value: some FixedWidthInteger, at offset: Int) {
+        assert(offset >= 0 && offset + value.bitWidth / 8 <= bytes.count, "byte \(offset) of \(bytes.count)")
         for index in 0..<(value.bitWidth / 8) {
             bytes[offset + index] = UInt8(truncatingIfNeeded: value >> (8 * index))
         }
@@ -70,11 +74,13 @@ package struct RecordBytes {
 
     /// Stores `content` at `offset`.
     package mutating func store(_ content: [UInt8], at offset: Int) {
+        assert(offset >= 0 && offset + content.count <= bytes.count, "\(content.count) bytes at \(offset)")
         bytes.replaceSubrange(offset..<offset + content.count, with: content)
     }
 
     /// Stores the XXH3-64 of all bytes before `offset` at `offset`.
     package mutating func seal(at offset: Int) {
+        assert(offset > 0 && offset + 8 <= bytes.count, "a checksum at \(offset) of \(bytes.count)")
         // SAFETY: reading any initialized bytes is safe; the span only loses its element type.
         unsafe store(bytes.span.bytes.checksum(of: 0..<offset), at: offset)
     }

@@ -34,6 +34,7 @@ package enum Checksum {
     // MARK: - Up to 240 bytes
 
     private static func upTo16(_ bytes: ByteString, _ seed: UInt64) -> UInt64 {
+        assert(bytes.count <= 16, "\(bytes.count) bytes")
         let count = bytes.count
         if count > 8 {
             let low = bytes.word64(0) ^ ((Secret.word(3) ^ Secret.word(4)) &+ seed)
@@ -57,6 +58,7 @@ package enum Checksum {
     }
 
     private static func upTo128(_ bytes: ByteString, _ seed: UInt64) -> UInt64 {
+        assert(bytes.count > 16 && bytes.count <= 128, "\(bytes.count) bytes")
         let count = bytes.count
         var sum = UInt64(count) &* Prime.wide1
         // From the outside inwards: pair k is the k-th 16 bytes from the front and from the back.
@@ -69,6 +71,7 @@ package enum Checksum {
     }
 
     private static func upTo240(_ bytes: ByteString, _ seed: UInt64) -> UInt64 {
+        assert(bytes.count > 128 && bytes.count <= 240, "\(bytes.count) bytes")
         let count = bytes.count
         var sum = UInt64(count) &* Prime.wide1
         for index in 0..<8 {
@@ -108,6 +111,7 @@ package enum Checksum {
     }
 
     private static func strongAvalanche(_ value: UInt64, _ count: Int) -> UInt64 {
+        assert(count >= 4 && count <= 8, "\(count) bytes")
         var hash = value ^ (value << 49 | value >> 15) ^ (value << 24 | value >> 40)
         hash = hash &* 0x9FB2_1C65_1E98_DF25
         hash ^= (hash >> 35) &+ UInt64(count)

@@ -56,6 +56,7 @@ package struct FrameHeader: Hashable, Sendable {
         self.salt = salt
         self.payloadChecksum = payloadChecksum
         chain = 0
+        assert(payloadByteCount >= 0 && (hole.isEmpty || type == .page), "\(payloadByteCount) bytes of payload")
     }
 
     /// The size of the frame in bytes, header included.
@@ -64,6 +65,7 @@ package struct FrameHeader: Hashable, Sendable {
     /// Writes the 48 bytes to `target`, and sets and returns the chain value that follows from `previousChain`.
     @discardableResult
     package mutating func encode(to target: PageView, at offset: Int = 0, previousChain: UInt64) -> UInt64 {
+        assert(offset >= 0 && offset + FrameHeaderLayout.byteCount <= target.byteCount, "a frame at \(offset)")
         target.set(type.rawValue, at: offset + FrameHeaderLayout.type)
         target.set(UInt8(0), at: offset + FrameHeaderLayout.flags)
         target.set(UInt16(FrameHeaderLayout.byteCount), at: offset + FrameHeaderLayout.headerByteCount)
@@ -170,6 +172,7 @@ package struct CommitRecord: Hashable, Sendable {
 
     /// Writes the 96 bytes to `target` and returns their XXH3-64 seeded with `salt`.
     package func encode(to target: PageView, at offset: Int = 0, salt: UInt64) -> UInt64 {
+        assert(offset >= 0 && offset + CommitRecordLayout.byteCount <= target.byteCount, "a record at \(offset)")
         target.clear(offset..<offset + CommitRecordLayout.byteCount)
         target.set(transactionID, at: offset + CommitRecordLayout.transactionID)
         target.set(commitLSN, at: offset + CommitRecordLayout.commitLSN)

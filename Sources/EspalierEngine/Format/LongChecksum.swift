@@ -15,7 +15,8 @@ package enum LongChecksum {
     package static func of(_ bytes: ByteString, seed: UInt64, lanes: some ChecksumLanes) -> UInt64 {
         // A greater alignment than the stack's would need heap memory: see Decisions, "The secret of a checksum".
         // SAFETY: the memory is initialized by `deriveSecret` before it is read, and used only within the closure.
-        unsafe withUnsafeTemporaryAllocation(byteCount: 8 * Secret.wordCount, alignment: 16) { memory in
+        assert(bytes.count > 240, "\(bytes.count) bytes")
+        return unsafe withUnsafeTemporaryAllocation(byteCount: 8 * Secret.wordCount, alignment: 16) { memory in
             let secret = unsafe PageView(base: memory.baseAddress.unsafelyUnwrapped, byteCount: memory.count)
             deriveSecret(secret, seed)
             return hash(bytes, secret, lanes)
@@ -47,6 +48,7 @@ package enum LongChecksum {
                 stripe = 0
             }
         }
+        assert(offset < bytes.count && offset &+ stripeByteCount >= bytes.count, "the last stripe is left")
         lanes.accumulate(bytes, bytes.count &- stripeByteCount, secret, 121)
         return lanes.merged(secret, 11, start: UInt64(bytes.count) &* Prime.wide1)
     }

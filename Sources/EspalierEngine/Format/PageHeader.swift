@@ -75,10 +75,12 @@ extension PageView {
 
     @inline(__always)
     package func setCellCount(_ count: Int) {
+        assert(count >= 0 && count <= UInt16.max, "\(count) cells")
         set(UInt16(truncatingIfNeeded: count), at: PageLayout.cellCount)
     }
     @inline(__always)
     package func setContentStart(_ offset: Int) {
+        assert(offset > 0 && offset <= byteCount, "cells from \(offset) of \(byteCount)")
         set(UInt16(truncatingIfNeeded: offset), at: PageLayout.contentStart)
     }
 

@@ -55,7 +55,8 @@ package struct PageValidation {
     }
 
     private func broken(_ rule: CorruptionRule, at offset: Int) -> StorageError {
-        .corrupt(rule, page: number, tree: view.treeID, byteOffset: offset)
+        assert(offset >= 0, "byte \(offset) of page \(number)")
+        return .corrupt(rule, page: number, tree: view.treeID, byteOffset: offset)
     }
 
     private func require(
@@ -77,6 +78,7 @@ package struct PageValidation {
     // MARK: - Tree pages
 
     private func checkTreeHeader() throws(StorageError) {
+        assert(view.isTreePage, "page \(number) is of another type")
         let type = view.typeByte
         let isLeafType = type == PageType.leafBytes.rawValue || type == PageType.leafInteger.rawValue
         try require(view.isLeaf == isLeafType, .levelOfType, at: PageLayout.level)
@@ -98,6 +100,7 @@ package struct PageValidation {
     }
 
     private func checkFenceLengths() throws(StorageError) {
+        assert(view.isTreePage, "page \(number) has no fences")
         let (low, high) = (view.lowFenceByteCount, view.highFenceByteCount)
         let place = TreeLayout.lowFenceByteCount
         if view.hasIntegerKeys {
@@ -124,6 +127,7 @@ package struct PageValidation {
     }
 
     private func checkIntegerPage() throws(StorageError) {
+        assert(view.hasIntegerKeys, "page \(number) has other keys")
         let count = view.cellCount
         var total = view.fragmentByteCount
         if view.isLeaf {
@@ -158,7 +162,10 @@ package struct PageValidation {
         let start: Int
         let end: Int
 
-        init(of view: PageView) { (start, end) = (view.contentStart, view.contentEnd) }
+        init(of view: PageView) {
+            (start, end) = (view.contentStart, view.contentEnd)
+            assert(start <= end && end <= view.byteCount, "cells from \(start) to \(end)")
+        }
     }
 
     /// Checks that the leaf cell at `offset` is within the cell area; returns its byte count.
@@ -184,6 +191,7 @@ package struct PageValidation {
     }
 
     private func checkBytesPage() throws(StorageError) {
+        assert(view.isTreePage && !view.hasIntegerKeys, "page \(number) has other keys")
         let (isLeaf, area) = (view.isLeaf, CellArea(of: view))
         let geometry = StoreGeometry(pageSize: view.byteCount)
         let suffixMax = geometry.keyByteCountMax - view.prefixByteCount
@@ -215,6 +223,7 @@ package struct PageValidation {
     }
 
     private func checkSeparator(at offset: Int, keyByteCount: Int, in area: CellArea) throws(StorageError) -> Int {
+        assert(!view.isLeaf && area.start <= area.end, "page \(number) has separators")
         let length = TreeLayout.childByteCount &+ keyByteCount
         guard offset >= area.start, offset &+ TreeLayout.childByteCount <= area.end else {
             throw broken(.cellOffset, at: offset)
@@ -225,6 +234,7 @@ package struct PageValidation {
     }
 
     private func checkBytesFences() throws(StorageError) {
+        assert(view.isTreePage && !view.hasIntegerKeys, "page \(number) has other keys")
         let count = view.cellCount
         guard count > 0 else { return }
         let first = view.suffix(0).compare(view.lowFence.dropping(view.prefixByteCount))
@@ -239,6 +249,7 @@ package struct PageValidation {
     // MARK: - Other pages
 
     private func checkOverflow() throws(StorageError) {
+        assert(view.typeByte == PageType.overflow.rawValue, "page \(number) is of another type")
         let isPlain = view.flags == 0 && view.level == 0 && view.cellCount == 0
         try require(isPlain, .overflowHeader, at: PageLayout.flags)
         let end = view.contentStart
@@ -256,6 +267,7 @@ package struct PageValidation {
     }
 
     private func checkBitmap() throws(StorageError) {
+        assert(view.typeByte == PageType.bitmap.rawValue, "page \(number) is of another type")
         let isPlain =
             view.flags == 0 && view.level == 0 && view.treeID == 0 && view.u32(PageLayout.cellCount) == 0
             && view.u64(BitmapLayout.reserved) | view.u64(BitmapLayout.reserved + 8)

@@ -20,11 +20,13 @@ package struct TreePageIdentity {
         self.level = level
         self.isInteger = isInteger
         self.rootTag = rootTag
+        assert(number != 0 && level >= 0 && level < StoreGeometry.treeDepthMax, "page \(number) of level \(level)")
     }
 
     /// The identity of the page in `view`.
     package init(of view: PageView) {
         number = view.storedNumber
+        assert(view.isTreePage, "page \(view.storedNumber) is of another type")
         treeID = view.treeID
         level = view.level
         isInteger = view.hasIntegerKeys

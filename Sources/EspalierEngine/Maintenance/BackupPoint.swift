@@ -19,6 +19,7 @@ public struct BackupPoint: Sendable, Hashable {
 
     init(_ superblock: Superblock, origin: [UInt8], _ state: StoreState, increments: UInt32) {
         storeIdentifier = origin
+        assert(origin.count == 16, "an identifier of \(origin.count) bytes")
         transactionID = state.transactionID
         lsn = state.commitLSN
         self.increments = increments
@@ -30,6 +31,7 @@ public struct BackupPoint: Sendable, Hashable {
         storeIdentifier: [UInt8], hashSeed: UInt64, pageSize: Int, transactionID: UInt64, lsn: UInt64,
         increments: UInt32
     ) {
+        assert(storeIdentifier.count == 16, "an identifier of \(storeIdentifier.count) bytes")
         self.storeIdentifier = storeIdentifier
         self.transactionID = transactionID
         self.lsn = lsn

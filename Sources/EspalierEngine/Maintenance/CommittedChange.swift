@@ -51,6 +51,7 @@ extension Database {
             let buffer = ScratchBytes(byteCount: size)
             for change in changes {
                 for page in change.pages where page.number < last.state.pageCount {
+                    assert(page.bytes.count == size, "a page of \(page.bytes.count) bytes")
                     buffer.store(page.bytes, at: 0)
                     try buffer.write(0..<size, to: store, at: UInt64(page.number) * UInt64(size))
                 }

@@ -72,7 +72,9 @@ struct Compaction {
                 try report.advance(to: UInt64(reported))
             }
         }
-        return try load.finish()
+        let copied = try load.finish()
+        assert(copied.treeID == record.treeID && copied.kind == record.kind, "tree \(record.treeID) keeps its number")
+        return copied
     }
 }
 

@@ -32,6 +32,7 @@ struct CopyReport {
     func advance(to pagesDone: UInt64) throws(StorageError) {
         guard let watcher else { return }
         let progress = CopyProgress(pagesDone: min(pagesDone, pageCount), pageCount: pageCount)
+        assert(progress.pagesDone <= progress.pageCount, "\(progress.pagesDone) of \(progress.pageCount) pages")
         guard watcher(progress) else { throw .maintenance(.cancelled) }
     }
 }

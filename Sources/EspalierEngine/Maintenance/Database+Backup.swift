@@ -28,6 +28,7 @@ extension Database {
             file throws(StorageError) in
             try pages.writeCopy(to: file, head: head, watcher: progress)
         }
+        assert(written > 0 && written <= UInt64(state.pageCount), "\(written) of \(state.pageCount) pages")
         return CopyReceipt(
             transactionID: state.transactionID, lsn: state.commitLSN, pagesWritten: written,
             byteCount: UInt64(state.pageCount) * UInt64(pageSize))

@@ -34,6 +34,7 @@ extension Database {
                 try report.advance(to: UInt64(first) + UInt64(isInUse.count))
             }
             let header = try writer.finish()
+            assert(header.changedCount <= state.pageCount, "\(header.changedCount) of \(state.pageCount) pages")
             return CopyReceipt(
                 transactionID: state.transactionID, lsn: state.commitLSN, pagesWritten: UInt64(header.changedCount),
                 byteCount: header.fileByteCount)
@@ -116,6 +117,7 @@ extension Database {
             end = file.header.end
             files.append(file)
         }
+        assert(files.count == paths.count, "\(files.count) of \(paths.count) increments")
         return files
     }
 

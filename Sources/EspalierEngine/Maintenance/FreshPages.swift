@@ -29,6 +29,7 @@ final class FreshPages: WritablePageSource {
         self.file = file
         self.pageSize = pageSize
         self.storeSeed = storeSeed
+        assert(StoreGeometry.isValid(pageSize: pageSize), "pages of \(pageSize) bytes")
         memory = ScratchBytes(byteCount: Self.frameCount * pageSize)
         // SAFETY: initialized here, freed in `deinit`, which no pin outlives.
         unsafe counters = .allocate(capacity: Self.frameCount)

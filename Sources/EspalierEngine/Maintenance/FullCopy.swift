@@ -53,6 +53,7 @@ extension Superblock {
         for word in [fileSystem.random(), fileSystem.random()] {
             copy.storeIdentifier += (0..<8).map { UInt8(truncatingIfNeeded: word >> (8 * $0)) }
         }
+        assert(copy.storeIdentifier.count == 16, "an identifier of \(copy.storeIdentifier.count) bytes")
         copy.creationTime = fileSystem.now()
         return copy
     }
@@ -70,6 +71,7 @@ extension ReadPages {
             var index = 0
             while index < isInUse.count {
                 let end = isInUse[index...].firstIndex(of: !isInUse[index]) ?? isInUse.count
+                assert(end > index && end <= isInUse.count, "pages \(index)..<\(end) of \(isInUse.count)")
                 if isInUse[index] {
                     let offset = (UInt64(first) + UInt64(index)) * UInt64(pageSize)
                     try sweep.buffer.write(index * pageSize..<end * pageSize, to: file, at: offset)

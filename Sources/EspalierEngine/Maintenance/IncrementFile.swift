@@ -16,6 +16,7 @@ final class IncrementWriter {
         self.file = file
         self.header = header
         buffer = ScratchBytes(byteCount: max(1 << 20, header.base.pageSize))
+        assert(header.changedCount == 0, "\(header.changedCount) pages at the beginning")
     }
 
     /// Appends a page; numbers ascend.
@@ -38,6 +39,7 @@ final class IncrementWriter {
     }
 
     private func flush() throws(StorageError) {
+        assert(buffered >= 0 && buffered <= buffer.byteCount, "\(buffered) of \(buffer.byteCount) bytes")
         try buffer.write(0..<buffered, to: file, at: offset)
         offset += UInt64(buffered)
         buffered = 0

@@ -67,6 +67,7 @@ struct LogWalk: ~Copyable {
     }
 
     private func restoredPage(_ header: FrameHeader) throws(StorageError) -> [UInt8] {
+        assert(header.type == .page && header.page != 0, "frame of page \(header.page)")
         let target = page.view(at: 0)
         header.restorePage(from: frame.view(at: FrameHeaderLayout.byteCount), to: target)
         guard target.computedChecksum(number: header.page, storeSeed: storeSeed) == header.payloadChecksum else {
@@ -76,6 +77,7 @@ struct LogWalk: ~Copyable {
     }
 
     private func record(_ header: FrameHeader) throws(StorageError) -> CommitRecord {
+        assert(header.type == .commit && header.frameByteCount <= frame.byteCount, "a record of a commit")
         let range = FrameHeaderLayout.byteCount..<header.frameByteCount
         let record = frame.with(range) { span -> CommitRecord? in
             guard span.checksum(of: 0..<CommitRecordLayout.byteCount, seed: header.salt) == header.payloadChecksum

@@ -51,12 +51,14 @@ final class PageSweep {
         let geometry = pages.versions.files.geometry
         let bitmap = try pages.pin(geometry.bitmapPage(of: first))
         let bit = geometry.bitmapBit(of: first)
+        assert(bit + count <= geometry.pagesPerBitmap, "\(count) pages from bit \(bit) on")
         return (0..<count).map { index in
             first + PageNumber(index) != FixedPlace.superblock && !bitmap.view.bitmapIsFree(bit + index)
         }
     }
 
     private func load(_ first: PageNumber, _ isInUse: [Bool]) throws(StorageError) {
+        assert(isInUse.count * pages.pageSize <= buffer.byteCount, "\(isInUse.count) pages in a piece")
         try pages.checkUsable()
         let versions = pages.versions
         let checkpoint = versions.engine.checkpointLSN.load(ordering: .acquiring)
@@ -73,6 +75,7 @@ final class PageSweep {
     }
 
     private func isSound(_ page: PageNumber, _ view: PageView) -> Bool {
+        assert(view.byteCount == pages.pageSize, "a page of \(view.byteCount) bytes")
         do throws(StorageError) {
             try pages.versions.files.verify(view, number: page, file: .store)
             return view.lsn < pages.versions.state.commitLSN || view.lsn == 0

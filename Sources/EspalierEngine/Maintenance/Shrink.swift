@@ -36,10 +36,14 @@ struct Shrink {
     }
 
     /// Whether these were the last pages to move.
-    func isComplete(pageMax: Int) -> Bool { tail.count < pageMax || moveCount == 0 }
+    func isComplete(pageMax: Int) -> Bool {
+        assert(pageMax > 0 && tail.count <= pageMax, "\(tail.count) of \(pageMax) pages")
+        return tail.count < pageMax || moveCount == 0
+    }
 
     /// Moves the selected pages, and ends the store after its last page in use.
     mutating func run() throws(StorageError) {
+        assert(moveCount == 0, "\(moveCount) pages were moved before")
         var overflowCounts: [UInt32: Int] = [:]
         for page in tail {
             let (type, treeID) = try describe(page)
@@ -91,6 +95,7 @@ struct Shrink {
     // MARK: Tree pages
 
     private mutating func moveTreePage(_ page: PageNumber, of treeID: UInt32) throws(StorageError) {
+        assert(page >= floor, "page \(page) stays, it is before page \(floor)")
         let record = try record(treeID, of: page)
         if page == record.root { return try moveRoot(page, of: treeID) }
         let (parent, index) = try parent(of: page, record)
@@ -100,6 +105,7 @@ struct Shrink {
     }
 
     private mutating func moveRoot(_ page: PageNumber, of treeID: UInt32) throws(StorageError) {
+        assert(trees[treeID]?.record.root == page, "page \(page) is the root of tree \(treeID)")
         guard var tree = trees[treeID], let place = try move(page) else { return }
         tree.record.root = place
         trees[treeID] = tree
@@ -215,11 +221,13 @@ struct Shrink {
     }
 
     private func link(_ pin: borrowing PagePin, _ next: PageNumber, _ runLength: Int) {
+        assert(runLength == 1 || runLength > 1 && next == pin.number + 1, "a run of \(runLength) before page \(next)")
         pin.view.set(next, at: OverflowLayout.next)
         pin.view.set(UInt32(runLength), at: OverflowLayout.runLength)
     }
 
     private func isLinked(_ place: PageNumber, _ next: PageNumber, _ runLength: Int) throws(StorageError) -> Bool {
+        assert(runLength > 0 && next != place, "a run of \(runLength) before page \(next)")
         let pin = try pages.pin(place)
         return pin.view.overflowNext == next && pin.view.overflowRunLength == runLength
     }

@@ -31,6 +31,7 @@ enum WholeFile {
         if replacing == nil, try entry.identity(role: .copy) != nil { throw .maintenance(.destinationExists) }
         let temporary = entry.temporary(fileSystem.random())
         let file = try temporary.open(role: .copy, mode: .createExclusively)
+        assert(temporary.name != entry.name, "the file is complete before it has its name")
         do throws(StorageError) {
             let result = try body(file)
             try file.sync(.durable)

@@ -36,6 +36,7 @@ final class DamagedLog {
             }
             size -= min(size, UInt64(LogHeaderLayout.byteCount))
             let stride = header.map { UInt64($0.segmentByteCount) } ?? Self.stride(of: found) ?? max(size, 1)
+            assert(stride > 0, "segments of \(stride) bytes")
             segmentByteCount = stride
             segments = found.filter { segment in
                 let start = segment.sequence.multipliedReportingOverflow(by: stride)
@@ -113,6 +114,7 @@ final class DamagedLog {
     // MARK: Walking
 
     private func walk(_ segment: SegmentHeader, _ segmentByteCount: UInt64) throws(StorageError) {
+        assert(segment.startLSN >= UInt64(SegmentHeaderLayout.byteCount), "a segment at \(segment.startLSN)")
         let start = UInt64(LogHeaderLayout.byteCount) + UInt64(segment.index) * segmentByteCount
         let base = segment.startLSN - UInt64(SegmentHeaderLayout.byteCount)
         var offset = UInt64(SegmentHeaderLayout.byteCount)
@@ -137,7 +139,8 @@ final class DamagedLog {
     }
 
     private func decode(_ count: Int) -> FrameHeader? {
-        frameBytes.with(0..<count) { FrameHeader(decoding: $0, pageSize: geometry.pageSize) }
+        assert(count >= 0 && count <= frameBytes.byteCount, "\(count) bytes of a frame")
+        return frameBytes.with(0..<count) { FrameHeader(decoding: $0, pageSize: geometry.pageSize) }
     }
 
     /// The next place in a segment with the position and the salt that a frame there would have.
@@ -146,6 +149,7 @@ final class DamagedLog {
     ) throws(StorageError) -> UInt64? {
         let base = segment.startLSN - UInt64(SegmentHeaderLayout.byteCount)
         var offset = first
+        assert(offset > UInt64(SegmentHeaderLayout.byteCount), "frames begin before \(offset)")
         while offset + UInt64(FrameHeaderLayout.byteCount) <= segmentByteCount {
             let count = try readFrame(at: start + offset)
             guard count >= FrameHeaderLayout.byteCount else { return nil }
@@ -186,6 +190,7 @@ final class DamagedLog {
     }
 
     private func restore(_ frame: FrameHeader, _ count: Int, to view: PageView) -> Bool {
+        assert(frame.type == .page && view.byteCount == geometry.pageSize, "a frame of page \(frame.page)")
         guard frame.frameByteCount <= count else { return false }
         frame.restorePage(from: frameBytes.view(at: FrameHeaderLayout.byteCount), to: view)
         return view.computedChecksum(number: frame.page, storeSeed: storeSeed) == frame.payloadChecksum
@@ -195,10 +200,12 @@ final class DamagedLog {
     private func noteDamage() { pendingBeforeDamage = pending.count }
 
     private func commit(_ record: CommitRecord) {
+        assert(pendingBeforeDamage <= pending.count, "\(pendingBeforeDamage) of \(pending.count) frames")
         let behind = pending.count - pendingBeforeDamage
         var count = Int(record.frameCount)
         // At least one frame is missing where the damage is.
         if count > behind, pendingBeforeDamage > 0 { count -= 1 }
+        assert(count >= 0, "a commit of \(count) frames")
         cover(pending.suffix(count))
         pending.removeAll(keepingCapacity: true)
         pendingBeforeDamage = 0

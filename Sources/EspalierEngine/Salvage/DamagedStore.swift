@@ -118,6 +118,7 @@ final class DamagedStore {
         let buffer = unsafe UnsafeMutableRawBufferPointer(start: view.base, count: view.byteCount)
         let offset = UInt64(number) * UInt64(geometry.pageSize)
         let count = unsafe try store.readFully(into: buffer, at: offset)
+        assert(count <= view.byteCount, "\(count) bytes of \(view.byteCount)")
         if count < view.byteCount { view.clear(count..<view.byteCount) }
         let isSound = Self.isSound(view, number)
         if isSound, let storeSeed, view.storedChecksum == view.computedChecksum(number: number, storeSeed: storeSeed) {
@@ -176,6 +177,7 @@ private struct Head {
     init(_ store: any StorageFile) throws(StorageError) {
         let bytes = ScratchBytes(byteCount: 4096)
         let count = try bytes.read(0..<4096, from: store, at: 0)
+        assert(count <= bytes.byteCount, "\(count) bytes of \(bytes.byteCount)")
         for offset in [0, SuperblockLayout.mirror] where superblock == nil && offset <= count {
             do throws(StorageError) {
                 superblock = try bytes.withThrowing(offset..<count) { span throws(StorageError) in

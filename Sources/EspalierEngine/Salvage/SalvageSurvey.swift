@@ -76,6 +76,7 @@ final class SalvageSurvey {
 
     /// Records a page; returns whether it was never written.
     private func look(at number: PageNumber) throws(StorageError) -> Bool {
+        assert(number != FixedPlace.superblock, "page 0 is in no tree")
         let view = page.view
         let reading = try damaged.read(number, to: view)
         if damaged.isFromLog { report.loggedPageCount += 1 }
@@ -122,6 +123,7 @@ final class SalvageSurvey {
     }
 
     private func note(_ view: PageView, of treeID: UInt32) {
+        assert(treeID >= FixedPlace.catalogTreeID && treeID == view.treeID, "page of tree \(treeID)")
         var tree = trees[treeID] ?? FoundTree()
         tree.pageCount += 1
         if view.typeByte == PageType.leafInteger.rawValue { tree.integerLeafCount += 1 }
@@ -134,6 +136,7 @@ final class SalvageSurvey {
     private func isFree(_ number: PageNumber, lsn: UInt64) throws(StorageError) -> Bool {
         if let state = damaged.newestState, number >= state.pageCount, lsn < state.commitLSN { return true }
         let place = damaged.geometry.bitmapPage(of: number)
+        assert(damaged.geometry.isBitmapPage(place), "page \(place) describes page \(number)")
         if place != bitmapNumber {
             bitmapNumber = place
             let reading = try damaged.read(place, to: bitmap.view)
@@ -170,6 +173,7 @@ final class SalvageSurvey {
     func forEachChainPage(
         _ first: PageNumber, _ byteCount: UInt64, _ treeID: UInt32, _ body: (PageView) -> Bool
     ) throws(StorageError) -> Bool {
+        assert(treeID >= FixedPlace.catalogTreeID, "a value of tree \(treeID)")
         var (number, left) = (first, byteCount)
         while left > 0 {
             guard number != 0, isUsable(try damaged.read(number, to: page.view)) else { return false }

@@ -114,6 +114,7 @@ final class SalvageWriter {
             let found = survey.trees[number] ?? SalvageSurvey.FoundTree()
             let record = records[number]?.record
             let (name, isKnown) = name(of: number, records[number]?.name, found.rootTag)
+            assert(number >= FixedPlace.firstTreeID && trees[number] == nil, "tree \(number) is made once")
             write.pages.writes.state.nextTreeID = number
             let tree = try write.createTree(named: name, kind: record?.kind ?? found.kind)
             write.pages.writes.state.nextTreeID = max(number + 1, next)
@@ -148,6 +149,7 @@ final class SalvageWriter {
 
     /// `name` itself or, if it is used already, `name` with the first number appended that makes it unique.
     private func freeName(_ name: String) -> String {
+        assert(!name.isEmpty, "a tree has a name")
         var (candidate, count) = (name, 1)
         while !names.insert(candidate).inserted {
             count += 1
@@ -163,6 +165,7 @@ final class SalvageWriter {
         if let tree = deletedTrees[leaf.treeID] { return tree }
         let name = freeName("\(Self.folder)deleted/\(leaf.treeID)")
         let tree = try write.createTree(named: name, kind: leaf.isInteger ? .integer : .bytes)
+        assert(leaf.isFree, "page \(leaf.page) was deleted")
         deletedTrees[leaf.treeID] = tree
         add(.init(tree: tree, isNameKnown: false, rootTag: nil, expectedRowCount: nil))
         return tree
@@ -174,6 +177,7 @@ final class SalvageWriter {
     private func put(
         _ leaf: SalvageSurvey.Leaf, _ place: Int, into tree: AnyTree, isNewest: Bool, _ write: inout WriteTransaction
     ) throws(StorageError) -> Int {
+        assert(place >= 0 && place < survey.leaves.count, "leaf \(place) of \(survey.leaves.count)")
         let view = page.view
         _ = try damaged.read(leaf.page, to: view)
         // The files must not change meanwhile; if they did, this is not the surveyed leaf.
@@ -208,6 +212,7 @@ final class SalvageWriter {
             value += view.overflowPayload.array
             return true
         }
+        assert(!isWhole || value.count == Int(clamping: byteCount), "\(value.count) of \(byteCount) bytes")
         return isWhole ? value : nil
     }
 

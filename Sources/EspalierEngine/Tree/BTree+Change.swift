@@ -27,6 +27,7 @@ extension BTree where Source: WritablePageSource {
         }
         let pin = try source.edit(leaf)
         record.hint.note(leaf, index, isAppend: false)
+        assert(pin.number == leaf && pin.view.isLeaf && index < pin.view.cellCount, "entry \(index) of page \(leaf)")
         pin.view.changeValue(index, body)
         return true
     }
@@ -36,6 +37,7 @@ extension BTree where Source: WritablePageSource {
     private func changeAtHint(
         _ key: TreeKey, _ record: inout TreeRecord, _ body: (inout MutableRawSpan) -> Void
     ) throws(StorageError) -> Bool? {
+        assert(record.hint.isInRun && record.hint.leaf != 0, "the last change left its leaf")
         let leaf = record.hint.leaf
         let pin = try source.edit(leaf)
         try check(pin.view, leaf, record, 0)
@@ -58,15 +60,18 @@ extension BTree where Source: WritablePageSource {
             var span = unsafe MutableRawSpan(_unsafeBytes: buffer)
             body(&span)
         }
-        return unsafe try bytes.span.bytes.withUnsafeBytes { buffer throws(StorageError) in
+        let isReplaced = unsafe try bytes.span.bytes.withUnsafeBytes { buffer throws(StorageError) in
             unsafe try insert(key, ByteString(buffer), into: &record)
         }
+        assert(isReplaced, "the key was found before its value changed")
+        return isReplaced
     }
 }
 
 extension PageView {
     /// Calls `body` with the bytes of the inline value `index`.
     fileprivate func changeValue(_ index: Int, _ body: (inout MutableRawSpan) -> Void) {
+        assert(isLeaf && index >= 0 && index < cellCount, "entry \(index) of \(cellCount)")
         guard case .inline(let bytes) = value(index) else { return }
         // SAFETY: the page is pinned for writing, and the bytes lie within it.
         var span = unsafe MutableRawSpan(

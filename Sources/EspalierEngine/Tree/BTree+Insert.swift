@@ -42,6 +42,7 @@ extension BTree where Source: WritablePageSource {
     private func insertAtHint(
         _ key: TreeKey, _ stored: StoredValue, into record: inout TreeRecord
     ) throws(StorageError) -> Bool? {
+        assert(record.hint.isInRun && record.hint.leaf != 0, "the last insertion left its leaf")
         let leaf = record.hint.leaf
         let pin = try source.edit(leaf)
         let view = pin.view
@@ -77,6 +78,7 @@ extension BTree where Source: WritablePageSource {
     private func place(
         _ key: TreeKey, _ stored: StoredValue, in view: PageView, _ record: inout TreeRecord
     ) throws(StorageError) -> Placement {
+        assert(view.isLeaf && view.fencesContain(key), "the key belongs to page \(view.storedNumber)")
         let position = view.position(of: key)
         let index = position.index
         if position.isExact {

@@ -8,6 +8,7 @@
 extension BTree where Source: WritablePageSource {
     /// Merges pages from the end of `path` up as long as they are less than a quarter full and a neighbor has room.
     func mergeUpwards(_ path: TreePath, _ record: inout TreeRecord) throws(StorageError) {
+        assert(path.count > 0 && path.page(0) == record.root, "a path begins at the root, page \(record.root)")
         var depth = path.count - 1
         while depth > 0 {
             guard try isNearlyEmpty(path.page(depth)) else { return }
@@ -33,7 +34,10 @@ extension BTree where Source: WritablePageSource {
     }
 
     /// Whether the page is less than a quarter full.
-    func isNearlyEmpty(_ view: PageView) -> Bool { view.usedByteCount * 4 < source.pageSize - TreeLayout.slots }
+    func isNearlyEmpty(_ view: PageView) -> Bool {
+        assert(view.byteCount == source.pageSize, "a page of \(view.byteCount) bytes")
+        return view.usedByteCount * 4 < source.pageSize - TreeLayout.slots
+    }
 
     private func cellCount(of page: PageNumber) throws(StorageError) -> Int {
         let pin = try source.pin(page)
@@ -92,6 +96,7 @@ extension BTree where Source: WritablePageSource {
         let (left, right): (PageNumber, PageNumber)
         do {
             let pin = try source.pin(page)
+            assert(!pin.view.isLeaf && index < pin.view.cellCount, "separator \(index) of \(pin.view.cellCount)")
             (left, right) = (pin.view.child(index), pin.view.child(index + 1))
         }
         let isWorthwhile = try isNearlyEmpty(left) ? true : isNearlyEmpty(right)
@@ -133,6 +138,7 @@ extension BTree where Source: WritablePageSource {
         }
         try builder.append(from: right, 0..<rightCount)
         builder.finish()
+        assert(left.isLeaf == isLeaf && left.cellCount >= leftCount + rightCount, "no entry is lost")
     }
 
     /// Moves the content of the root's only child into the root, as long as the root has only one child.
@@ -157,6 +163,7 @@ extension BTree where Source: WritablePageSource {
                 rootPin.view.set(record.root, at: PageLayout.number)
                 rootPin.view.set(PageFlags.root, at: PageLayout.flags)
                 rootPin.view.set(tag, at: TreeLayout.rootTag)
+                assert(rootPin.view.level == level && rootPin.view.storedNumber == record.root, "the root is one lower")
             }
             try source.free(child)
             record.height = level + 1

@@ -19,12 +19,14 @@ extension BTree {
             unsafe value.append(
                 contentsOf: UnsafeRawBufferPointer(start: view.overflowPayload.base, count: view.overflowPayload.count))
         }
+        assert(value.count == Int(byteCount), "\(value.count) bytes of \(byteCount)")
         return value
     }
 
     /// Throws `corruption` if a value is longer than all pages of the store together could hold.
     func checkLength(_ byteCount: UInt64, of first: PageNumber, treeID: UInt32) throws(StorageError) {
         let payload = UInt64(StoreGeometry(pageSize: source.pageSize).overflowByteCount)
+        assert(payload > 0, "a page holds \(payload) bytes of a value")
         guard byteCount <= UInt64(source.pageCount) * payload else {
             throw .corrupt(.overflowLength, page: first, tree: treeID)
         }
@@ -78,6 +80,7 @@ extension BTree {
             assert(runs.count <= source.pageCount, "\(runs.count) runs")
             page = try overflowLink(page + count - 1, treeID: treeID).next
         }
+        assert(left == 0 && (byteCount == 0 || !runs.isEmpty), "\(left) pages are in no run")
         return runs
     }
 
@@ -164,6 +167,7 @@ extension BTree where Source: WritablePageSource {
             if previous != 0 { try source.free(previous) }
             previous = view.storedNumber
         }
+        assert(previous != 0 || byteCount == 0, "the last page of a chain is free at the end")
         if previous != 0 { try source.free(previous) }
     }
 }

@@ -46,6 +46,9 @@ extension BTree where Source: WritablePageSource {
         try buildLeaf(
             leftPin.view, plan, 0..<cut.index, leftOld.view.lowFenceKey, separator.key, stored, behind: leftOld.view)
         try buildLeaf(pin.view, plan, cut.index..<plan.count, separator.key, old.view.highFenceKey, stored)
+        assert(
+            leftPin.view.cellCount + pin.view.cellCount == leftOld.view.cellCount + plan.count,
+            "\(leftPin.view.cellCount) + \(pin.view.cellCount) entries after a shift")
         followHint(plan, cut, left: left, leftCount: leftOld.view.cellCount, right: page, &record)
         return true
     }
@@ -59,6 +62,7 @@ extension BTree where Source: WritablePageSource {
     private func room(of leaf: PageNumber, _ record: TreeRecord) throws(StorageError) -> Int {
         let pin = try source.pin(leaf)
         try check(pin.view, leaf, record, 0)
+        assert(pin.view.usedByteCount <= pin.view.capacity, "\(pin.view.usedByteCount) bytes are used")
         return (pin.view.capacity - pin.view.usedByteCount) * 100 / source.pageSize
     }
 
@@ -75,6 +79,7 @@ extension BTree where Source: WritablePageSource {
     ) throws(StorageError) -> Bool {
         let pin = try source.edit(page)
         let view = pin.view
+        assert(!view.isLeaf && index >= 0 && index < view.cellCount, "separator \(index) of \(view.cellCount)")
         if !view.hasIntegerKeys {
             guard view.fencesContain(key) else { throw .corrupt(.fencesOfChild, page: page, tree: view.treeID) }
             let newByteCount = key.bytes.count - view.prefixByteCount
@@ -96,6 +101,7 @@ extension SplitPlan {
     ///
     /// - Parameter asMuchAsPossible: whether to fill `left`; otherwise both get about the same number of bytes.
     func cut(movingTo left: PageView, asMuchAsPossible: Bool) -> Cut? {
+        assert(view.isLeaf && left.isLeaf && left.byteCount == view.byteCount, "two leaves of one tree")
         let total = totalByteCount
         let limit = asMuchAsPossible ? view.byteCount - TreeLayout.slots : (left.usedByteCount + total) / 2
         // The least size of the cells in `left`: its prefix can only become shorter.
@@ -123,6 +129,7 @@ extension SplitPlan {
     private func byteCounts(
         of cut: Cut, moved: Int, rest: Int, behind left: PageView
     ) -> (left: Int, right: Int) {
+        assert(moved >= 0 && rest >= 0 && cut.index < count, "\(moved) bytes move, \(rest) stay")
         let header = TreeLayout.slots
         if view.hasIntegerKeys {
             let fences = TreeLayout.integerFenceByteCount
@@ -143,6 +150,7 @@ extension SplitPlan {
 
     /// The length of the common prefix of `fence` and the separator of `cut`.
     private func commonPrefix(of fence: ByteString, withSeparator cut: Cut) -> Int {
+        assert(cut.separatorByteCount >= view.prefixByteCount, "a separator of \(cut.separatorByteCount) bytes")
         let own = view.prefix
         let shared = fence.commonPrefix(with: own)
         guard shared == own.count else { return shared }

@@ -65,6 +65,7 @@ extension BTree where Source: WritablePageSource {
         _ plan: SplitPlan, _ cut: SplitPlan.Cut, left: PageNumber, leftCount: Int, right: PageNumber,
         _ record: inout TreeRecord
     ) {
+        assert(left != right && leftCount >= 0 && cut.index <= plan.count, "pages \(left) and \(right)")
         guard record.hint.leaf == plan.view.storedNumber else { return }
         if plan.newIndex < cut.index {
             record.hint.follow(to: left, index: leftCount + plan.newIndex)
@@ -75,6 +76,7 @@ extension BTree where Source: WritablePageSource {
 
     /// The pattern of the last insertions into `leaf`.
     func pattern(_ hint: InsertHint, _ leaf: PageNumber) -> SplitPlan.Pattern {
+        assert(leaf != 0, "a leaf has a number")
         guard hint.leaf == leaf else { return .scattered }
         if hint.ascending >= 3 { return .ascending }
         return hint.descending >= 3 ? .descending : .scattered
@@ -116,6 +118,7 @@ extension BTree where Source: WritablePageSource {
         _ record: inout TreeRecord
     ) throws(StorageError) {
         do {
+            assert(left != right && parentDepth < path.count, "pages \(left) and \(right) at \(parentDepth)")
             let pin = try source.edit(path.page(parentDepth))
             let index = path.index(parentDepth)
             assert(index <= pin.view.cellCount, "child \(index) of \(pin.view.cellCount + 1)")
@@ -176,6 +179,7 @@ extension BTree where Source: WritablePageSource {
         _ view: PageView, _ identity: TreePageIdentity, _ plan: SplitPlan, _ range: Range<Int>,
         _ fences: (low: TreeKey?, high: TreeKey?), newChild: PageNumber, rightChild: PageNumber
     ) throws(StorageError) {
+        assert(identity.level > 0 && range.upperBound <= plan.count, "separators \(range) of \(plan.count)")
         var builder = TreePageBuilder(
             view, identity, count: range.count, low: fences.low, high: fences.high, rightChild: rightChild)
         let (before, behind) = plan.oldIndices(of: range)

@@ -41,6 +41,7 @@ extension BTree where Source: WritablePageSource {
                 return true
             }
         }
+        assert(first >= 0 && leaves.count <= SpreadPlan.leafCountMax, "\(leaves.count) leaves from \(first) on")
         guard leaves.count > 1 else { return false }
         var plan = try plan(leaves, newIn: page, at: path.index(depth), key, stored, record)
         guard plan.cut(into: leaves.count + 1) != nil else { return false }
@@ -51,6 +52,7 @@ extension BTree where Source: WritablePageSource {
     private func room(of leaf: PageNumber, _ record: TreeRecord) throws(StorageError) -> Int {
         let pin = try source.pin(leaf)
         try check(pin.view, leaf, record, 0)
+        assert(pin.view.usedByteCount <= pin.view.capacity, "\(pin.view.usedByteCount) bytes are used")
         return pin.view.capacity - pin.view.usedByteCount
     }
 
@@ -58,6 +60,7 @@ extension BTree where Source: WritablePageSource {
         _ key: TreeKey, _ stored: StoredValue, in leaf: PageNumber
     ) throws(StorageError) -> Int {
         let pin = try source.pin(leaf)
+        assert(pin.view.isLeaf && pin.view.fencesContain(key), "the key belongs to page \(leaf)")
         return SpreadPlan.byteCount(of: key, stored, in: pin.view) - pin.view.prefixByteCount
     }
 
@@ -68,6 +71,7 @@ extension BTree where Source: WritablePageSource {
         let page: PageNumber
         do {
             let pin = try source.pin(parent)
+            assert(!pin.view.isLeaf, "page \(parent) has children")
             guard index >= 0, index <= pin.view.cellCount else { return nil }
             page = pin.view.child(index)
         }
@@ -80,6 +84,7 @@ extension BTree where Source: WritablePageSource {
         _ leaves: [PageNumber], newIn page: PageNumber, at index: Int, _ key: TreeKey, _ stored: StoredValue,
         _ record: TreeRecord
     ) throws(StorageError) -> SpreadPlan {
+        assert(leaves.contains(page), "page \(page) is one of the leaves")
         var plan = SpreadPlan(copyCount: leaves.count, pageSize: source.pageSize, key, stored)
         var place = 0
         for (number, leaf) in leaves.enumerated() {
@@ -113,6 +118,7 @@ extension BTree where Source: WritablePageSource {
             record.leafPageCount &+= 1
         }
         do {
+            assert(pages.count == plan.leafCount, "\(pages.count) pages for \(plan.leafCount) leaves")
             let pin = try source.edit(parent)
             pin.view.removeCells(first..<first + leaves.count - 1)
             for number in 0..<plan.leafCount - 1 {
@@ -136,6 +142,7 @@ extension BTree where Source: WritablePageSource {
     ) throws(StorageError) -> Bool {
         let pin = try source.pin(parent)
         let view = pin.view
+        assert(range.lowerBound >= 0 && range.upperBound <= view.cellCount, "separators \(range) of a page")
         var room = view.capacity - view.usedByteCount
         for index in range { room += view.slotByteCount + view.cellByteCount(index) }
         for number in 0..<plan.leafCount - 1 {

@@ -13,6 +13,7 @@ extension BTree where Source: WritablePageSource {
         let root = try source.allocate(near: FixedPlace.catalogRoot, count: 1).first
         let pin = try source.edit(root)
         Self.formatRoot(pin.view, number: root, treeID: treeID, kind: kind, rootTag: rootTag)
+        assert(pin.view.isLeaf && pin.view.treeID == treeID, "page \(root) is the root of tree \(treeID)")
         return TreeRecord(treeID: treeID, root: root, kind: kind, createdTransaction: transaction)
     }
 
@@ -29,6 +30,7 @@ extension BTree where Source: WritablePageSource {
     package static func formatRoot(
         _ view: PageView, number: PageNumber, treeID: UInt32, kind: KeyKind, rootTag: UInt32
     ) {
+        assert(number != 0 && treeID != 0, "page \(number) of tree \(treeID)")
         let identity = TreePageIdentity(
             number: number, treeID: treeID, level: 0, isInteger: kind == .integer, rootTag: rootTag)
         TreePageBuilder(view, identity, count: 0, low: nil, high: nil).finish()

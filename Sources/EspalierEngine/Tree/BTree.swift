@@ -37,7 +37,8 @@ package struct BTree<Source: PageSource> {
     /// The position of `key` in a page of `record`'s tree; reads the kind of keys from `record`, not from the page.
     @inline(__always)
     func position(of key: TreeKey, in view: PageView, _ record: TreeRecord) -> SlotPosition {
-        record.kind == .integer ? view.position(ofInteger: key.integer) : view.position(ofBytes: key.bytes)
+        assert(view.hasIntegerKeys == (record.kind == .integer), "page \(view.storedNumber) has keys of its tree")
+        return record.kind == .integer ? view.position(ofInteger: key.integer) : view.position(ofBytes: key.bytes)
     }
 
     /// A copy of the value of `key`; `nil` if there is no such key.
@@ -101,6 +102,7 @@ package struct BTree<Source: PageSource> {
     func check(
         _ view: PageView, _ page: PageNumber, _ record: TreeRecord, _ expectedLevel: Int
     ) throws(StorageError) {
+        assert(expectedLevel >= PageView.anyLevel && record.treeID != 0, "level \(expectedLevel) of a tree")
         let level = view.level
         let type: PageType =
             if level == 0 {
@@ -115,6 +117,7 @@ package struct BTree<Source: PageSource> {
 
     @inline(never)
     private func mismatch(_ view: PageView, _ page: PageNumber, _ record: TreeRecord) -> StorageError {
+        assert(view.byteCount == source.pageSize, "a page of \(view.byteCount) bytes")
         let rule: CorruptionRule =
             if !view.isTreePage {
                 .pageType
@@ -158,6 +161,7 @@ package struct BTree<Source: PageSource> {
         let pin = try source.pin(end.page)
         pin.view.expectSearch()
         try check(pin.view, end.page, record, end.expectedLevel)
+        assert(pin.view.isLeaf, "the descent to page \(end.page) ends at a leaf")
         return pin
     }
 

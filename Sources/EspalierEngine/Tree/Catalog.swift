@@ -11,6 +11,7 @@ package struct Catalog<Source: PageSource> {
 
     /// Works on the catalog whose root is `root`.
     package init(_ source: Source, root: PageNumber = FixedPlace.catalogRoot) {
+        assert(root != 0, "the catalog has a root")
         tree = BTree(source)
         record = TreeRecord(treeID: FixedPlace.catalogTreeID, root: root, kind: .bytes)
     }
@@ -59,6 +60,7 @@ extension Catalog where Source: WritablePageSource {
     ///
     /// - Throws: `keyTooLong`, or what the source throws.
     package func store(_ tree: TreeRecord, as name: String) throws(StorageError) {
+        assert(tree.treeID >= FixedPlace.firstTreeID, "tree \(tree.treeID) is not in the catalog")
         let key = OwnedKey([UInt8](name.utf8))
         let value = OwnedKey(tree.encoded())
         var catalog = record
@@ -76,6 +78,7 @@ extension Catalog where Source: WritablePageSource {
 
     /// Formats the page in `view` as the root of an empty catalog.
     package static func formatRoot(_ view: PageView, number: PageNumber = FixedPlace.catalogRoot) {
+        assert(number > FixedPlace.firstBitmap, "page \(number) has its own use")
         BTree<Source>.formatRoot(
             view, number: number, treeID: FixedPlace.catalogTreeID, kind: .bytes, rootTag: rootTag(of: ""))
     }

@@ -45,7 +45,8 @@ struct SplitPlan {
 
     /// The indices in the page of the cells `range`: those before the new cell, and those after it.
     func oldIndices(of range: Range<Int>) -> (before: Range<Int>, behind: Range<Int>) {
-        (
+        assert(range.lowerBound >= 0 && range.upperBound <= count, "cells \(range) of \(count)")
+        return (
             min(range.lowerBound, newIndex)..<min(range.upperBound, newIndex),
             max(range.lowerBound - 1, newIndex)..<max(range.upperBound - 1, newIndex)
         )
@@ -61,7 +62,8 @@ struct SplitPlan {
 
     /// Key `index` of a bytes page after the page's prefix.
     func suffix(_ index: Int) -> ByteString {
-        oldIndex(index).map { view.suffix($0) } ?? newKey.bytes.dropping(prefixLength)
+        assert(!view.hasIntegerKeys, "integers have no bytes")
+        return oldIndex(index).map { view.suffix($0) } ?? newKey.bytes.dropping(prefixLength)
     }
 
     /// The first `byteCount` bytes of key `index`, copied to `buffer`.
@@ -90,6 +92,7 @@ struct SplitPlan {
 
     /// The best index for a run of insertions; `nil` without such a run.
     private func preferredIndex(_ pattern: Pattern) -> Int? {
+        assert(newIndex >= 0 && newIndex < count, "cell \(newIndex) of \(count) is new")
         let last = count - 1
         let isRightEdge = isAtRightEdge
         guard view.isLeaf else { return isRightEdge && count > 2 ? last - 1 : nil }
@@ -116,6 +119,7 @@ struct SplitPlan {
 
     /// The cut with the shortest separator within the middle fifth; if there is none, the one nearest to the middle.
     private func balancedCut(total: Int) -> Cut? {
+        assert(total == totalByteCount && total > 0, "cells of \(total) bytes")
         var best: (cut: Cut, cost: Int, distance: Int)?
         var left = 0
         let middle = total / 2

@@ -61,6 +61,7 @@ struct SpreadPlan: ~Copyable {
 
     /// Lists the entries of the copies, with the new one at `index` of leaf `leaf`.
     mutating func collect(newAt index: Int, of leaf: Int) {
+        assert(leaf >= 0 && leaf < copyCount && index >= 0, "entry \(index) of leaf \(leaf)")
         entries.reserveCapacity((0..<copyCount).reduce(1) { $0 + copy($1).cellCount })
         for number in 0..<copyCount {
             let view = copy(number)
@@ -108,6 +109,7 @@ struct SpreadPlan: ~Copyable {
 
     /// The separator between new leaves `number` and `number + 1`.
     func separator(_ number: Int) -> TreeKey {
+        assert(number >= 0 && number < cuts.count, "separator \(number) of \(cuts.count)")
         if copy(0).hasIntegerKeys { return TreeKey(integerKey(entries[cuts[number]])) }
         return TreeKey(memory.view(at: placeOfSeparator(number)).bytes(0, separatorByteCounts[number]))
     }
@@ -146,7 +148,8 @@ struct SpreadPlan: ~Copyable {
     }
 
     private func fences(ofLeaf number: Int) -> (low: TreeKey?, high: TreeKey?) {
-        (
+        assert(number >= 0 && number <= cuts.count, "leaf \(number) of \(cuts.count + 1)")
+        return (
             number == 0 ? copy(0).lowFenceKey : separator(number - 1),
             number == cuts.count ? copy(copyCount - 1).highFenceKey : separator(number)
         )
@@ -165,15 +168,20 @@ struct SpreadPlan: ~Copyable {
     // MARK: - Keys
 
     private func integerKey(_ entry: Entry) -> UInt64 {
-        entry.leaf < 0 ? key.integer : copy(entry.leaf).integerKey(entry.index)
+        assert(copy(0).hasIntegerKeys && entry.leaf < copyCount, "leaf \(entry.leaf) of \(copyCount)")
+        return entry.leaf < 0 ? key.integer : copy(entry.leaf).integerKey(entry.index)
     }
 
-    private func placeOfSeparator(_ number: Int) -> Int { (copyCount + 1 + number) * pageSize }
+    private func placeOfSeparator(_ number: Int) -> Int {
+        assert(number >= 0 && number < Self.leafCountMax, "separator \(number)")
+        return (copyCount + 1 + number) * pageSize
+    }
 
     /// Copies the separator before entry `entry`: just enough of its key to tell it from the one before.
     ///
     /// - Returns: its byte count; 0 in an integer tree, whose separators are not copied.
     private func copySeparator(before entry: Int, as number: Int) -> Int {
+        assert(entry > 0 && entry < entries.count, "entry \(entry) of \(entries.count)")
         guard !copy(0).hasIntegerKeys else { return 0 }
         let before = copyKey(entries[entry - 1], to: copyCount * pageSize)
         let behind = copyKey(entries[entry], to: placeOfSeparator(number))
@@ -181,6 +189,7 @@ struct SpreadPlan: ~Copyable {
     }
 
     private func copyKey(_ entry: Entry, to place: Int) -> ByteString {
+        assert(place >= 0 && entry.leaf < copyCount, "leaf \(entry.leaf) of \(copyCount)")
         let target = memory.view(at: place, byteCount: pageSize)
         guard entry.leaf >= 0 else {
             target.copy(key.bytes, to: 0)

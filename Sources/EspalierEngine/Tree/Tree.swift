@@ -103,6 +103,7 @@ struct TreeHandle: Sendable, Hashable {
         self.name = name
         self.id = id
         self.kind = kind
+        assert(id != 0, "tree \"\(name)\" has a number")
         mark = store.mark(of: name, id, kind)
     }
 
@@ -119,7 +120,10 @@ struct StoreMark: Sendable {
     private let seed: UInt64
 
     /// The mark of the store that `identifier` names.
-    init(identifier: [UInt8]) { seed = Self.mix(identifier, into: 0xCBF2_9CE4_8422_2325) }
+    init(identifier: [UInt8]) {
+        assert(identifier.count == 16, "an identifier of \(identifier.count) bytes")
+        seed = Self.mix(identifier, into: 0xCBF2_9CE4_8422_2325)
+    }
 
     /// The mark of the tree `id` called `name`.
     func mark(of name: String, _ id: UInt32, _ kind: KeyKind) -> UInt64 {

@@ -118,6 +118,7 @@ package struct TreeCheck<Source: PageSource> {
     private mutating func cut(_ rule: CorruptionRule, _ page: PageNumber, at offset: Int = 0) {
         note(rule, page, at: offset)
         result.cutCount += 1
+        assert(result.cutCount <= result.findings.count, "each cut of the walk is a finding")
     }
 
     /// Notes `error`, which hides the pages after this one, if it is about content; throws it otherwise.
@@ -178,6 +179,7 @@ package struct TreeCheck<Source: PageSource> {
     }
 
     private mutating func checkRoot(_ view: PageView, _ page: PageNumber, isRoot: Bool) {
+        assert(view.isTreePage && view.treeID == record.treeID, "page \(page) is of the tree")
         if (view.flags & PageFlags.root != 0) != isRoot {
             note(.rootFlag, page, at: PageLayout.flags)
         } else if isRoot, view.rootTag != rootTag {
@@ -191,6 +193,7 @@ package struct TreeCheck<Source: PageSource> {
     }
 
     private mutating func checkChildren(of view: PageView) {
+        assert(!view.isLeaf, "page \(view.storedNumber) has children")
         result.interiorPageCount += 1
         var low = fence(view.lowFenceKey)
         var children: [Work] = []

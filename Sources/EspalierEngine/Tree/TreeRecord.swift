@@ -65,6 +65,7 @@ package enum TreeRecordLayout {
 extension TreeRecord {
     /// The 40 bytes of the record.
     package func encoded() -> [UInt8] {
+        assert(treeID != 0 && height >= 1, "tree \(treeID) of height \(height)")
         var record = RecordBytes(byteCount: TreeRecordLayout.byteCount)
         record.store(treeID, at: TreeRecordLayout.treeID)
         record.store(root, at: TreeRecordLayout.root)
@@ -126,6 +127,7 @@ package struct InsertHint: Sendable {
     ///
     /// An insertion after all entries of the last leaf (`isAppend`) begins a run at once.
     package mutating func note(_ page: PageNumber, _ index: Int, isAppend: Bool) {
+        assert(page != 0 && index >= 0, "entry \(index) of page \(page)")
         let isSameLeaf = page == leaf
         ascending = isAppend || isSameLeaf && index == self.index + 1 ? min(ascending + 1, 8) : 0
         descending = isSameLeaf && index == self.index ? min(descending + 1, 8) : 0
@@ -133,16 +135,21 @@ package struct InsertHint: Sendable {
     }
 
     /// Remembers a removal from `page`.
-    package mutating func noteRemoval(_ page: PageNumber) { (removesInRun, removalLeaf) = (page == removalLeaf, page) }
+    package mutating func noteRemoval(_ page: PageNumber) {
+        assert(page != 0, "a leaf has a number")
+        (removesInRun, removalLeaf) = (page == removalLeaf, page)
+    }
 
     /// Names `child` in place of `root`, whose entries are now in the leaf `child`.
     package mutating func leaveRoot(_ root: PageNumber, for child: PageNumber) {
+        assert(child != 0 && child != root, "page \(child) takes what was in the root")
         if leaf == root { leaf = child }
         if removalLeaf == root { removalLeaf = child }
     }
 
     /// Names `page` as the leaf in which the run continues, and `index` if that changed too.
     package mutating func follow(to page: PageNumber, index: Int? = nil) {
+        assert(page != 0 && index ?? 0 >= 0, "entry \(index ?? 0) of page \(page)")
         leaf = page
         if let index { self.index = index }
     }
