@@ -131,6 +131,14 @@ final class EspalierObjects: ObjectContender {
         try context.save()
     }
 
+    func updateTwoLevelsUp() throws {
+        let context = ManagedObjectContext(coordinator)
+        let child = ManagedObjectContext(parent: context)
+        let grandchild = ManagedObjectContext(parent: child)
+        for person in try grandchild.fetch(FetchRequest<Person>()) { person.age += 1 }
+        for level in [grandchild, child, context] { try level.save() }
+    }
+
     func keepPeople() throws {
         let context = ManagedObjectContext(coordinator)
         kept = try context.fetch(FetchRequest<Person>())

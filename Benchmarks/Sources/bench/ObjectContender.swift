@@ -41,6 +41,9 @@ protocol ObjectContender: AnyObject {
     func walkToTeam(keeping: Bool) throws -> Int
     /// Makes every person a year older, in one transaction.
     func update() throws
+    /// Makes every person a year older two levels above the store: in the child of a child of a context, and saves at
+    /// each level; in a savepoint within a savepoint of one transaction.
+    func updateTwoLevelsUp() throws
     /// Fetches all people and keeps them, every attribute read, outside the clock.
     func keepPeople() throws
     /// Makes some of the people that are kept a year older, each in a transaction of its own.

@@ -78,6 +78,12 @@ struct ObjectLines {
                     return 0
                 }
             },
+            {
+                line("objects update, two up", count, "every person, in a child's child: three saves; savepoints") {
+                    try $0.updateTwoLevelsUp()
+                    return 0
+                }
+            },
             saveOne, undo, redo,
             {
                 line("objects delete", count, "every person, one save, durable") {

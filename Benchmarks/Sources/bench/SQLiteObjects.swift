@@ -204,6 +204,19 @@ final class SQLiteObjects: SQLiteTables, ObjectContender {
 
     func update() throws {
         try connection.execute("BEGIN IMMEDIATE")
+        try makeAllOlder()
+        try connection.execute("COMMIT")
+    }
+
+    func updateTwoLevelsUp() throws {
+        try connection.execute("BEGIN IMMEDIATE")
+        for level in ["child", "grandchild"] { try connection.execute("SAVEPOINT \(level)") }
+        try makeAllOlder()
+        for level in ["grandchild", "child"] { try connection.execute("RELEASE \(level)") }
+        try connection.execute("COMMIT")
+    }
+
+    private func makeAllOlder() throws {
         let select = try statement("SELECT pk, version, age FROM person")
         var rows: [(key: Int64, version: Int64, age: Int64)] = []
         while library.step(select) == SQLite.row {
@@ -218,7 +231,6 @@ final class SQLiteObjects: SQLiteTables, ObjectContender {
             _ = library.bindInt64(update, 3, row.version)
             try connection.run(update)
         }
-        try connection.execute("COMMIT")
     }
 
     func keepPeople() throws { kept = try people() }
