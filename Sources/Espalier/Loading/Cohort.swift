@@ -121,6 +121,25 @@ final class Cohort: SharedByObjects {
         for (slot, owners) in otherLists { cache.forgetLists(of: owners, at: slot) }
     }
 
+    /// The number of IDs and cohorts that this cohort keeps, its steps included; a trip that loads the same members
+    /// again must not add to it for ever.
+    ///
+    /// - Complexity: O(steps and their steps).
+    var keptCount: Int {
+        var (count, waiting) = (0, [self])
+        while let cohort = waiting.popLast() {
+            count += 1 + cohort.members.count + cohort.rowsToForget.count + (cohort.firstLists?.owners.count ?? 0)
+            for (_, owners) in cohort.otherLists { count += owners.count }
+            for (_, owners) in cohort.counted.pairs { count += owners.count }
+            var step = cohort.firstStep
+            while let next = step {
+                waiting.append(next)
+                step = next.nextStep
+            }
+        }
+        return count
+    }
+
     /// Asserts the invariants; call it inside `assert`.
     func checkInvariants() -> Bool {
         var (step, stepCount) = (firstStep, 0)

@@ -1,9 +1,10 @@
 // The memory that a context keeps for objects that were fetched together.
 
-import Espalier
 import EspalierModel
 import Foundation
 import Testing
+
+@testable import Espalier
 
 @Suite struct CohortTests {
     /// The bytes of this process that are in memory.
@@ -13,35 +14,50 @@ import Testing
         return try #require(line.split(separator: " ").compactMap { Int($0) }.first) * 1024
     }
 
-    /// Refreshes and reads the same objects repeatedly, with a to-one and a to-many relationship of each; returns the
-    /// growth of memory after the first tenth of the rounds, in bytes.
-    private static func refreshOften(_ roundCount: Int) throws -> Int {
-        let coordinator = PersistentStoreCoordinator(managedObjectModel: try ManagedObjectModel(for: musicClasses))
-        try coordinator.addPersistentStore(.inMemory)
-        let writer = ManagedObjectContext(coordinator)
-        for number in 0..<500 {
-            let (album, track) = (Album(context: writer), Track(context: writer))
-            (album.title, track.name, track.album) = ("\(number)", "\(number)", album)
+    /// A context that has fetched 50 albums, each with a track, an artist and a playlist of the track.
+    private static func albums(_ stack: Stack) throws -> [Album] {
+        let writer = stack.newContext()
+        let listener = Listener(context: writer)
+        listener.name = "all"
+        for number in 0..<50 {
+            let (album, track, artist) = (Album(context: writer), Track(context: writer), Artist(context: writer))
+            (album.title, track.name, artist.name) = ("\(number)", "\(number)", "\(number)")
+            (track.album, album.artist) = (album, artist)
+            let playlist = Playlist(context: writer)
+            (playlist.name, playlist.owner, playlist.tracks) = ("\(number)", listener, [track])
         }
         try writer.saveAndCompare()
-        let context = ManagedObjectContext(coordinator)
-        let albums = try context.fetch(FetchRequest<Album>())
-        var before = 0
-        for round in 0..<roundCount {
-            if round == roundCount / 10 { before = try residentByteCount() }
-            for album in albums { context.refresh(album, mergesChanges: false) }
-            for album in albums { _ = (album.title, album.tracks.count) }
-        }
-        withExtendedLifetime(albums) {}
-        return try residentByteCount() - before
+        return try stack.context.fetch(FetchRequest<Album>())
     }
 
-    // 500 rounds of 500 objects load half a million rows and lists: 7 MB or more, if the context kept each trip.
-    @Test func `a context that refreshes its objects for years keeps its memory`() async throws {
-        guard FileManager.default.fileExists(atPath: "/proc/self/status") else { return }
-        await #expect(processExitsWith: .success) {
-            let growth = try CohortTests.refreshOften(500)
-            #expect(growth < 3 << 20, "\(growth) bytes")
+    @Test(arguments: [false, true])
+    func `a context that refreshes its objects for years keeps its memory`(isOneByOne: Bool) throws {
+        let stack = try Stack(.inMemory)
+        let albums = try Self.albums(stack)
+        let cohort = try #require(albums[0].cohort)
+        /// Refreshes and reads all albums, with rows and lists across relationships of every kind.
+        func refreshAndRead() {
+            func read(_ album: Album) {
+                _ = (album.title, album.artist?.name, album.artist?.albums.count)
+                for track in album.tracks { _ = (track.name, track.playlists.map(\.name), track.album?.title) }
+            }
+            for album in albums {
+                stack.context.refresh(album, mergesChanges: false)
+                if isOneByOne { read(album) }
+            }
+            if !isOneByOne { albums.forEach(read) }
+        }
+        // Lists of members are reduced when they exceed twice the members.
+        for _ in 0..<4 { refreshAndRead() }
+        let most = 3 * cohort.keptCount
+
+        for round in 0..<100 {
+            refreshAndRead()
+
+            guard cohort.keptCount <= most, albums.allSatisfy({ $0.cohort === cohort }) else {
+                Issue.record("after \(round) rounds, \(cohort.keptCount) are kept, more than \(most)")
+                return
+            }
         }
     }
 
