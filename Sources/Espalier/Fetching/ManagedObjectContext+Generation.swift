@@ -72,7 +72,7 @@ extension ManagedObjectContext {
     }
 
     /// Returns to the generation that was read when the parts were these.
-    func goBackToGeneration(_ parts: [ReadGeneration.Part]) {
+    func goBackToGeneration(_ parts: [ReadGeneration.PartRead]) {
         if generation.goBack(to: parts) { forgetReads() }
     }
 

@@ -50,7 +50,7 @@ struct ContextCheckpoint {
     private let unreadInverses: UnreadInverses
     private let recorded: [Violation]
     private let locked: [ManagedObject: UInt64]
-    private let generation: [ReadGeneration.Part]
+    private let generation: [ReadGeneration.PartRead]
 
     init(_ context: ManagedObjectContext) {
         var objects: [ObjectState] = []

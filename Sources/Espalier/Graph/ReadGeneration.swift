@@ -12,8 +12,8 @@ import EspalierStore
 
 /// The snapshots of one context.
 final class ReadGeneration {
-    /// A part and the snapshot from which it is read.
-    struct Part {
+    /// A part, and the snapshot from which it is read.
+    struct PartRead {
         let part: SourcePart
         var snapshot: (any StoreSnapshot)?
     }
@@ -21,7 +21,7 @@ final class ReadGeneration {
     private let source: any ObjectSource
     private let cache: RowCache
     /// The parts at `knownEdition` of the source.
-    private(set) var parts: [Part]
+    private(set) var parts: [PartRead]
     private var knownEdition: UInt64
     /// Whether the application has chosen the generation; the context then does not advance automatically.
     var isPinned = false
@@ -33,7 +33,7 @@ final class ReadGeneration {
     init(_ source: any ObjectSource, cache: RowCache) {
         (self.source, self.cache) = (source, cache)
         knownEdition = source.partsEdition
-        parts = source.parts.map { Part(part: $0) }
+        parts = source.parts.map { PartRead(part: $0) }
     }
 
     // MARK: Parts
@@ -80,7 +80,7 @@ final class ReadGeneration {
         knownEdition = source.partsEdition
         let former = parts
         parts = source.parts.map { part in
-            former.first { $0.part.number == part.number } ?? Part(part: part)
+            former.first { $0.part.number == part.number } ?? PartRead(part: part)
         }
         cache.removeAll()
     }
@@ -167,7 +167,7 @@ final class ReadGeneration {
     }
 
     /// Returns to the snapshots of `former`, an earlier value of `parts`; returns whether this replaces a snapshot.
-    func goBack(to former: [Part]) -> Bool {
+    func goBack(to former: [PartRead]) -> Bool {
         replaceSnapshots { part in former.first { $0.part.number == part.number }?.snapshot }
     }
 

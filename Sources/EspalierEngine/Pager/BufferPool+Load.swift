@@ -23,7 +23,7 @@ extension BufferPool {
             switch findOrClaim(page, version: version) {
             case .present(let frame): return pin(of: frame, page: page)
             case .loading: Platform.yield()
-            case .claimed(let frame): return try finishLoading(frame, page: page, load: load)
+            case .claimed(let frame): return try loadClaimed(frame, page: page, load: load)
             case .full: return try loadLoosely(page, load: load)
             }
         }
@@ -48,7 +48,7 @@ extension BufferPool {
     }
 
     /// Loads the page of a claimed frame, and shares the frame.
-    private func finishLoading(
+    private func loadClaimed(
         _ frame: Int, page: PageNumber, load: (PageView) throws(StorageError) -> Bool
     ) throws(StorageError) -> PagePin? {
         do throws(StorageError) {

@@ -10,7 +10,7 @@
 //   4. A loading frame is in the table before its bytes are read. Renaming or forgetting its key meanwhile takes
 //      effect: only the loader then sees a page whose key was forgotten.
 //   5. If all frames are pinned, a page gets memory of its own, freed soon after its unpin: so pinning never fails.
-// Version 0 means "as it is in the store file", any other is the log position of a frame.
+// Version 0 of a page is the one in the store file; any other version is the position in the log at which it stands.
 
 import Synchronization
 
