@@ -245,16 +245,19 @@ extension ManagedObject {
         }
     }
 
-    /// Forgets the removal of destinations that left a list while the row was deleted, if their own to-one
-    /// relationships define the list and are not changed here: the store decides about them.
+    /// Forgets the removal of destinations whose own to-one relationships define the list and are not changed here: the
+    /// store decides about them.
+    ///
+    /// They left the list while the row was deleted, or while their rows in memory were older than the list.
     func followUnchangedMembers() {
         guard let context = managedObjectContext else { return }
         for (slot, change) in changes?.values.toMany.pairs ?? [] {
             guard let inverse = withShape({ $0.inverses[slot] }), !inverse.isToMany else { continue }
             let members = change.list.map(Set.init)
             let left = members.map { members in change.base.filter { !members.contains($0) } } ?? change.removed.ids
-            let followed = left.filter {
-                context.memory.registry[$0]?.unsavedDestinationID(at: inverse.slot) == nil
+            let followed = left.filter { id in
+                guard let other = context.memory.registry[id] else { return true }
+                return !other.isDeleted && other.unsavedDestinationID(at: inverse.slot) == nil
             }
             if followed.isEmpty { continue }
             if let list = change.list {

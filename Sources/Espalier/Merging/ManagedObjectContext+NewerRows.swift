@@ -31,10 +31,8 @@ extension ManagedObjectContext {
                     if noteGone(object) { left.insert(object.storedID) }
                     continue
                 }
-                if !object.state.isDisjoint(with: [.gone, .inaccessible]) {
-                    object.state.subtract([.gone, .inaccessible])
-                    object.followUnchangedMembers()
-                }
+                object.state.subtract([.gone, .inaccessible])
+                object.followUnchangedMembers()
                 noteRefreshed(object)
                 cache.invalidate(object.storedID)
                 if isAsked, reportedConflicts[object.storedID] == stored.version {
