@@ -207,6 +207,12 @@ private struct MergeWalk {
         for (name, peg) in try board.pegs(side.context) { sides[index].pegs[name] = peg }
         (sides[index].seen, sides[index].taken) = (saves, stored)
         let shown = try sides[index].shown(known)
+        // Both have set the same value: the change ends, and that value is the base of a later one.
+        for cell in side.bases.keys where Self.singles.contains(cell.property) {
+            if let now = stored[cell.peg]?[cell.property], shown[cell.peg]?[cell.property] == now {
+                sides[index].bases[cell] = now
+            }
+        }
         let wrong = PegBoard.oneSided(shown)
         if !wrong.isEmpty { fail("after taking in: \(wrong)") }
         for (name, values) in stored {
