@@ -213,6 +213,12 @@ private struct MergeWalk {
                 sides[index].bases[cell] = now
             }
         }
+        // So do additions to a list that the store has too, and removals: the list's change is based on what is stored.
+        for cell in side.moves.keys where cell.property == "list" {
+            guard let now = stored[cell.peg]?[cell.property] else { continue }
+            sides[index].moves[cell]?.added.subtract(now)
+            sides[index].moves[cell]?.removed.formIntersection(now)
+        }
         let wrong = PegBoard.oneSided(shown)
         if !wrong.isEmpty { fail("after taking in: \(wrong)") }
         for (name, values) in stored {
