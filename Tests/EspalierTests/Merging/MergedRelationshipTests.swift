@@ -125,6 +125,24 @@ import Testing
     }
 
     @Test(arguments: StoreKind.allCases)
+    func `a refresh does not lead a list back to a member that is deleted here`(_ kind: StoreKind) throws {
+        let board = try PegBoard(kind, count: 4, [("2", "best", ["3"]), ("1", "head", ["3"])])
+        let pegs = try board.pegs(board.mine)
+        let owner = try #require(pegs["3"])
+        for name in ["1", "2"] { try board.mine.delete(try #require(pegs[name])) }
+        board.mine.processPendingChanges()
+        try board.set("3", "a", ["5"], in: board.theirs)
+        try board.theirs.save()
+
+        board.mine.refreshAllObjects()
+
+        #expect(owner.a == 5)
+        for list in ["fans", "queue"] { #expect(try owner.objectIDs(forRelationshipNamed: list).isEmpty, "\(list)") }
+        try board.mine.save()
+        try board.expectAgreement("saved")
+    }
+
+    @Test(arguments: StoreKind.allCases)
     func `an unsaved object that left a refreshed set is not sent to the store`(_ kind: StoreKind) throws {
         let board = try PegBoard(kind, count: 3)
         let pegs = try board.pegs(board.mine)
