@@ -164,17 +164,18 @@ struct StoreCheck {
     private mutating func countEntries() throws(StoreError) {
         for entity in model.entities where entity.root == entity.index {
             // Rows are read once for their keys and once for the check.
-            entryCount += 2 * (try count(catalog.rowTree(of: entity)))
+            for _ in 0..<2 { try count(catalog.rowTree(of: entity)) }
         }
-        for tree in catalog.groupTrees { entryCount += try count(tree) }
+        for tree in catalog.groupTrees { try count(tree) }
         for list in lists {
-            entryCount += try count(list.tree.tree)
-            if case .owners(let back) = list.counterpart { entryCount += try count(back.tree) }
+            try count(list.tree.tree)
+            if case .owners(let back) = list.counterpart { try count(back.tree) }
         }
     }
 
-    private func count<Key>(_ tree: Tree<Key>) throws(StoreError) -> Int {
-        isNew(tree) ? 0 : Int(clamping: try session.transaction.count(of: tree))
+    /// Adds the number of entries that the catalog states for a tree, which may be any.
+    private mutating func count<Key>(_ tree: Tree<Key>) throws(StoreError) {
+        if !isNew(tree) { entryCount.add(clamping: try session.transaction.count(of: tree)) }
     }
 
     /// Whether a tree was missing, and is created by the mender: the snapshot does not have it.
