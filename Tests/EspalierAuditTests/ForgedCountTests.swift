@@ -64,4 +64,16 @@ import Testing
         #expect(report.isComplete && progress.allSatisfy { $0.entryCount >= $0.entriesChecked })
         _ = try store.rebuildDerivedTrees()
     }
+
+    @Test(arguments: [.max, .max - 1, 1 << 63] as [UInt64])
+    func `a salvage reports losses of any number that a catalog states`(_ count: UInt64) throws {
+        let system = SimulatedFileSystem(seed: 3)
+        system.replaceContents(of: "store", with: try Self.files(count).store)
+
+        let report = try Database.salvage(
+            from: "store", into: "new", in: system, options: .init(), storeOptions: SampleStores.options)
+
+        #expect(report.trees.filter { $0.expectedRowCount == count }.count > 20)
+        #expect(report.rowCount > 0 && report.lostRowCount == .max)
+    }
 }

@@ -75,11 +75,12 @@ public struct SalvageReport: Sendable {
 
     /// Rows in the new store.
     public var rowCount: UInt64 { trees.reduce(0) { $0 + $1.rowCount } }
-    /// Rows that are known to be missing, by the catalog's counts.
+    /// Rows that are known to be missing, by the catalog's counts, which may be any: at most `UInt64.max`.
     public var lostRowCount: UInt64 {
         trees.reduce(0) { sum, tree in
             let expected = tree.expectedRowCount ?? 0
-            return sum + (expected > tree.rowCount ? expected - tree.rowCount : 0)
+            let (lost, overflows) = sum.addingReportingOverflow(expected - min(expected, tree.rowCount))
+            return overflows ? .max : lost
         }
     }
 }
