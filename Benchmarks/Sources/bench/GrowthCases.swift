@@ -245,8 +245,8 @@ enum GrowthCases {
             return { for _ in 0..<store.count { owner.listed.move(from: store.count - 1, to: 0) } }
         },
         GrowthCase(
-            "save of one move in an ordered list of all", 1,
-            reason: "the request carries both lists, and the store reads the stored one"
+            "one move in an ordered list of all, and its save", 1,
+            reason: "the first change of an order reads the list"
         ) { store in
             let context = store.context()
             let owner = try shelf(context)
@@ -254,6 +254,12 @@ enum GrowthCases {
                 owner.listed.move(from: 0, to: store.count / 2)
                 try context.save()
             }
+        },
+        GrowthCase("save of one move in an ordered list of all", 0) { store in
+            let context = store.context()
+            let owner = try shelf(context)
+            owner.listed.move(from: 0, to: store.count / 2)
+            return { try context.save() }
         },
     ]
 

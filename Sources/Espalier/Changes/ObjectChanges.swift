@@ -89,14 +89,13 @@ struct ToManyChange {
     /// The whole new order; `nil` if `added` and `removed` describe the change.
     ///
     /// - Complexity: O(destinations), if there is a new order.
-    var list: [ObjectID]? {
-        assert(StepCount.note(order?.ids.count ?? 0))
-        return order?.ids.ids
-    }
+    var list: [ObjectID]? { order?.ids.ids }
     /// The whole new order, in an object of its own because most changes have none.
     private var order: Order?
     /// The stored order that `list` was made from; empty if there is no `list`.
     private(set) var base: [ObjectID] = []
+    /// Whether `base` is still the list from which `order` was made: then `order` knows the difference.
+    private var isFromBase = false
     /// The added destinations; to know them needs no list of the store.
     private(set) var added = ObjectIDSet()
     /// The removed destinations.
@@ -120,11 +119,22 @@ struct ToManyChange {
     /// Makes a new order from the stored order `base`.
     init(list: [ObjectID], base: [ObjectID]) {
         order = Order(OrderedIDs(list))
-        self.base = base
+        (self.base, isFromBase) = (base, list == base)
     }
 
     /// Whether the whole new order is known.
     var isWhole: Bool { order != nil }
+
+    /// Whether the whole new order is known and differs from `base`.
+    ///
+    /// - Complexity: O(k log n) for few changes of a list of n destinations, else O(n).
+    var changesOrder: Bool {
+        guard let order else { return false }
+        return isFromBase ? order.ids.isChanged : order.ids.ids != base
+    }
+
+    /// The difference between `base` and the new order; `nil` if there is no order, or if it is not known or long.
+    var edits: OrderEdits? { isFromBase ? order.flatMap { OrderEdits($0.ids) } : nil }
 
     /// Adds a destination that the relationship does not have according to the object at the other end; a list that was
     /// read at another time may have it.
@@ -142,17 +152,19 @@ struct ToManyChange {
     ///
     /// - Complexity: O(destinations).
     mutating func restore(_ id: ObjectID) {
-        guard var list, let place = base.firstIndex(of: id) else { return add(id) }
+        guard let list, let place = base.firstIndex(of: id) else { return add(id) }
         let before = Set(base[..<place])
-        list.insert(id, at: list.lastIndex(where: before.contains).map { $0 + 1 } ?? 0)
-        order = Order(OrderedIDs(list))
+        withOrder { $0.insert(id, at: list.lastIndex(where: before.contains).map { $0 + 1 } ?? 0) }
     }
 
     /// Removes a destination that the relationship has.
     mutating func remove(_ id: ObjectID) {
         if isWhole {
             // A list that was read before its other end may not have had it: the store's list loses it all the same.
-            if withOrder({ $0.remove(id) }) == false, !base.contains(id) { base.append(id) }
+            if withOrder({ $0.remove(id) }) == false, !base.contains(id) {
+                base.append(id)
+                isFromBase = false
+            }
         } else {
             if !added.remove(id) || isMerged { removed.insert(id) }
             counted.count -= 1
@@ -178,7 +190,12 @@ struct ToManyChange {
     /// - Complexity: O(destinations), if their order is known.
     mutating func followRemoval(of id: ObjectID) {
         counted.changeCount = -1
-        if isWhole { base.removeAll { $0 == id } } else { removed.remove(id) }
+        guard isWhole else {
+            removed.remove(id)
+            return
+        }
+        base.removeAll { $0 == id }
+        isFromBase = false
     }
 
     /// Replaces a destination that no store knows by another one; if the order has both, `id` gets the first of the two
@@ -207,8 +224,8 @@ struct ToManyChange {
     }
 
     /// Whether `id` is a destination; `nil` if this change does not say so and the store has to be asked.
-    mutating func contains(_ id: ObjectID) -> Bool? {
-        if isWhole { return withOrder { $0.contains(id) } }
+    func contains(_ id: ObjectID) -> Bool? {
+        if let order { return order.ids.contains(id) }
         return added.contains(id) ? true : removed.contains(id) ? false : nil
     }
 
@@ -224,7 +241,7 @@ struct ToManyChange {
     func id(at index: Int) -> ObjectID? { order.flatMap { index < $0.ids.count ? $0.ids[index] : nil } }
 
     /// The index of a destination, if the whole order is known.
-    mutating func index(of id: ObjectID) -> Int? { withOrder { $0.index(of: id) } ?? nil }
+    func index(of id: ObjectID) -> Int? { order?.ids.index(of: id) }
 
     /// Moves a destination in a relationship whose whole order is known.
     mutating func move(from source: Int, to target: Int) { withOrder { $0.move(from: source, to: target) } }
@@ -253,10 +270,14 @@ struct ToManyChange {
 
     /// Removes the IDs of objects that no longer exist.
     mutating func forget(_ gone: Set<ObjectID>) {
-        if let list, list.contains(where: gone.contains) {
-            order = Order(OrderedIDs(list.filter { !gone.contains($0) }))
+        for id in gone where contains(id) == true { withOrder { $0.remove(id) } }
+        let isBased =
+            isFromBase
+            ? gone.contains { order?.ids.originalIndex(of: $0) != nil } : base.contains(where: gone.contains)
+        if isBased {
+            base.removeAll(where: gone.contains)
+            isFromBase = false
         }
-        base.removeAll(where: gone.contains)
         counted.changeCount = -1
         added = ObjectIDSet(added.lazy.filter { !gone.contains($0) })
         removed = ObjectIDSet(removed.lazy.filter { !gone.contains($0) })
@@ -274,7 +295,9 @@ struct ToManyChange {
 
     /// The added and removed destinations, compared with the base of the change.
     var differences: (added: [ObjectID], removed: [ObjectID]) {
-        guard let list else { return (added.sorted(by: ObjectID.inOrderOfCreation), Array(removed)) }
+        guard isWhole else { return (added.sorted(by: ObjectID.inOrderOfCreation), Array(removed)) }
+        if let edits { return (edits.placed.map(\.id).filter { edits.formerIndex(of: $0) == nil }, edits.removed) }
+        let list = list ?? []
         let (before, now) = (Set(base), Set(list))
         return (list.filter { !before.contains($0) }, base.filter { !now.contains($0) })
     }

@@ -46,8 +46,8 @@ struct ParentChange {
                 relate(object, to: id, across: object.entity.relationships[slot])
             }
         }
-        for link in request.links where link.order == nil { change(link) }
-        for link in request.links where link.order != nil { order(link) }
+        for link in request.links where !link.hasOrder { change(link) }
+        for link in request.links where link.hasOrder { order(link) }
         let deleted = request.deletions.compactMap { object($0.id) }
         let effects = effects(of: deleted, request)
         for object in deleted { context.markDeleted(object, callsHook: false) }

@@ -17,6 +17,8 @@ final class UndoJournal {
     /// Counts the pauses: after changes without steps, the earlier steps may not fit any more.
     private(set) var edition = 0
     private var pauseCount = 0
+    /// The last step, if nothing has changed without a step since.
+    private(set) var latest: UndoStep?
 
     init(_ manager: UndoStack) { self.manager = manager }
 
@@ -25,12 +27,17 @@ final class UndoJournal {
 
     func append(_ step: UndoStep) {
         if steps.last?.covers(step) != true { steps.append(step) }
+        latest = step
     }
+
+    /// Notes that a change has no step.
+    func skip() { latest = nil }
 
     /// Stops appending steps until `resume` was called as often.
     func pause() {
         pauseCount += 1
         edition += 1
+        skip()
     }
 
     func resume() {
@@ -39,11 +46,14 @@ final class UndoJournal {
     }
 
     /// Removes all steps after the first `count`.
-    func truncate(to count: Int) { steps.removeLast(max(0, steps.count - count)) }
+    func truncate(to count: Int) {
+        steps.removeLast(max(0, steps.count - count))
+        skip()
+    }
 
     /// Removes all steps and returns them.
     func takeSteps() -> [UndoStep] {
-        defer { steps = [] }
+        defer { (steps, latest) = ([], nil) }
         return steps
     }
 }
@@ -61,6 +71,7 @@ extension ManagedObject {
     @inline(never)
     private final func note(_ change: (ManagedObject) -> UndoStep.Change?, in context: ManagedObjectContext) {
         let isRecording = context.journal?.isRecording == true
+        if !isRecording { context.journal?.skip() }
         guard isRecording || context.eventRecord != nil else { return }
         // Values that `awakeFromFetch` sets are no changes.
         guard state.isDisjoint(with: .awakening), let change = change(self) else { return }
@@ -83,18 +94,36 @@ extension ManagedObject {
     }
 
     /// The place of a destination in an ordered relationship.
+    ///
+    /// - Complexity: that of `destinationIndex`, plus O(1) for each deleted destination directly before it, up to the
+    ///   one that was deleted last.
     final func place(of id: ObjectID, at slot: Int) -> UndoStep.Place? {
         guard let index = destinationIndex(of: id, inOrder: slot) else { return nil }
         var predecessor = index - 1
         while predecessor >= 0, let id = destinationID(at: predecessor, inOrder: slot) {
+            assert(StepCount.note())
             let end = end(id)
-            if case .object(let object) = end, object.state.contains(.deleted) {
-                predecessor -= 1
-            } else {
+            guard case .object(let object) = end, object.state.contains(.deleted) else {
                 return UndoStep.Place(index: index, predecessor: end)
             }
+            if let known = latestDeletion(of: object, at: slot), known.index == predecessor {
+                return UndoStep.Place(index: index, predecessor: known.predecessor)
+            }
+            predecessor -= 1
         }
         return UndoStep.Place(index: index, predecessor: nil)
+    }
+
+    /// The place of a destination in this ordered relationship, if its deletion was the last change.
+    private final func latestDeletion(of object: ManagedObject, at slot: Int) -> UndoStep.Place? {
+        guard let step = withContext({ $0.journal?.latest }) ?? nil, step.object === object,
+            case .deleted(let relations) = step.change
+        else { return nil }
+        for (relationship, relations) in zip(object.entity.relationships, relations)
+        where object.withShape({ $0.inverses[relationship.slot]?.slot }) == slot {
+            for relation in relations where relation.end.id == storedID { return relation.place }
+        }
+        return nil
     }
 
     /// The destinations of each relationship, by slot.

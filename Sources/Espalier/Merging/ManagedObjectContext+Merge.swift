@@ -155,7 +155,7 @@ extension ManagedObject {
             let (added, removed) = change.differences
             if !added.isEmpty { return true }
             guard let inverse = withShape({ $0.inverses[slot] }) else {
-                return !removed.isEmpty || change.list.map { $0 != change.base } == true
+                return !removed.isEmpty || change.changesOrder
             }
             // The to-one relationships at the other end define the members.
             if !inverse.isToMany { return false }

@@ -146,13 +146,8 @@ extension ManagedObjectContext {
         for slot in object.shape.sentRelationships.lazy.map(\.slot) {
             guard let change = changes.values.toMany[slot] else { continue }
             let inverse = object.withShape { $0.inverses[slot] }
-            if var list = change.list {
-                guard list != change.base else { continue }
-                if inverse == nil { list.removeAll { isDeletedHere($0, inverse) } }
-                // Where to-one relationships of the destinations define the members, the list adds only their order.
-                let isDerived = inverse?.isToMany == false
-                request.links.append(
-                    .init(owner: object.storedID, slot: slot, order: list, orderBase: isDerived ? nil : change.base))
+            if change.isWhole {
+                if change.changesOrder { request.links.append(order(change, of: object, slot, inverse)) }
             } else if !change.added.isEmpty || !change.removed.isEmpty {
                 let added = change.added.filter { !isDeletedHere($0, inverse) }
                 request.links.append(
@@ -161,6 +156,21 @@ extension ManagedObjectContext {
                         removed: change.removed.sorted(by: ObjectID.inOrderOfCreation)))
             }
         }
+    }
+
+    /// The change of an ordered relationship: as few edits of a stored order, if it is one, and as the whole order.
+    private func order(
+        _ change: ToManyChange, of object: ManagedObject, _ slot: Int, _ inverse: Relationship?
+    ) -> SaveRequest.LinkChange {
+        // Where to-one relationships of the destinations define the members, the list adds only their order.
+        let base = inverse?.isToMany == false ? nil : change.base
+        let mayNameDeleted = inverse == nil && !memory.deleted.isEmpty
+        if !object.isInserted, !mayNameDeleted, let edits = change.edits {
+            return .init(owner: object.storedID, slot: slot, edits: edits, orderBase: base)
+        }
+        var list = change.list ?? []
+        if mayNameDeleted { list.removeAll { isDeletedHere($0, inverse) } }
+        return .init(owner: object.storedID, slot: slot, order: list, orderBase: base)
     }
 
     /// Refuses relationships between objects of different stores.
@@ -200,6 +210,6 @@ extension EntityShape {
 extension ObjectChanges.Values {
     /// Whether an ordered relationship has changed its order.
     fileprivate var changesOrder: Bool {
-        toMany.pairs.contains { _, change in change.list.map { $0 != change.base } == true }
+        toMany.pairs.contains { _, change in change.changesOrder }
     }
 }

@@ -17,7 +17,7 @@ package struct ListPositions {
     private static let stride: UInt64 = 1 << 32
     /// The first position in an empty list: there is room before it.
     private static let start: UInt64 = 1 << 62
-    private static let roomMin: UInt64 = 1 << 16
+    static let roomMin: UInt64 = 1 << 16
 
     /// The entries to remove, as indices in the old list.
     package private(set) var removed: [Int] = []
@@ -126,7 +126,7 @@ package struct ListPositions {
     }
 
     /// The first of `count` positions between two, and the distance between them; `nil` if that is less than `room`.
-    private static func positions(
+    static func positions(
         _ count: UInt64, between left: UInt64?, _ right: UInt64?, _ room: UInt64
     ) -> (first: UInt64, step: UInt64)? {
         switch (left, right) {

@@ -16,9 +16,16 @@ extension SaveExecution {
             return (left.relationship.declaredBy, left.relationship.slot, left.owner.key)
                 < (right.relationship.declaredBy, right.relationship.slot, right.owner.key)
         }
-        for (key, edit) in edits {
-            if edit.relationship.isOrdered {
-                try writeOrdered(edit, of: key.owner)
+        // Found before the first list is written: both ends of a relationship may be ordered.
+        var located: [Int: LocatedEdits] = [:]
+        for (position, (key, edit)) in edits.enumerated() where edit.order != nil {
+            located[position] = try locate(edit, of: key.owner)
+        }
+        for (position, (key, edit)) in edits.enumerated() {
+            if let located = located[position] {
+                try write(located, edit, of: key.owner)
+            } else if edit.relationship.isOrdered {
+                try writeWhole(edit, of: key.owner)
             } else {
                 try writeUnordered(edit, of: key.owner)
             }
@@ -49,26 +56,34 @@ extension SaveExecution {
 
     /// Writes the changed entries of an ordered list.
     ///
+    /// - Parameter others: members of the list that have no entries at this moment.
     /// - Complexity: O(n) to read and compare the list; `ListPositions` tells how many entries are written.
-    private mutating func writeOrdered(_ edit: LinkEdit, of owner: ObjectID) throws(StoreError) {
+    mutating func writeWhole(_ edit: LinkEdit, of owner: ObjectID, besides others: [ObjectID] = []) throws(StoreError) {
         let tree = catalog.linkTree(of: edit.relationship)
         let old = try transaction.links(keyedBy: owner.key, edit.relationship, catalog)
         let changes = ListPositions(
-            from: old.map { ($0.key.bigEndianKey(at: 8), $0.id) }, to: edit.applied(to: old.map(\.id)))
+            from: old.map { ($0.key.bigEndianKey(at: 8), $0.id) }, to: edit.applied(to: old.map(\.id) + others))
         let stays = Set(changes.added.lazy.map(\.id))
         for (key, id) in changes.removed.lazy.map({ old[$0] }) {
             try transaction.remove(key, from: tree)
             if !stays.contains(id) { try removeOwner(owner, of: id, edit.relationship) }
         }
         for (position, id) in changes.added {
-            try transaction.put(
-                LinkKey.value(entityNumber: catalog.numbering.reference(id).entity),
-                for: LinkKey.ordered(owner.key, position: position, id.key), in: tree)
+            try putOrdered(id, at: position, of: owner, in: tree)
             try putOwner(owner, of: id, edit.relationship)
         }
     }
 
-    private mutating func putOwner(
+    /// Writes the entry of a destination in an ordered list.
+    mutating func putOrdered(
+        _ id: ObjectID, at position: UInt64, of owner: ObjectID, in tree: Tree<[UInt8]>
+    ) throws(StoreError) {
+        try transaction.put(
+            LinkKey.value(entityNumber: catalog.numbering.reference(id).entity),
+            for: LinkKey.ordered(owner.key, position: position, id.key), in: tree)
+    }
+
+    mutating func putOwner(
         _ owner: ObjectID, of destination: ObjectID, _ relationship: Relationship
     ) throws(StoreError) {
         guard let tree = catalog.ownerTree(of: relationship) else { return }

@@ -88,6 +88,10 @@ extension SaveExecution: SaveState {
     ) throws(StoreError) {
         let tree = catalog.linkTree(of: relationship)
         if relationship.isOrdered {
+            if let position = try position(of: destination, in: relationship, of: owner) {
+                try transaction.remove(LinkKey.ordered(owner.key, position: position, destination.key), from: tree)
+                return try removeOwner(owner, of: destination, relationship)
+            }
             var place: [UInt8]?
             try forEachLink(of: owner, relationship) { key, id in
                 if id == destination { place = key.copy(0..<key.byteCount) }

@@ -37,6 +37,8 @@ struct SaveExecution: ~Copyable {
     var linkValue = [UInt8](repeating: 0, count: LinkKey.valueByteCount)
     private var oldKey = GroupKey()
     private(set) var newKey = GroupKey()
+    /// The orders that the request sends as edits, with which deleted destinations are found.
+    private(set) var editedLists: [LinkEdit.Key: OrderedIDs] = [:]
     /// The rows with unique values that are longer than an entry holds and begin like those of new rows.
     var cutKeys = CutKeys()
 
@@ -58,6 +60,7 @@ struct SaveExecution: ~Copyable {
         var (rewritten, deleted) = try checkVersions(save)
         var rules = DeleteRules(save, schema: catalog.schema)
         if !deleted.isEmpty {
+            editedLists = save.editedLists
             try rules.delete(deleted, in: &self)
             save.apply(rules)
             rewritten = try rowsToRewrite(save)

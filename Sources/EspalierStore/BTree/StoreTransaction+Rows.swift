@@ -49,6 +49,7 @@ extension StoreTransaction where Base: ~Copyable {
         var ids: [ObjectID] = []
         var cursor = try linkCursor(over: relationship, catalog)
         try cursor.forEachLink(of: owner) { ids.append($1) }
+        assert(StepCount.note(ids.count))
         return ids
     }
 
@@ -78,6 +79,7 @@ extension StoreTransaction where Base: ~Copyable {
         var links: [(key: [UInt8], id: ObjectID)] = []
         var cursor = try linkCursor(over: relationship, catalog)
         try cursor.forEachLink(of: owner) { key, id in links.append((key.copy(0..<key.byteCount), id)) }
+        assert(StepCount.note(links.count))
         return links
     }
 

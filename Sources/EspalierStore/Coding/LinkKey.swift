@@ -11,6 +11,8 @@
 enum LinkKey {
     /// Bytes of an unordered entry's key.
     static let unorderedByteCount = 16
+    /// Bytes of an ordered entry's key.
+    static let orderedByteCount = 24
     /// Bytes of any entry's value.
     static let valueByteCount = 2
 
@@ -28,7 +30,7 @@ enum LinkKey {
 
     static func ordered(_ owner: UInt64, position: UInt64, _ destination: UInt64) -> [UInt8] {
         var key: [UInt8] = []
-        key.reserveCapacity(24)
+        key.reserveCapacity(orderedByteCount)
         key.append(bigEndian: owner)
         key.append(bigEndian: position)
         key.append(bigEndian: destination)

@@ -6,7 +6,8 @@
 //   2. To-one relationships are part of their row. The unordered to-many side of one is never sent: the store derives
 //      it from the to-one side.
 //   3. `links` has the rest: many-to-many pairs (either side or both may send a pair: adding an existing pair and
-//      removing a missing one are no errors), to-many relationships without inverse, and the order of ordered ones.
+//      removing a missing one are no errors), to-many relationships without inverse, and the order of ordered ones. The
+//      order may come with its differences (`OrderEdits`), from which it is made only if the store reads it.
 //   4. The store applies delete rules to its rows and to the changes of the request, and its result tells which other
 //      rows have changed or were deleted.
 //   5. Every destination and every owner that a request names exists when the save ends, or the save fails.
@@ -91,6 +92,12 @@ public struct SaveRequest: Sendable {
 
     /// A change of one to-many relationship of one object.
     public struct LinkChange: Sendable {
+        private enum Order {
+            case unchanged
+            case whole([ObjectID])
+            case edited(OrderEdits)
+        }
+
         /// The object whose relationship changes.
         public var owner: ObjectID
         /// The slot of the to-many relationship in the owner's entity.
@@ -99,13 +106,39 @@ public struct SaveRequest: Sendable {
         public var added: [ObjectID]
         /// The destinations to remove.
         public var removed: [ObjectID]
-        /// All destinations in their new order, if the relationship is ordered; then `added` and `removed` are implied.
-        public var order: [ObjectID]?
         /// The stored order on which `order` is based; `nil` = the one that is stored when the change is written.
         ///
         /// Destinations that only `order` has are added, and those that only `orderBase` has are removed. All other
         /// destinations that are stored by then remain, after those of `order`.
         public var orderBase: [ObjectID]?
+        private var newOrder: Order
+
+        /// All destinations in their new order, if the relationship is ordered; then `added` and `removed` are implied.
+        ///
+        /// - Complexity: O(n) to read, if there are `edits`.
+        public var order: [ObjectID]? {
+            get {
+                switch newOrder {
+                case .unchanged: nil
+                case .whole(let order): order
+                case .edited(let edits): edits.order
+                }
+            }
+            set { newOrder = newValue.map(Order.whole) ?? .unchanged }
+        }
+
+        /// Whether there is a new order.
+        package var hasOrder: Bool { if case .unchanged = newOrder { false } else { true } }
+
+        /// The difference between `order` and the order that the sender has read at the version at which the request
+        /// expects the owner's row; `nil` if the sender does not know it.
+        ///
+        /// A store may write the edits instead of the whole order if its list has the destinations that they name, each
+        /// where they expect it. It may leave other destinations, with which that order has come to differ since, where
+        /// they are. A store that writes `order` may ignore the edits.
+        public var edits: OrderEdits? {
+            if case .edited(let edits) = newOrder { edits } else { nil }
+        }
 
         /// Changes a relationship.
         public init(
@@ -113,7 +146,13 @@ public struct SaveRequest: Sendable {
             orderBase: [ObjectID]? = nil
         ) {
             (self.owner, self.slot, self.added, self.removed) = (owner, slot, added, removed)
-            (self.order, self.orderBase) = (order, orderBase)
+            (newOrder, self.orderBase) = (order.map(Order.whole) ?? .unchanged, orderBase)
+        }
+
+        /// Changes an ordered relationship.
+        package init(owner: ObjectID, slot: Int, edits: OrderEdits, orderBase: [ObjectID]?) {
+            (self.owner, self.slot, added, removed) = (owner, slot, [], [])
+            (newOrder, self.orderBase) = (.edited(edits), orderBase)
         }
     }
 

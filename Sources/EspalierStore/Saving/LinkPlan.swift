@@ -6,7 +6,7 @@
 //   2. A pair of a many-to-many relationship is in the lists of both ends, or in neither.
 //   3. Within one list: removals, then additions at the end, then the order that was sent. Rows in an order that are no
 //      members are ignored; members that are not in it keep their places after those that are. An order with a base
-//      adds and removes only what differs from the base.
+//      adds and removes only what differs from the base. Edits of an order are the same change.
 // Not here: the effect of deletions on lists (DeleteRules), which is applied before.
 
 internal import EspalierModel
@@ -30,7 +30,7 @@ struct LinkEdit {
     private(set) var added: [ObjectID] = []
     /// May have a destination twice.
     private(set) var removed: [ObjectID] = []
-    fileprivate(set) var order: [ObjectID]?
+    fileprivate(set) var order: SentOrder?
 
     fileprivate init(_ relationship: Relationship) { self.relationship = relationship }
 
@@ -40,7 +40,10 @@ struct LinkEdit {
     /// The list after this edit (rule 3).
     ///
     /// Unordered lists are in ascending key order.
+    ///
+    /// - Complexity: O(n).
     func applied(to old: [ObjectID]) -> [ObjectID] {
+        assert(StepCount.note(old.count))
         let gone = Set(removed)
         var list = gone.isEmpty ? old : old.filter { !gone.contains($0) }
         var members = Set(list)
@@ -48,7 +51,7 @@ struct LinkEdit {
         guard relationship.isOrdered else {
             return list.sorted { $0.key < $1.key }
         }
-        guard let order else { return list }
+        guard let order = order?.ids else { return list }
         var placed = Set<ObjectID>(minimumCapacity: order.count)
         let front = order.filter { members.contains($0) && placed.insert($0).inserted }
         return front + list.filter { !placed.contains($0) }
@@ -141,7 +144,9 @@ struct LinkPlan {
             return
         }
         var (added, removed) = (change.added, change.removed)
-        if let order = change.order {
+        if let edits = change.order?.edits {
+            (added, removed) = (edits.added, edits.removed)
+        } else if let order = change.order?.ids {
             let current =
                 if let base = change.orderBase { base } else {
                     try source.links(of: change.owner, change.relationship)
@@ -153,7 +158,7 @@ struct LinkPlan {
         edit(change.relationship, change.owner) { edit in
             for id in removed { edit.remove(id) }
             for id in added { edit.add(id) }
-            if let order = change.order { edit.order = order }
+            if change.order != nil { edit.order = change.order }
         }
         guard let inverse else { return }
         for id in removed { edit(inverse, id) { $0.remove(change.owner) } }

@@ -20,7 +20,9 @@ struct ListEdits {
     mutating func note(_ change: PreparedSave.ListChange, inverse: Relationship?) {
         if let inverse, !inverse.isToMany { return }
         var (came, went) = (change.added, change.removed)
-        if let order = change.order {
+        if let edits = change.order?.edits {
+            (came, went) = (edits.added, edits.removed)
+        } else if let order = change.order?.ids {
             guard let base = change.orderBase else { return }
             let (before, after) = (Set(base), Set(order))
             (came, went) = (order.filter { !before.contains($0) }, base.filter { !after.contains($0) })

@@ -288,17 +288,18 @@ struct MergedInsertions {
             for change in links where (replacements[change.owner] != nil) == isMerged {
                 let owner = place(of: change.owner)
                 let key = LinkEdit.Key(relationship: RelationshipID(change.relationship), owner: owner)
-                var (order, base) = (change.order.map(places), change.orderBase.map(places))
+                var (order, base) = (change.order.map { places(of: $0.ids) }, change.orderBase.map(places))
                 if isMerged, let added = order {
                     let known = orders[key].map { united[$0] }
                     let stored = try known == nil ? source.links(of: owner, change.relationship) : []
-                    let before = Set(known?.order ?? stored)
-                    order = (known?.order ?? stored) + added.filter { !before.contains($0) }
+                    let former = known?.order?.ids ?? stored
+                    let before = Set(former)
+                    order = former + added.filter { !before.contains($0) }
                     base = known == nil ? stored : known?.orderBase
                 }
                 let result = PreparedSave.ListChange(
                     owner: owner, relationship: change.relationship, added: places(of: change.added),
-                    removed: places(of: change.removed), order: order, orderBase: base)
+                    removed: places(of: change.removed), order: order.map(SentOrder.whole), orderBase: base)
                 if isMerged, order != nil, let position = orders[key] {
                     united[position] = result
                 } else {

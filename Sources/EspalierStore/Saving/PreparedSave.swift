@@ -17,7 +17,7 @@ struct PreparedSave {
         let relationship: Relationship
         let added: [ObjectID]
         let removed: [ObjectID]
-        let order: [ObjectID]?
+        var order: SentOrder?
         let orderBase: [ObjectID]?
     }
 
@@ -58,11 +58,22 @@ struct PreparedSave {
         for lock in locks { _ = try checks.entity(of: checks.permanent(lock.id)) }
         for link in request.links { links.append(try checks.prepare(link)) }
         try refuseDuplicates()
+        distrustUncheckedOrders()
         assert(checkInvariants())
     }
 
     /// The store's number in object IDs.
     var storeTag: UInt32 { checks.storeTag }
+
+    /// The orders that are sent as edits.
+    var editedLists: [LinkEdit.Key: OrderedIDs] {
+        let lists = links.lazy.compactMap { change in
+            change.order?.edits.map {
+                (LinkEdit.Key(relationship: RelationshipID(change.relationship), owner: change.owner), $0.list)
+            }
+        }
+        return Dictionary(lists, uniquingKeysWith: { first, _ in first })
+    }
 
     /// Whether the new row at `position` has a reserved ID.
     func isReserved(at position: Int) -> Bool { hasReservedIDs && !insertions[position].id.isTemporary }
@@ -110,11 +121,13 @@ struct PreparedSave {
         updates.removeAll { gone.contains($0.id) }
         links = links.compactMap { change in
             guard !gone.contains(change.owner) else { return nil }
+            let order = change.order?.without(gone)
+            // Edits have their base, which is not read.
+            let base = order?.edits == nil ? change.orderBase?.filter { !gone.contains($0) } : change.orderBase
             return ListChange(
                 owner: change.owner, relationship: change.relationship,
-                added: change.added.filter { !gone.contains($0) }, removed: change.removed,
-                order: change.order?.filter { !gone.contains($0) },
-                orderBase: change.orderBase?.filter { !gone.contains($0) })
+                added: change.added.filter { !gone.contains($0) }, removed: change.removed, order: order,
+                orderBase: base)
         }
         assert(checkInvariants())
         assert(updates.allSatisfy { !gone.contains($0.id) }, "a row is both deleted and updated")
@@ -314,6 +327,15 @@ struct PreparedSave {
                 let permanent = try checks.checked(destination, for: entity.relationships[slot], inline: true)
                 if permanent != destination { setDestination(permanent, at: place, ofUpdate: position) }
             }
+        }
+    }
+
+    /// Replaces edits of orders by the whole orders, if the request does not check the version of the owner's row.
+    private mutating func distrustUncheckedOrders() {
+        guard links.contains(where: { $0.order?.edits != nil }) else { return }
+        let checked = Set(updates.lazy.map(\.id))
+        for position in links.indices where !checked.contains(links[position].owner) {
+            links[position].order = links[position].order?.asWhole
         }
     }
 

@@ -18,7 +18,7 @@ struct SaveChecks {
             throw .invalidRequest(reason: "\(entity.name) has no to-many relationship in slot \(link.slot)")
         }
         let relationship = entity.relationships[link.slot]
-        guard link.order == nil || relationship.isOrdered else {
+        guard !link.hasOrder || relationship.isOrdered else {
             throw .invalidRequest(reason: "\(entity.name).\(relationship.name) is not ordered")
         }
         let inverse = schema.model.inverse(of: relationship)
@@ -32,13 +32,23 @@ struct SaveChecks {
         func permanentList(_ ids: [ObjectID]) throws(StoreError) -> [ObjectID] {
             var list: [ObjectID] = []
             list.reserveCapacity(ids.count)
+            assert(StepCount.note(ids.count))
             for id in ids { list.append(try checked(id, for: relationship, inline: false)) }
             return list
         }
+        var order: SentOrder?
+        if let edits = link.edits {
+            // The other destinations are not written: the store only compares them with those that it has.
+            _ = try permanentList(edits.removed)
+            _ = try permanentList(edits.placed.map(\.id))
+            order = .edited(EditedOrder(edits, permanentIDs))
+        } else if let whole = link.order {
+            order = .whole(try permanentList(whole))
+        }
         return PreparedSave.ListChange(
             owner: owner, relationship: relationship, added: try permanentList(link.added),
-            removed: try permanentList(link.removed), order: try link.order.map(permanentList),
-            orderBase: try link.orderBase.map(permanentList))
+            removed: try permanentList(link.removed), order: order,
+            orderBase: try link.edits == nil ? link.orderBase.map(permanentList) : link.orderBase)
     }
 
     func permanent(_ id: ObjectID) throws(StoreError) -> ObjectID {

@@ -159,6 +159,35 @@ import Testing
         #expect(growth < 1.2, "\(growth) times as many steps")
     }
 
+    @Test(arguments: [DeleteRule.noAction, .deny])
+    func `deleting one by one from the front of an order costs as much for each`(_ rule: DeleteRule) throws {
+        let growth = try growth { count in
+            let scene = try Scene(rule, boxes: count)
+            let boxes = Array(try scene.shelf().boxes)
+            for box in boxes { #expect(!box.name.isEmpty) }
+            return try StepCount.count { for box in boxes { try scene.context.delete(box) } }.steps
+        }
+        // 16 times as many boxes.
+        #expect(growth < 24, "\(growth) times as many steps")
+    }
+
+    @Test func `what was deleted comes back after what had been moved before it without a step`() throws {
+        let scene = try Scene(.noAction)
+        let shelf = try scene.shelf()
+        let boxes = Array(shelf.boxes)
+        try scene.context.delete(boxes[0])
+        scene.undoManager.disableUndoRegistration()
+        shelf.boxes.move(from: 5, to: 0)
+        try scene.undoManager.enableUndoRegistration()
+        try scene.context.delete(boxes[1])
+        try scene.context.save()
+        #expect(shelf.text == "5234")
+
+        while scene.undoManager.canUndo { try scene.context.undo() }
+
+        #expect(shelf.text == "051234")
+    }
+
     @Test func `undoing one event costs as much beside many unsaved changes as beside few`() throws {
         let growth = try growth { count in
             let scene = try Scene(boxes: count)
