@@ -3,7 +3,7 @@
 internal import EspalierModel
 
 extension BTreeStore {
-    /// Checks versions and constraints, then writes everything in one transaction.
+    /// Executes the request in one write transaction: everything or nothing.
     ///
     /// - Throws: `.conflict` with all rows that are at another version than expected, `.constraint` with all values
     ///   that other rows have, `.references` with all relationships that would be broken, `.invalidRequest`,

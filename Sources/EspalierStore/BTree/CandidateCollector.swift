@@ -52,7 +52,8 @@ struct CandidateCollector {
 
     private var catalog: StoreCatalog { session.catalog }
 
-    /// Appends the candidates of `source`; returns `false` as soon as there are too many.
+    /// Appends the candidates of `source`; returns `false` as soon as there are too many, or if no index or list leads
+    /// back to them.
     private func collect(_ source: CandidateSource, into found: inout [Candidate]) throws(StoreError) -> Bool {
         switch source {
         case .keys(let ids):

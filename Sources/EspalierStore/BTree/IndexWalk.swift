@@ -43,7 +43,7 @@ struct IndexWalk {
         let (tree, catalog) = (tree, catalog)
         var entries = try session.transaction.lookup(in: tree)
         var run = EntryRun()
-        var goesOn = true
+        var wantsMore = true
         func skips(_ count: Int, _ lastKey: RawSpan, _ lastValue: RawSpan) -> Bool {
             if let upper = range.upper, !upper.withRawSpan({ lastKey.precedes($0) }) { return false }
             // A run of cut entries that continues in the next leaf cannot be sorted without its beginning.
@@ -57,19 +57,19 @@ struct IndexWalk {
             if let upper = range.upper, !upper.withRawSpan({ key.precedes($0) }) { return false }
             let candidate = try catalog.candidate(key, value, tree)
             if !run.candidates.isEmpty, !key.isEntry(withValues: run.values) {
-                goesOn = try give(run, isReversed: false, body)
+                wantsMore = try pass(run, isReversed: false, body)
                 run.candidates.removeAll(keepingCapacity: true)
-                guard goesOn else { return false }
+                guard wantsMore else { return false }
             }
             guard value.isOfCutEntry else {
-                goesOn = try body(candidate)
-                return goesOn
+                wantsMore = try body(candidate)
+                return wantsMore
             }
             run.append(candidate, key, value)
             return true
         }
-        guard goesOn else { return false }
-        return try give(run, isReversed: false, body)
+        guard wantsMore else { return false }
+        return try pass(run, isReversed: false, body)
     }
 
     private func backward(_ body: (Candidate) throws(StoreError) -> Bool) throws(StoreError) {
@@ -94,7 +94,7 @@ struct IndexWalk {
                 }
                 run.append(try catalog.candidate(key, value, tree), key, value)
             }
-            if let ended, try !give(ended, isReversed: true, body) { return }
+            if let ended, try !pass(ended, isReversed: true, body) { return }
             guard isInRange else { break }
             if run.candidates.count > Self.keptCountMax, !run.isCut {
                 // Many rows have this value: a forward walk visits them, then this walk continues before the first one.
@@ -104,12 +104,12 @@ struct IndexWalk {
             }
             if isOnEntry { isOnEntry = try cursor.previous() }
         }
-        _ = try give(run, isReversed: true, body)
+        _ = try pass(run, isReversed: true, body)
     }
 
     /// Calls `body` with the candidates of a run, which a backward walk has found in reverse order; returns whether it
     /// wants more.
-    private func give(
+    private func pass(
         _ run: EntryRun, isReversed: Bool, _ body: (Candidate) throws(StoreError) -> Bool
     ) throws(StoreError) -> Bool {
         var candidates = run.candidates

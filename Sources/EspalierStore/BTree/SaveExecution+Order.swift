@@ -33,7 +33,7 @@ extension SaveExecution {
     ///
     /// - Complexity: O(k log n) for k edits of a list of n destinations. If the inverse is ordered too, the list of
     ///   each destination that joins is read.
-    func locate(_ edit: LinkEdit, of owner: ObjectID) throws(StoreError) -> LocatedEdits? {
+    func locate(_ edit: ListEdit, of owner: ObjectID) throws(StoreError) -> LocatedEdits? {
         guard let edits = edit.order?.edits, Set(edit.added) == Set(edits.added),
             Set(edit.removed) == Set(edits.removed)
         else { return nil }
@@ -66,7 +66,7 @@ extension SaveExecution {
     func position(
         of destination: ObjectID, in relationship: Relationship, of owner: ObjectID
     ) throws(StoreError) -> UInt64? {
-        guard let list = editedLists[LinkEdit.Key(relationship: RelationshipID(relationship), owner: owner)] else {
+        guard let list = editedLists[ListID(relationship, of: owner)] else {
             return nil
         }
         var search = try search(owner, relationship, list)
@@ -101,7 +101,7 @@ extension SaveExecution {
     ///
     /// - Complexity: O(k log n) for k edits of a list of n destinations. Where there is no room for one, its neighbors
     ///   get new positions: few for each edit, on average, and all n in the worst case.
-    mutating func write(_ located: LocatedEdits, _ edit: LinkEdit, of owner: ObjectID) throws(StoreError) {
+    mutating func write(_ located: LocatedEdits, _ edit: ListEdit, of owner: ObjectID) throws(StoreError) {
         let tree = catalog.linkTree(of: edit.relationship)
         for entry in located.removed + located.moved {
             try transaction.remove(LinkKey.ordered(owner.key, position: entry.position, entry.id.key), from: tree)

@@ -1,11 +1,17 @@
 // One save to a B-tree store: versions, rules, constraints, rows, entries and links, in one write transaction.
 //
+// The steps of `run`: prepare the request; check versions; delete rows, and those that their rules reach; merge
+// insertions into rows that have their unique values; plan the changes of lists; remove outdated entries of indexes;
+// write rows; make both ends of one-to-one relationships equal; write entries and lists; check references; write the
+// counters; commit.
+//
 // Invariants
-//   1. Versions are checked before the first write, except those of rows that are only patched, which are checked when
-//      their row is visited, and those of a patch that a rule or a merge makes a rewrite; unique keys are checked while
-//      index entries are written. Each check reports everything it finds. Earlier writes roll back with the
-//      transaction.
-//   2. When the transaction commits, every row has in each of its groups the one entry that GroupKey defines, every
+//   1. An update or deletion of the request is executed only at the version that it expects. A patch checks the version
+//      when it visits its row. A rule or a merge may turn a patch into a rewrite, whose version is checked then. All
+//      other versions are checked before the first write.
+//   2. A unique value is checked before its entry is written. Each check reports everything that it finds. Writes
+//      before an error roll back with the transaction.
+//   3. When the transaction commits, every row has in each of its groups the one entry that GroupKey defines, every
 //      list has the entries that LinkKey defines, and the counters count them.
 
 internal import EspalierEngine
@@ -38,7 +44,7 @@ struct SaveExecution: ~Copyable {
     private var oldKey = GroupKey()
     private(set) var newKey = GroupKey()
     /// The orders that the request sends as edits, with which deleted destinations are found.
-    private(set) var editedLists: [LinkEdit.Key: OrderedIDs] = [:]
+    private(set) var editedLists: [ListID: OrderedIDs] = [:]
     /// The rows with unique values that are longer than an entry holds and begin like those of new rows.
     var cutKeys = CutKeys()
 
@@ -140,7 +146,8 @@ struct SaveExecution: ~Copyable {
         return (zip(positions, updated).map { ($0, $1) }, deleted)
     }
 
-    /// The stored rows of updates that are more than a patch, whose versions were checked before.
+    /// The stored rows of updates that are more than a patch, read again after a rule or a merge has changed the
+    /// updates.
     private func rowsToRewrite(_ save: PreparedSave) throws(StoreError) -> [Rewrite] {
         let positions = save.updates.indices.filter { !isPatch(save, $0) }
         let expected = positions.map { (save.updates[$0].id, save.updates[$0].expectedVersion) }

@@ -131,10 +131,10 @@ extension InMemoryStore {
             guard edit.relationship.inverse == nil else { continue }
             let (before, after) = (Set(old), Set(new))
             for destination in before.subtracting(after) {
-                state.owners[.init(relationship: key.relationship, owner: destination)]?.remove(key.owner)
+                state.owners[ListID(edit.relationship, of: destination)]?.remove(key.owner)
             }
             for destination in after.subtracting(before) {
-                state.owners[.init(relationship: key.relationship, owner: destination), default: []].insert(key.owner)
+                state.owners[ListID(edit.relationship, of: destination), default: []].insert(key.owner)
             }
         }
     }

@@ -4,11 +4,11 @@ internal import EspalierModel
 
 extension MemoryState: SaveState {
     func links(of owner: ObjectID, _ relationship: Relationship) -> [ObjectID] {
-        lists[LinkEdit.Key(relationship: RelationshipID(relationship), owner: owner)] ?? []
+        lists[ListID(relationship, of: owner)] ?? []
     }
 
     func owners(leadingTo destination: ObjectID, _ relationship: Relationship) -> [ObjectID] {
-        Array(owners[LinkEdit.Key(relationship: RelationshipID(relationship), owner: destination)] ?? [])
+        Array(owners[ListID(relationship, of: destination)] ?? [])
     }
 
     func rows(_ ids: [ObjectID]) -> [ObjectSnapshot?] { ids.map { row($0)?.snapshot } }
@@ -62,10 +62,10 @@ extension MemoryState: SaveState {
     }
 
     mutating func removeLink(of owner: ObjectID, to destination: ObjectID, _ relationship: Relationship) {
-        let list = LinkEdit.Key(relationship: RelationshipID(relationship), owner: owner)
+        let list = ListID(relationship, of: owner)
         lists[list]?.removeAll { $0 == destination }
         if lists[list]?.isEmpty == true { lists[list] = nil }
-        let back = LinkEdit.Key(relationship: RelationshipID(relationship), owner: destination)
+        let back = ListID(relationship, of: destination)
         owners[back]?.remove(owner)
     }
 }

@@ -37,9 +37,9 @@ struct MemoryState: Sendable {
     /// The greatest version at which a row of each hierarchy was deleted, by the index of its root entity.
     var goneVersions: [UInt64]
     /// The lists of to-many relationships.
-    var lists: [LinkEdit.Key: [ObjectID]] = [:]
+    var lists: [ListID: [ObjectID]] = [:]
     /// For each relationship without inverse, the owners that lead to an object.
-    var owners: [LinkEdit.Key: Set<ObjectID>] = [:]
+    var owners: [ListID: Set<ObjectID>] = [:]
     /// The rows that have certain values, for each uniqueness constraint.
     var groups: [[[AttributeValue]: Set<ObjectID>]]
     /// The application's metadata.

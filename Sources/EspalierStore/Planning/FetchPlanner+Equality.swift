@@ -1,7 +1,8 @@
 // The plan of a fetch by one value of an indexed attribute: there is only one way, so no ways are compared.
 //
 // Invariants
-//   1. The plan finds the same rows as any plan of `plan(_:wantsRows:)`, by the same entries of the same index.
+//   1. The plan finds the same rows as the plan that the steps of FetchPlanner would make, by the same entries of the
+//      same index.
 
 internal import EspalierModel
 

@@ -1,7 +1,8 @@
 // Decides how to answer a fetch: a pure function of the fetch, the schema and a few counts.
 //
 // Steps: split the predicate into conditions; find every way to get candidates for one of them; estimate; choose; see
-// whether an index has the rows in the wanted order.
+// whether an index has the rows in the wanted order. A condition that one attribute has one value needs none of these
+// steps (`equalityPlan`).
 // Estimates are rough on purpose: a point of an index leads to few rows, many points to a third of them at most, a
 // closed range to a tenth and an open one to a third.
 // A wrong estimate costs time, never correctness: conditions that the chosen way does not answer stay in `residual`.

@@ -60,7 +60,7 @@ struct DeleteRules {
     /// The positions of the request's updates, by ID of the row.
     private var updates: [ObjectID: Int] = [:]
     /// The additions and removals of the request in lists, if a deleted row may be at either end.
-    private var edits = ListEdits()
+    private var requested = RequestedPairs()
     private let save: PreparedSave
     private var steps: [Step] = []
     private var deferredChecks: [DeferredCheck] = []
@@ -75,7 +75,7 @@ struct DeleteRules {
         (self.save, self.schema) = (save, schema)
         guard !save.deletions.isEmpty else { return }
         for position in save.updates.indices { updates[save.updates[position].id] = position }
-        for change in save.links { edits.note(change, inverse: schema.model.inverse(of: change.relationship)) }
+        for change in save.links { requested.note(change, inverse: schema.model.inverse(of: change.relationship)) }
     }
 
     private var model: ManagedObjectModel { schema.model }
@@ -213,7 +213,7 @@ struct DeleteRules {
     private mutating func applyRule<Rows: SaveState & ~Copyable>(
         ofList relationship: Relationship, of owner: ObjectID, _ rows: inout Rows
     ) throws(StoreError) {
-        let added = edits.added(to: relationship, of: owner)
+        let added = requested.added(to: relationship, of: owner)
         if relationship.deleteRule == .cascade, !added.isEmpty { steps.append(.rows(added)) }
         let hasStored = try !rows.links(of: owner, relationship, countMax: 1).isEmpty
         guard hasStored || !added.isEmpty else { return }
@@ -225,7 +225,7 @@ struct DeleteRules {
             deferredChecks.append(.list(owner, relationship))
         case .deny:
             let left = try rows.links(of: owner, relationship).filter {
-                !edits.hasRemoved($0, from: relationship, of: owner)
+                !requested.hasRemoved($0, from: relationship, of: owner)
             }
             deferredChecks.append(.denied(owner, relationship, left + added))
             try empty(relationship, of: owner, &rows)
@@ -261,7 +261,7 @@ struct DeleteRules {
     ) throws(StoreError) -> (rows: [ObjectSnapshot], isEmptied: Bool) {
         let ids = try takeLinks(of: owner, relationship, from: &rows)
         var found = try rows.rows(ids).compactMap(\.self).filter {
-            !gone.contains($0.id) && !edits.hasRemoved($0.id, from: relationship, of: owner)
+            !gone.contains($0.id) && !requested.hasRemoved($0.id, from: relationship, of: owner)
         }
         if let inverse = model.inverse(of: relationship), !inverse.isToMany {
             found.removeAll { $0.destination(at: inverse.slot) != owner || isSet(inverse.slot, of: $0.id) }

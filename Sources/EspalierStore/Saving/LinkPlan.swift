@@ -11,7 +11,7 @@
 
 internal import EspalierModel
 
-/// The questions of the plan to a store about the state at that moment of the save.
+/// The lists of a store as they are at one moment of a save.
 protocol LinkSource: ~Copyable {
     /// The destinations of a to-many relationship, in order.
     func links(of owner: ObjectID, _ relationship: Relationship) throws(StoreError) -> [ObjectID]
@@ -19,12 +19,18 @@ protocol LinkSource: ~Copyable {
     func owners(leadingTo destination: ObjectID, _ relationship: Relationship) throws(StoreError) -> [ObjectID]
 }
 
-/// A changed list: one to-many relationship of one owner.
-struct LinkEdit {
-    struct Key: Hashable {
-        let relationship: RelationshipID
-        let owner: ObjectID
+/// A list of a store: one to-many relationship of one owner.
+struct ListID: Hashable {
+    let relationship: RelationshipID
+    let owner: ObjectID
+
+    init(_ relationship: Relationship, of owner: ObjectID) {
+        (self.relationship, self.owner) = (RelationshipID(relationship), owner)
     }
+}
+
+/// The effect of a save on the entries of one list.
+struct ListEdit {
     /// The relationship, as its declaring entity has it.
     let relationship: Relationship
     private(set) var added: [ObjectID] = []
@@ -79,7 +85,7 @@ struct LinkPlan {
     /// were three arrays and a place in a table for each owner.
     private(set) var additions: [(relationship: Relationship, links: [Link])] = []
     /// All other changes; each list once, in the order in which the save first changes it.
-    private(set) var edits: [(key: LinkEdit.Key, value: LinkEdit)] = []
+    private(set) var edits: [(key: ListID, value: ListEdit)] = []
     /// For each relationship, the positions in `edits` by owner; relationships are few, so they are searched one by
     /// one.
     private var places: [(relationship: RelationshipID, byOwner: ObjectIDTable<Int>)] = []
@@ -151,9 +157,7 @@ struct LinkPlan {
                 if let base = change.orderBase { base } else {
                     try source.links(of: change.owner, change.relationship)
                 }
-            let (old, new) = (Set(current), Set(order))
-            added = order.filter { !old.contains($0) }
-            removed = current.filter { !new.contains($0) }
+            (added, removed) = PreparedSave.ListChange.differences(from: current, to: order)
         }
         edit(change.relationship, change.owner) { edit in
             for id in removed { edit.remove(id) }
@@ -166,7 +170,7 @@ struct LinkPlan {
     }
 
     /// The additions as edits too, for a store that treats them alike.
-    consuming func allEdits() -> [(key: LinkEdit.Key, value: LinkEdit)] {
+    consuming func allEdits() -> [(key: ListID, value: ListEdit)] {
         for (relationship, links) in additions {
             for link in links {
                 let destination = ObjectID(
@@ -244,13 +248,13 @@ struct LinkPlan {
         links = sorted
     }
 
-    private mutating func edit(_ relationship: Relationship, _ owner: ObjectID, _ change: (inout LinkEdit) -> Void) {
+    private mutating func edit(_ relationship: Relationship, _ owner: ObjectID, _ change: (inout ListEdit) -> Void) {
         let id = RelationshipID(relationship)
         let table = places.firstIndex { $0.relationship == id } ?? places.count
         if table == places.count { places.append((id, ObjectIDTable())) }
         if let place = places[table].byOwner[owner] { return change(&edits[place].value) }
         places[table].byOwner.set(edits.count, for: owner)
-        edits.append((LinkEdit.Key(relationship: id, owner: owner), LinkEdit(relationship)))
+        edits.append((ListID(relationship, of: owner), ListEdit(relationship)))
         change(&edits[edits.count - 1].value)
     }
 }

@@ -282,12 +282,12 @@ struct MergedInsertions {
             return ids.map(place).filter { seen.insert($0).inserted }
         }
         var united: [PreparedSave.ListChange] = []
-        var orders: [LinkEdit.Key: Int] = [:]
+        var orders: [ListID: Int] = [:]
         // The row's own change first.
         for isMerged in [false, true] {
             for change in links where (replacements[change.owner] != nil) == isMerged {
                 let owner = place(of: change.owner)
-                let key = LinkEdit.Key(relationship: RelationshipID(change.relationship), owner: owner)
+                let key = ListID(change.relationship, of: owner)
                 var (order, base) = (change.order.map { places(of: $0.ids) }, change.orderBase.map(places))
                 if isMerged, let added = order {
                     let known = orders[key].map { united[$0] }

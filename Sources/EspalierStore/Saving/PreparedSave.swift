@@ -19,6 +19,14 @@ struct PreparedSave {
         let removed: [ObjectID]
         var order: SentOrder?
         let orderBase: [ObjectID]?
+
+        /// The destinations that only `order` has, and those that only `base` has.
+        static func differences(
+            from base: [ObjectID], to order: [ObjectID]
+        ) -> (added: [ObjectID], removed: [ObjectID]) {
+            let (before, after) = (Set(base), Set(order))
+            return (order.filter { !before.contains($0) }, base.filter { !after.contains($0) })
+        }
     }
 
     /// The new rows as requested: their IDs are in `ids`, and their destinations may be temporary.
@@ -66,10 +74,10 @@ struct PreparedSave {
     var storeTag: UInt32 { checks.storeTag }
 
     /// The orders that are sent as edits.
-    var editedLists: [LinkEdit.Key: OrderedIDs] {
+    var editedLists: [ListID: OrderedIDs] {
         let lists = links.lazy.compactMap { change in
             change.order?.edits.map {
-                (LinkEdit.Key(relationship: RelationshipID(change.relationship), owner: change.owner), $0.list)
+                (ListID(change.relationship, of: change.owner), $0.list)
             }
         }
         return Dictionary(lists, uniquingKeysWith: { first, _ in first })

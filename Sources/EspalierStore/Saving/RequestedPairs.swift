@@ -1,5 +1,6 @@
-// The additions and removals of one save in many-to-many and one-way lists, which delete rules need before they are
-// written: the rules follow the destinations of a deleted row as changed, not the former ones.
+// The pairs that the request of one save adds and removes, in many-to-many lists and in lists without inverse. Delete
+// rules need them before they are written: the rules follow the destinations of a deleted row as changed, not the
+// former ones.
 //
 // Invariants
 //   1. Both ends of a pair are noted, whichever end the request names.
@@ -7,35 +8,29 @@
 internal import EspalierModel
 
 /// The pairs that one save adds to lists and removes from them.
-struct ListEdits {
-    private struct List: Hashable {
-        let owner: ObjectID
-        let relationship: RelationshipID
-    }
-
-    private var added: [List: [ObjectID]] = [:]
-    private var removed: [List: Set<ObjectID>] = [:]
+struct RequestedPairs {
+    private var added: [ListID: [ObjectID]] = [:]
+    private var removed: [ListID: Set<ObjectID>] = [:]
 
     /// Notes a change of the request; an order without its base is ignored.
     mutating func note(_ change: PreparedSave.ListChange, inverse: Relationship?) {
         if let inverse, !inverse.isToMany { return }
-        var (came, went) = (change.added, change.removed)
+        var (added, removed) = (change.added, change.removed)
         if let edits = change.order?.edits {
-            (came, went) = (edits.added, edits.removed)
+            (added, removed) = (edits.added, edits.removed)
         } else if let order = change.order?.ids {
             guard let base = change.orderBase else { return }
-            let (before, after) = (Set(base), Set(order))
-            (came, went) = (order.filter { !before.contains($0) }, base.filter { !after.contains($0) })
+            (added, removed) = PreparedSave.ListChange.differences(from: base, to: order)
         }
-        for id in came { note(id, in: change, inverse, isAdded: true) }
-        for id in went { note(id, in: change, inverse, isAdded: false) }
+        for id in added { note(id, in: change, inverse, isAdded: true) }
+        for id in removed { note(id, in: change, inverse, isAdded: false) }
     }
 
     private mutating func note(
         _ id: ObjectID, in change: PreparedSave.ListChange, _ inverse: Relationship?, isAdded: Bool
     ) {
-        var pairs = [(List(owner: change.owner, relationship: RelationshipID(change.relationship)), id)]
-        if let inverse { pairs.append((List(owner: id, relationship: RelationshipID(inverse)), change.owner)) }
+        var pairs = [(ListID(change.relationship, of: change.owner), id)]
+        if let inverse { pairs.append((ListID(inverse, of: id), change.owner)) }
         for (list, id) in pairs {
             if isAdded { added[list, default: []].append(id) } else { removed[list, default: []].insert(id) }
         }
@@ -44,12 +39,12 @@ struct ListEdits {
     /// The destinations that the request adds to the list of a to-many relationship.
     func added(to relationship: Relationship, of owner: ObjectID) -> [ObjectID] {
         if added.isEmpty { return [] }
-        return added[List(owner: owner, relationship: RelationshipID(relationship))] ?? []
+        return added[ListID(relationship, of: owner)] ?? []
     }
 
     /// Whether the request removes a destination from the list of a to-many relationship.
     func hasRemoved(_ id: ObjectID, from relationship: Relationship, of owner: ObjectID) -> Bool {
         if removed.isEmpty { return false }
-        return removed[List(owner: owner, relationship: RelationshipID(relationship))]?.contains(id) == true
+        return removed[ListID(relationship, of: owner)]?.contains(id) == true
     }
 }
