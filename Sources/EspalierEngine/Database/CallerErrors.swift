@@ -39,15 +39,15 @@ func withCallerErrors<Result, Failure: StorageFailure>(
 
 /// A transaction that reads values.
 @usableFromInline
-package protocol ValueSource: ~Copyable {
+package protocol ValueReading: ~Copyable {
     /// Calls `body` with the bytes of the value of `key`, if the key exists.
     func visitValue(of key: UInt64, in tree: Tree<UInt64>, _ body: (RawSpan) -> Void) throws(StorageError)
 }
 
-extension ReadTransaction: ValueSource {}
-extension WriteTransaction: ValueSource {}
+extension ReadTransaction: ValueReading {}
+extension WriteTransaction: ValueReading {}
 
-extension ValueSource where Self: ~Copyable {
+extension ValueReading where Self: ~Copyable {
     /// Calls `body` with the bytes of the value of `key`, in place if they are in a leaf; `nil` if the key is absent.
     @inlinable
     package func withValue<R, Failure: StorageFailure>(

@@ -102,18 +102,18 @@ extension Cursor where Key == UInt64 {
             }
             var index = cells.range.lowerBound
             while index < cells.range.upperBound {
-                let goesOn: Bool
+                let wantsMore: Bool
                 // SAFETY: the cursor keeps its leaf pinned, and does not leave it meanwhile.
                 if let value = unsafe cells.inlineValue(index) {
-                    goesOn = unsafe body(cells.key(index), value.bytes)
+                    wantsMore = unsafe body(cells.key(index), value.bytes)
                 } else {
-                    base.stand(at: index)
-                    goesOn = try base.visitEntry(body)
+                    base.moveInLeaf(to: index)
+                    wantsMore = try base.visitEntry(body)
                 }
-                guard goesOn else { return base.stand(at: index) }
+                guard wantsMore else { return base.moveInLeaf(to: index) }
                 index &+= 1
             }
-            base.stand(at: cells.range.upperBound &- 1)
+            base.moveInLeaf(to: cells.range.upperBound &- 1)
         } while try base.next()
     }
 }
@@ -273,17 +273,17 @@ struct AnyCursor: ~Copyable {
     }
 
     @usableFromInline
-    func stand(at index: Int) {
+    func moveInLeaf(to index: Int) {
         assert(index >= 0 && cursor.kind == .integer, "entry \(index) of a leaf")
-        cursor.stand(at: index)
+        cursor.moveInLeaf(to: index)
     }
 
     /// Calls `body` with the entry of the cursor.
     @usableFromInline @inline(never)
     func visitEntry(_ body: (_ key: UInt64, _ value: RawSpan) -> Bool) throws(StorageError) -> Bool {
         let key = try integerKey
-        guard let goesOn = try cursor.withValue({ body(key, $0) }) else { throw .argument(.noEntry) }
-        return goesOn
+        guard let wantsMore = try cursor.withValue({ body(key, $0) }) else { throw .argument(.noEntry) }
+        return wantsMore
     }
 
     /// Throws `transaction(.ended)`, `snapshotExpired`, or `noSuchTree` if the tree does not exist any more.

@@ -140,9 +140,9 @@ struct AnyLookup: ~Copyable {
         walk: while let view {
             while index < view.cellCount {
                 let passed = pages.canChange ? view.keyArray(index) : []
-                var goesOn = false
-                try visit(view.value(index)) { value in view.withKey(index) { goesOn = body($0, value) } }
-                guard goesOn else { return }
+                var wantsMore = false
+                try visit(view.value(index)) { value in view.withKey(index) { wantsMore = body($0, value) } }
+                guard wantsMore else { return }
                 index &+= 1
                 if changeCount != pages.changeCount {
                     // The least key after another one is that key with a zero byte appended.

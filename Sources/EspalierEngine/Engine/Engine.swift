@@ -1,4 +1,4 @@
-// The engine behind one or more `Database` handles: owns the files, the cache and the log of one open store.
+// The engine, which one or more `Database` handles share: owns the files, the cache and the log of one open store.
 //
 // Lock order (a thread may acquire each lock while it holds those before it, never the other way round):
 //   registry -> writer gate -> checkpoint lock -> log lock -> commit queue -> snapshot board -> buffer pool

@@ -1,8 +1,8 @@
 // The pages of a read transaction: one snapshot.
 //
 // Invariants
-//   1. Pages that rest after their transaction's end have one owner: a slot, or the thread that moves them to or from
-//      a slot.
+//   1. After its transaction has ended, an instance may rest in a slot of `IdleReads` until another transaction uses
+//      it. A resting instance has one owner: the slot, or the thread that moves it to or from the slot.
 
 import Synchronization
 

@@ -3,9 +3,8 @@
 //
 // Invariants
 //   1. No other code of the engine touches a file, reads a clock or asks for random numbers.
-//   2. A file operation costs one dynamic call (8 ns of at least 645 ns); a page in the cache costs none.
-//   3. `read` and `write` may transfer fewer bytes than asked; the engine calls `readFully` and `writeFully`.
-//   4. `entry(at:)` resolves a path once. Later operations use the directory that it found, which stays open: `chdir`,
+//   2. `read` and `write` may transfer fewer bytes than asked; the engine calls `readFully` and `writeFully`.
+//   3. `entry(at:)` resolves a path once. Later operations use the directory that it found, which stays open: `chdir`,
 //      a renamed folder or a changed symbolic link does not redirect them to another file.
 
 /// A file's identity within the running system: two paths with equal identity name the same file.

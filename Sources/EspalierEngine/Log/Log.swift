@@ -6,8 +6,8 @@
 //      for frames that are kept: later frames overwrite those of a failed append or of a transaction that was rolled
 //      back.
 //   2. `active` lists segments in use, oldest first, with consecutive sequence numbers; the last one is being filled.
-//      `vacant` lists the others. Each was written once before (overwriting costs 69 us, growing 191 us per commit),
-//      except in recovery, which removes the log in the end.
+//      `vacant` lists the others. Each was written once before (see Decisions, "Segments that were written"), except in
+//      recovery, which removes the log in the end.
 //   3. A segment becomes vacant only when all of it is before the *durable* checkpoint (rule F3).
 //   4. Space is reserved before frames are built (rule F8). A failed append leaves position, chain and ring as they
 //      were; the next append overwrites the bytes that it wrote, or recovery ignores them.

@@ -10,7 +10,7 @@
 //   4. A loading frame is in the table before its bytes are read. Renaming or forgetting its key meanwhile takes
 //      effect: only the loader then sees a page whose key was forgotten.
 //   5. If all frames are pinned, a page gets memory of its own, freed soon after its unpin: so pinning never fails.
-// Version 0 of a page is the one in the store file; any other version is the position in the log at which it stands.
+// Version 0 of a page is the one in the store file; any other version is its position in the log.
 
 import Synchronization
 
@@ -147,8 +147,8 @@ package final class BufferPool: @unchecked Sendable {
 
     /// Begins to load the table place of a page version into the processor's cache.
     ///
-    /// The processor does not wait for the load: it executes the next instructions meanwhile (a value of 100,000 bytes,
-    /// 25 pages, is read in 5.2 us; without this in 7.4).
+    /// The processor does not wait for the load: it executes the next instructions meanwhile (see Decisions, "The next
+    /// page of a value").
     @inline(__always)
     func expect(_ page: PageNumber, version: UInt64) {
         // SAFETY: the place is masked.

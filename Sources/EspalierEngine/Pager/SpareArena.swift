@@ -5,8 +5,7 @@
 //      more memory than its pools had at once.
 //   2. Its content is not used: a pool reads no frame that it has not filled. While an arena is kept, the system may
 //      reclaim its pages.
-// Why: the system allocates and clears memory when it is touched for the first time, which took a fifth of the time of
-// reading all rows of a store that was closed and opened again.
+// Why: see Decisions, "A spare arena".
 
 import Synchronization
 

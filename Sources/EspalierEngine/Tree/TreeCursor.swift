@@ -242,7 +242,7 @@ package final class TreeCursor<Source: PageSource> {
 
     /// Moves to the entry at `index` of the leaf, over a source that cannot change.
     @inline(__always)
-    func stand(at index: Int) {
+    func moveInLeaf(to index: Int) {
         precondition(
             place == .onEntry && !savesKeys && index >= 0 && index < view.cellCount, "entry \(index) is not in the leaf"
         )
@@ -286,7 +286,7 @@ package final class TreeCursor<Source: PageSource> {
                 return false
             }
         }
-        return standOnEntry()
+        return finishOnEntry()
     }
 
     /// Moves to entry `start` of the leaf, or to the last entry of an earlier leaf; returns whether there is one.
@@ -299,10 +299,10 @@ package final class TreeCursor<Source: PageSource> {
                 return false
             }
         }
-        return standOnEntry()
+        return finishOnEntry()
     }
 
-    private func standOnEntry() -> Bool {
+    private func finishOnEntry() -> Bool {
         place = .onEntry
         if savesKeys { saveKey() }
         assert(checkInvariants())
