@@ -113,14 +113,14 @@ extension ParentSource {
     }
 
     /// Notes that any object may have changed, if relationships without inverse lead to an object that is deleted now,
-    /// or not any more: nobody knows from where.
+    /// or not any more: from which objects they lead is not known.
     private func noteOneWay(_ entity: Entity, _ told: inout SavedChanges) {
         if parent.model.oneWayDestinations.contains(where: entity.isKind) { told.isEverything = true }
     }
 
     // MARK: Saves of the parent
 
-    /// What children see of objects that a save is about to write.
+    /// An object that a save is about to write, as children see it.
     struct Seen {
         let object: ManagedObject
         let kind: OverlayEntry.Kind
@@ -129,13 +129,13 @@ extension ParentSource {
         let isPresent: Bool
     }
 
-    /// What children see of the objects that a save of the parent has written; the objects still have their changes.
-    func seen(of parts: [ManagedObjectContext.SaveOutcome.Part]) -> [Seen] {
+    /// The objects that a save of the parent has written, as children see them; the objects still have their changes.
+    func seen(of saves: [ManagedObjectContext.SaveOutcome.StoreSave]) -> [Seen] {
         var seen: [Seen] = []
-        for part in parts {
+        for save in saves {
             for (kind, list) in [
-                (OverlayEntry.Kind.inserted, part.changes.inserted), (.updated, part.changes.updated),
-                (.deleted, part.changes.deleted),
+                (OverlayEntry.Kind.inserted, save.changes.inserted), (.updated, save.changes.updated),
+                (.deleted, save.changes.deleted),
             ] {
                 for object in list {
                     let record = records[object.storedID]

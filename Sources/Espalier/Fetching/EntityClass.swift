@@ -1,8 +1,8 @@
-// What a class of managed objects knows about itself with its own type: its request, its entity, references (MO-03).
+// The members of a class of managed objects whose types name that class: its request and its references; also its
+// entity (MO-03).
 //
-// Invariants
-//   1. `Self` is the class that the caller names: a class method could not return `FetchRequest<Self>`, a method of a
-//      protocol can.
+// They are in a protocol, because there `Self` is the class that the caller names. A method of `ManagedObject` itself
+// could not return `FetchRequest<Self>`.
 
 public import EspalierModel
 
@@ -19,7 +19,7 @@ extension EntityClass {
         FetchRequest(predicate, sortedBy: sortKeys)
     }
 
-    /// The entity that this class stands for in `model` (MO-03).
+    /// The entity of this class in `model` (MO-03).
     ///
     /// - Throws: `ContextError.unknownEntity` if the model has no entity of this name; `.wrongResultType` if its
     ///   objects are of another class.

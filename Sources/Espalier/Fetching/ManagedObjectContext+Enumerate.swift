@@ -49,12 +49,12 @@ extension ManagedObjectContext {
     @usableFromInline
     func forEachObject(_ terms: FetchTerms, batchSize: Int, _ body: (ManagedObject) throws -> Void) throws {
         let fetch = try resolve(terms)
-        guard try pendingChanges(for: fetch, terms.includesPendingChanges) == nil,
-            terms.relationshipKeyPathsForPrefetching.isEmpty,
+        let pending = try pendingChanges(for: fetch, terms.includesPendingChanges)
+        guard pending == nil, terms.relationshipKeyPathsForPrefetching.isEmpty,
             let position = generation.onlyPosition(taking: fetch.entity)
         else {
             // Unsaved changes, rows of several stores and prefetched relationships need all objects first.
-            let objects = try objects(fetch, includesPendingChanges: terms.includesPendingChanges)
+            let objects = try objects(fetch, pending)
             try loadRequestedContents(objects, terms)
             for object in objects where !object.isDeleted { try body(object) }
             return

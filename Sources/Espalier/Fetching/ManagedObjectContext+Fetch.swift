@@ -1,4 +1,8 @@
-// Fetching: sends a request to each store that may answer it, and makes the rows the context's objects (steps: README).
+// Fetching: sends a request to each store that may answer it, and makes an object of each row.
+//
+// The steps: `resolve` looks up the names in the request; `pendingChanges` finds the unsaved changes that affect it. If
+// there are none and one store answers, `read` asks that store and `materialized` makes the objects. Otherwise `joined`
+// asks all stores, and puts their rows and the unsaved objects in one order.
 //
 // Invariants
 //   1. The rows that one store returns for a fetch are one cohort, if they are several: their faults fire together
@@ -37,7 +41,8 @@ extension ManagedObjectContext {
     /// The matching objects, in order, within offset and limit.
     @usableFromInline
     func objects(_ terms: FetchTerms) throws(ContextError) -> [ManagedObject] {
-        try objects(try resolve(terms), includesPendingChanges: terms.includesPendingChanges)
+        let fetch = try resolve(terms)
+        return try objects(fetch, try pendingChanges(for: fetch, terms.includesPendingChanges))
     }
 
     /// Loads the values and prefetched destinations that the request asks for.
@@ -67,7 +72,7 @@ extension ManagedObjectContext {
         fetch.sort = []
         let pending = try pendingChanges(for: fetch, request.includesPendingChanges)
         if let pending {
-            if let count = try mergedCount(fetch, pending) { return count }
+            if let count = try joinedCount(fetch, pending) { return count }
         } else if let position = generation.onlyPosition(taking: fetch.entity) {
             return try read(position, fetch) { snapshot, fetch throws(StoreError) in try snapshot.count(fetch) }
         }
@@ -104,18 +109,14 @@ extension ManagedObjectContext {
     }
 
     /// The matching objects, in order, within offset and limit.
-    func objects(
-        _ fetch: StoreFetch, includesPendingChanges: Bool
-    ) throws(ContextError) -> [ManagedObject] {
-        try objects(fetch, try pendingChanges(for: fetch, includesPendingChanges))
-    }
-
-    private func objects(_ fetch: StoreFetch, _ pending: PendingChanges?) throws(ContextError) -> [ManagedObject] {
+    ///
+    /// - Parameter pending: the unsaved changes that affect the fetch.
+    func objects(_ fetch: StoreFetch, _ pending: PendingChanges?) throws(ContextError) -> [ManagedObject] {
         if pending == nil, let position = generation.onlyPosition(taking: fetch.entity) {
             let rows = try read(position, fetch) { snapshot, fetch throws(StoreError) in try snapshot.fetch(fetch) }
             return materialized(rows)
         }
-        return try merged(fetch, pending ?? PendingChanges(tested: [], changedCount: 0, leadingRows: []))
+        return try joined(fetch, pending ?? PendingChanges())
     }
 
     /// The objects of rows, as one cohort.

@@ -49,7 +49,8 @@ extension ManagedObjectContext {
 
     /// Refreshes every object and keeps unsaved changes.
     ///
-    /// What was loaded ahead for objects that are not in memory is as new as the generation that the context reads.
+    /// The cached rows of objects that are not in memory stay, because they are from the generation that the context
+    /// reads.
     /// - Parameter isAsked: whether the application has called it, which settles conflicts that a save has reported.
     func refreshAll(isAsked: Bool) {
         journal?.pause()

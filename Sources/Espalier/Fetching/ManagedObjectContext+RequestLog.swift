@@ -1,7 +1,7 @@
 // Requests to stores, timed and described for a log (DB-01).
 //
 // Invariants
-//   1. The plan is asked for after the request, and its time does not count.
+//   1. The plan is made after the request was answered: its time is no part of the duration that is reported.
 
 import EspalierModel
 import EspalierStore
@@ -70,7 +70,7 @@ extension ManagedObjectContext {
     }
 }
 
-/// What a log says about one request.
+/// One request, as a log reports it.
 private struct LoggedRequest {
     var kind = StoreRequestRecord.Kind.rows
     var fetch: StoreFetch?

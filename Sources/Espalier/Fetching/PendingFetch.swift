@@ -19,11 +19,11 @@ import FoundationEssentials
 /// The unsaved changes that affect a fetch.
 struct PendingChanges {
     /// The new and changed objects of the fetched entity that may match.
-    var tested: [ManagedObject]
+    var tested: [ManagedObject] = []
     /// The number of changed and deleted objects of the fetched entity, which the store may find.
-    var changedCount: Int
+    var changedCount = 0
     /// The rows of unchanged objects from which the predicate or order leads to changed or deleted ones.
-    var leadingRows: [ObjectID]
+    var leadingRows: [ObjectID] = []
 }
 
 extension ManagedObjectContext {
@@ -35,7 +35,7 @@ extension ManagedObjectContext {
     ) throws(ContextError) -> PendingChanges? {
         guard includesPendingChanges, hasChanges else { return nil }
         let family = fetch.family
-        var changes = PendingChanges(tested: [], changedCount: 0, leadingRows: [])
+        var changes = PendingChanges()
         let count = memory.inserted.count(of: family) + memory.updated.count(of: family)
         if count > 0 { changes.tested = try pendingCandidates(for: fetch, Set(family)) }
         changes.changedCount = memory.updated.count(of: family) + memory.deleted.count(of: family)
@@ -72,8 +72,8 @@ extension ManagedObjectContext {
 
     private func changedRows(in family: [Int]) -> [ObjectID] {
         var ids: [ObjectID] = []
-        for part in [memory.updated, memory.deleted] where part.count(of: family) > 0 {
-            for object in part where !object.isInserted && family.contains(object.entity.index) {
+        for changed in [memory.updated, memory.deleted] where changed.count(of: family) > 0 {
+            for object in changed where !object.isInserted && family.contains(object.entity.index) {
                 ids.append(object.storedID)
             }
         }
@@ -83,7 +83,7 @@ extension ManagedObjectContext {
     /// The number of matching stored and unsaved objects; `nil` if not exactly one store may hold them.
     ///
     /// - Complexity: that of the store's counts, and O(unsaved objects that may match).
-    func mergedCount(_ fetch: StoreFetch, _ pending: PendingChanges) throws(ContextError) -> Int? {
+    func joinedCount(_ fetch: StoreFetch, _ pending: PendingChanges) throws(ContextError) -> Int? {
         guard let position = generation.onlyPosition(taking: fetch.entity) else { return nil }
         var all = fetch
         (all.offset, all.limit) = (0, nil)
@@ -109,7 +109,7 @@ extension ManagedObjectContext {
     }
 
     /// The matching stored and unsaved objects, in one order.
-    func merged(_ fetch: StoreFetch, _ pending: PendingChanges) throws(ContextError) -> [ManagedObject] {
+    func joined(_ fetch: StoreFetch, _ pending: PendingChanges) throws(ContextError) -> [ManagedObject] {
         var wider = fetch
         wider.offset = 0
         wider.limit = fetch.limit(widenedBy: pending.changedCount + pending.leadingRows.count)

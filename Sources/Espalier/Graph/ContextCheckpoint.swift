@@ -88,6 +88,26 @@ struct ContextCheckpoint {
 
     /// Restores the context to the state of this checkpoint.
     func restore(_ context: ManagedObjectContext) {
+        discardLaterChanges(context)
+        for former in context.refreshedBySave?.reversed() ?? [] { former.restore() }
+        restoreObjects(context)
+        context.replace(\.inserted, by: inserted)
+        context.replace(\.updated, by: updated)
+        context.replace(\.deleted, by: deleted)
+        for list in [inserted, updated, deleted] { list.renumber() }
+        context.unpropagated = unpropagated
+        context.runsRulesAgain = runsRulesAgain
+        context.leavesCascadesToStore = leavesCascadesToStore
+        context.memory.unreadInverses = unreadInverses
+        context.recorded = recorded
+        context.locked = locked
+        context.goBackToGeneration(generation)
+        context.changeCount &+= 1
+        assert(context.checkInvariants())
+    }
+
+    /// Discards the changes of objects that had none at `init`.
+    private func discardLaterChanges(_ context: ManagedObjectContext) {
         let known = Set(objects.map(\.object))
         for object in context.changedObjects where !known.contains(object) {
             object.discardPersistentChanges()
@@ -98,7 +118,9 @@ struct ContextCheckpoint {
                 object.state.subtract([.updated, .deleted, .propagated])
             }
         }
-        for former in context.refreshedBySave?.reversed() ?? [] { former.restore() }
+    }
+
+    private func restoreObjects(_ context: ManagedObjectContext) {
         for (position, saved) in objects.enumerated() {
             let object = saved.object
             if object.state.contains(.registered) { context.memory.registry.remove(object) }
@@ -115,18 +137,5 @@ struct ContextCheckpoint {
             if let shape = context.shape(of: object.entity) { object.shape = shape }
             context.memory.registry.insert(object)
         }
-        context.replace(\.inserted, by: inserted)
-        context.replace(\.updated, by: updated)
-        context.replace(\.deleted, by: deleted)
-        for list in [inserted, updated, deleted] { list.renumber() }
-        context.unpropagated = unpropagated
-        context.runsRulesAgain = runsRulesAgain
-        context.leavesCascadesToStore = leavesCascadesToStore
-        context.memory.unreadInverses = unreadInverses
-        context.recorded = recorded
-        context.locked = locked
-        context.goBackToGeneration(generation)
-        context.changeCount &+= 1
-        assert(context.checkInvariants())
     }
 }

@@ -46,10 +46,9 @@ extension ManagedObjectContext {
     }
 
     /// Applies the effects of the store's delete rules on rows that the save did not name.
-    ///
-    /// - Parameter namedCount: the number of deletions that the save has named.
-    func adopt(_ result: SaveResult, namedCount: Int, into told: inout SavedChanges) {
-        let hasOthers = result.deleted.count > namedCount
+    func adoptRuleEffects(of saved: SaveOutcome.StoreSave, into told: inout SavedChanges) {
+        let result = saved.result
+        let hasOthers = result.deleted.count > saved.changes.deleted.count
         // There may be a million IDs: growth in steps would use up to three times their memory.
         if hasOthers { told.deleted.reserveCapacity(told.deleted.count + result.deleted.count) }
         for id in hasOthers ? result.deleted : RowSet() {

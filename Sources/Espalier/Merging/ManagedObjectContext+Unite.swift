@@ -16,11 +16,11 @@ extension ManagedObjectContext {
     // MARK: After a save
 
     /// Applies insertions that were merged into other rows; all other rows of the save are applied already.
-    func adoptMergedRows(_ part: SaveOutcome.Part, into savedChanges: inout SavedChanges) {
-        guard !part.result.merged.isEmpty else { return }
+    func adoptMergedRows(of saved: SaveOutcome.StoreSave, into savedChanges: inout SavedChanges) {
+        guard !saved.result.merged.isEmpty else { return }
         var known = Set(savedChanges.inserted).union(savedChanges.updated)
-        for position in part.result.merged {
-            let (object, row) = (part.changes.inserted[position], part.result.inserted[position])
+        for position in saved.result.merged {
+            let (object, row) = (saved.changes.inserted[position], saved.result.inserted[position])
             cache.invalidate(row.id)
             object.becomeCommitted()
             let other = memory.registry[row.id]
@@ -36,14 +36,14 @@ extension ManagedObjectContext {
     }
 
     /// The objects that a save has inserted in the store, changed and deleted.
-    func settled(_ part: SaveOutcome.Part) -> ChangeSet {
-        guard !part.result.merged.isEmpty else { return part.changes }
-        let merged = Set(part.result.merged)
-        var settled = part.changes
+    func settled(_ saved: SaveOutcome.StoreSave) -> ChangeSet {
+        guard !saved.result.merged.isEmpty else { return saved.changes }
+        let merged = Set(saved.result.merged)
+        var settled = saved.changes
         settled.inserted = settled.inserted.enumerated().filter { !merged.contains($0.offset) }.map(\.element)
         let known = Set(settled.inserted + settled.updated)
-        for position in part.result.merged {
-            guard let object = memory.registry[part.result.inserted[position].id] else { continue }
+        for position in saved.result.merged {
+            guard let object = memory.registry[saved.result.inserted[position].id] else { continue }
             if !known.contains(object) { settled.updated.append(object) }
         }
         return settled

@@ -27,7 +27,7 @@ extension OverlaySnapshot {
             let rows = try bases[0].snapshot.fetch(fetch)
             return changes.isEmpty ? rows : SnapshotList(rows.lazy.map(shown))
         }
-        return SnapshotList(try merged(fetch, concern, bases))
+        return SnapshotList(try joined(fetch, concern, bases))
     }
 
     func fetchBatch(_ fetch: StoreFetch, of count: Int) throws(StoreError) -> FetchBatch {
@@ -40,7 +40,7 @@ extension OverlaySnapshot {
     func fetchIDs(_ fetch: StoreFetch) throws(StoreError) -> [ObjectID] {
         let (bases, concern) = try (bases(taking: fetch.entity), concern(of: fetch))
         if bases.count == 1, concern.isEmpty { return try bases[0].snapshot.fetchIDs(fetch) }
-        return try merged(fetch, concern, bases).map(\.id)
+        return try joined(fetch, concern, bases).map(\.id)
     }
 
     func count(_ fetch: StoreFetch) throws(StoreError) -> Int {
@@ -128,7 +128,7 @@ extension OverlaySnapshot {
     }
 
     /// The matching rows, in one order.
-    private func merged(
+    private func joined(
         _ fetch: StoreFetch, _ concern: Concern, _ bases: [Base]
     ) throws(StoreError) -> [ObjectSnapshot] {
         var wider = fetch

@@ -15,14 +15,15 @@ extension ManagedObjectContext {
         var generations: [UInt64: UInt64] = [:]
         for saved in outcome.saved { generations[saved.store.number] = saved.result.generation }
         moveToNewestGeneration(afterSaving: generations)
-        // If there are several stores, `freeze` has applied these notes already.
+        // The stores have added the new objects to the lists. (If there are several stores, `freeze` has applied these
+        // additions.)
         memory.unreadInverses.removeAll()
-        for part in outcome.saved {
-            applyInsertions(of: part, &savedChanges)
-            applyUpdates(of: part, &savedChanges)
-            adoptMergedRows(part, into: &savedChanges)
-            adopt(part.result, namedCount: part.changes.deleted.count, into: &savedChanges)
-            applyDeletions(of: part, &savedChanges)
+        for saved in outcome.saved {
+            applyInsertions(of: saved, &savedChanges)
+            applyUpdates(of: saved, &savedChanges)
+            adoptMergedRows(of: saved, into: &savedChanges)
+            adoptRuleEffects(of: saved, into: &savedChanges)
+            applyDeletions(of: saved, &savedChanges)
         }
         replace(\.inserted, by: memory.inserted.filtered(\.isInserted))
         replace(\.updated, by: memory.updated.filtered { $0.state.contains(.updated) })
@@ -36,19 +37,19 @@ extension ManagedObjectContext {
     }
 
     /// New objects get their rows, and the IDs of these.
-    private func applyInsertions(of part: SaveOutcome.Part, _ savedChanges: inout SavedChanges) {
-        let ids = part.result.inserted.ids
-        assert(ids.count == part.changes.inserted.count, "\(ids.count) rows were inserted")
+    private func applyInsertions(of saved: SaveOutcome.StoreSave, _ savedChanges: inout SavedChanges) {
+        let ids = saved.result.inserted.ids
+        assert(ids.count == saved.changes.inserted.count, "\(ids.count) rows were inserted")
         assert(ids.allSatisfy { !$0.isTemporary }, "a stored row has a temporary ID")
         // Objects that are saved together are likely to be read together.
         let cohort = Cohort(ids, cache: cache)
-        var merged = part.result.merged[...]
-        part.result.inserted.forEachRow { position, content, place in
+        var merged = saved.result.merged[...]
+        saved.result.inserted.forEachRow { position, content, place in
             if position == merged.first {
                 merged.removeFirst()
                 return
             }
-            let object = part.changes.inserted[position]
+            let object = saved.changes.inserted[position]
             if object.storedID == ids[position] {
                 // Reads of the row that had this ID before are outdated.
                 cache.invalidate(object.storedID)
@@ -59,16 +60,16 @@ extension ManagedObjectContext {
             object.becomeCommitted()
             object.cohort = cohort
         }
-        let newIDs = part.result.newIDs
+        let newIDs = saved.result.newIDs
         if savedChanges.inserted.isEmpty { savedChanges.inserted = newIDs } else { savedChanges.inserted += newIDs }
     }
 
-    private func applyUpdates(of part: SaveOutcome.Part, _ savedChanges: inout SavedChanges) {
-        cache.invalidate(part.changes.updated.lazy.map(\.storedID))
+    private func applyUpdates(of saved: SaveOutcome.StoreSave, _ savedChanges: inout SavedChanges) {
+        cache.invalidate(saved.changes.updated.lazy.map(\.storedID))
         // The rows that were written, in the order of the objects; not every changed object writes its row.
-        var written = part.result.updated.makeIterator()
+        var written = saved.result.updated.makeIterator()
         var next = written.next()
-        for object in part.changes.updated {
+        for object in saved.changes.updated {
             if let row = next, row.id == object.storedID {
                 object.row = row
                 object.state.remove(.gone)
@@ -80,9 +81,9 @@ extension ManagedObjectContext {
         }
     }
 
-    private func applyDeletions(of part: SaveOutcome.Part, _ savedChanges: inout SavedChanges) {
-        cache.invalidate(part.changes.deleted.lazy.map(\.storedID))
-        for object in part.changes.deleted {
+    private func applyDeletions(of saved: SaveOutcome.StoreSave, _ savedChanges: inout SavedChanges) {
+        cache.invalidate(saved.changes.deleted.lazy.map(\.storedID))
+        for object in saved.changes.deleted {
             memory.registry.remove(object)
             savedChanges.deleted.append(object.storedID)
             object.leaveContext()

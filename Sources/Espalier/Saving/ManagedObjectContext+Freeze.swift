@@ -36,7 +36,7 @@ extension ManagedObjectContext {
             request.deletions.append(.init(id: object.storedID, expectedVersion: object.row?.version ?? 0))
             if object.changes != nil { freezeFollowedDestinations(of: object, &request) }
         }
-        // Not every changed object writes its row: the request's contents tell which other versions it has to check.
+        // An update or a deletion in the request checks its version itself; every other locked object needs a lock.
         let named = locked.isEmpty ? [] : Set(request.updates.map(\.id) + request.deletions.map(\.id))
         for (object, version) in locked(in: store)
         where !(named.contains(object.storedID) && object.row?.version == version) {

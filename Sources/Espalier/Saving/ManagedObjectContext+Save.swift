@@ -59,37 +59,49 @@ extension ManagedObjectContext {
             noteReported(error)
             throw error
         }
+        let savedChanges = applyForAll(outcome)
+        registerUndoOfSave()
+        forgetDestinations()
+        notify(of: outcome, savedChanges)
+        if let failure = outcome.failure { throw .partlySaved(underlying: failure) }
+    }
+
+    /// Applies what the stores have written, to this context and to the state that its children read (step 7).
+    private func applyForAll(_ outcome: SaveOutcome) -> SavedChanges {
         journal?.pause()
+        defer { journal?.resume() }
         let seen = childSource?.seen(of: outcome.saved)
         let savedChanges = apply(outcome)
         if let seen { childSource?.noteSaved(seen) }
-        journal?.resume()
-        registerUndoOfSave()
-        forgetDestinations()
+        return savedChanges
+    }
+
+    /// Notifies other contexts, observers, and the saved objects (step 8).
+    private func notify(of outcome: SaveOutcome, _ savedChanges: SavedChanges) {
         source.tell(savedChanges, except: mailbox)
         stage = SaveStage(.changeObserver)
         eventRecord?.beginTelling()
         tellChanges()
         eventRecord?.endTelling()
-        for part in outcome.saved {
-            for object in part.changes.all {
+        for saved in outcome.saved {
+            for object in saved.changes.all {
                 stage = SaveStage(.didSave, object)
                 object.didSave()
             }
         }
         stage = SaveStage(.didSaveObserver)
         tellDidSave(savedChanges, outcome.saved.map(settled))
-        if let failure = outcome.failure { throw .partlySaved(underlying: failure) }
     }
 
-    /// The parts of a save that stores have written.
+    /// The result of step 6.
     struct SaveOutcome {
-        struct Part {
+        /// The changes that one store has written, and its answer.
+        struct StoreSave {
             let store: SourcePart
             let changes: ChangeSet
             let result: SaveResult
         }
-        var saved: [Part] = []
+        var saved: [StoreSave] = []
         /// The error of the store after the last one in `saved`, if it failed.
         var failure: ContextError?
     }
@@ -151,18 +163,18 @@ extension ManagedObjectContext {
     /// - Throws: the error of the first store; the error of a later store is part of the outcome.
     private func write(_ changes: inout ChangeSet) throws(ContextError) -> SaveOutcome {
         let attemptCountMax = 10
-        var attempt = 1
+        var attemptCount = 1
         while true {
             let refusal: Refusal
-            switch try send(changes) {
+            switch try attempt(changes) {
             case .written(let outcome): return outcome
             case .refused(let found): refusal = found
             }
-            guard attempt < attemptCountMax else { throw contextError(refusal.error) }
+            guard attemptCount < attemptCountMax else { throw contextError(refusal.error) }
             for conflict in refusal.conflicts { if let object = memory.registry[conflict.id] { noteRefreshed(object) } }
             if !refusal.conflicts.isEmpty { try resolve(refusal.conflicts) }
             if !refusal.references.isEmpty { try resolve(refusal.references) }
-            attempt += 1
+            attemptCount += 1
             changes = ChangeSet(self)
             try validate(changes)
             stage = SaveStage(.storing)
@@ -182,8 +194,8 @@ extension ManagedObjectContext {
         case refused(Refusal)
     }
 
-    /// Sends the changes to their stores, once.
-    private func send(_ all: ChangeSet) throws(ContextError) -> Attempt {
+    /// Sends the changes to their stores, once (steps 4 to 6).
+    private func attempt(_ all: ChangeSet) throws(ContextError) -> Attempt {
         assert(stage?.hook == .storing && memory.checkInvariants(), "changes are sent while a save runs")
         var refusal = Refusal(conflicts: mergeConflicts(among: all.updated))
         guard refusal.isEmpty else { return .refused(refusal) }
@@ -191,7 +203,7 @@ extension ManagedObjectContext {
         for (store, changes) in try route(all) {
             let request = try freeze(changes, for: store, gone: &refusal.conflicts)
             do throws(StoreError) {
-                if let result = try save(request, in: store, &refusal) {
+                if let result = try result(of: request, from: store, &refusal) {
                     outcome.saved.append(.init(store: store, changes: changes, result: result))
                     continue
                 }
@@ -207,9 +219,9 @@ extension ManagedObjectContext {
         return .written(outcome)
     }
 
-    /// Saves a request in its store; `nil` if there are conflicts, which are in `refusal` then.
-    private func save(
-        _ request: SaveRequest, in store: SourcePart, _ refusal: inout Refusal
+    /// The result of a request that its store has executed; `nil` if there are conflicts, which are in `refusal` then.
+    private func result(
+        of request: SaveRequest, from store: SourcePart, _ refusal: inout Refusal
     ) throws(StoreError) -> SaveResult? {
         guard refusal.isEmpty else { return nil }
         if request.isEmpty && request.locks.isEmpty { return SaveResult() }
@@ -243,17 +255,17 @@ extension ManagedObjectContext {
         }
         var storeOf: [ManagedObject: UInt64] = [:]
         for object in changes.all { storeOf[object] = try part(of: object).number }
-        var parts: [(store: SourcePart, changes: ChangeSet)] = []
+        var routed: [(store: SourcePart, changes: ChangeSet)] = []
         for store in stores {
-            let part = changes.filter { storeOf[$0] == store.number }
-            if !part.isEmpty {
-                parts.append((store, part))
+            let own = changes.filter { storeOf[$0] == store.number }
+            if !own.isEmpty {
+                routed.append((store, own))
             } else if !locked.isEmpty, !locked(in: store).isEmpty {
                 // First, so that its locks are checked before any store writes.
-                parts.insert((store, part), at: 0)
+                routed.insert((store, own), at: 0)
             }
         }
-        return parts
+        return routed
     }
 
     /// Records the conflicts that a save reports: a refresh settles them.
