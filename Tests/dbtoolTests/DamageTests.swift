@@ -34,7 +34,7 @@ import Testing
     private static func treesOfPages(_ path: String) throws -> [UInt64: String] {
         let names = TreeNames.read(path)
         let image = try StoreImage(path: path)
-        let map = try PageMap(image, Console(output: StringSink(), errors: StringSink()))
+        let map = try PageUses(image, Console(output: StringSink(), errors: StringSink()))
         var trees: [UInt64: String] = [:]
         for number in 0..<image.pageCount {
             switch try #require(map.use(of: number)) {

@@ -25,7 +25,7 @@ final class ParentSource: ObjectSource {
         let state: ManagedObject.State
     }
 
-    /// What a snapshot depends on.
+    /// The state of the parent on which a snapshot depends.
     struct Moment: Equatable {
         let changeCount: Int
         let readCount: Int

@@ -1,4 +1,4 @@
-// What an object had when it was last read or saved, and what has changed since (MO-34 to MO-36).
+// The values of an object when it was last read or saved, and its changes since (MO-34 to MO-36).
 //
 // Invariants
 //   1. Values are immutable and name other objects by ID: they may leave the context.

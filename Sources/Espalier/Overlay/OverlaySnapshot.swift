@@ -1,4 +1,5 @@
-// The snapshot that the children of a context read: the stores as the parent reads them, below the parent's unsaved changes.
+// The snapshot that the children of a context read: the stores as the parent reads them, below the unsaved changes of
+// the parent.
 //
 // Invariants
 //   1. It is immutable: all answers are of the moment at which it was made, whatever the parent does meanwhile (F-4).

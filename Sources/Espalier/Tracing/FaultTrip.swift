@@ -7,7 +7,7 @@ public import EspalierModel
 
 /// One read of a store, because a fault has fired or a relationship was asked (F-2).
 public struct FaultTrip: Sendable, Hashable {
-    /// What was read.
+    /// The kind of content that was read.
     public enum Kind: Sendable, Hashable {
         /// The rows of objects.
         case rows
@@ -21,7 +21,7 @@ public struct FaultTrip: Sendable, Hashable {
 
     /// The object whose fault has fired.
     public let object: ObjectID
-    /// What was read.
+    /// The kind of content that was read.
     public let kind: Kind
     /// The number of objects of which it was read, together with this one.
     public let objectCount: Int

@@ -31,7 +31,7 @@ public struct StoreRequestRecord: Sendable {
         case save
     }
 
-    /// What was asked.
+    /// The kind of the request.
     public let kind: Kind
     /// The name of the entity; of the first one, if the request names rows of several.
     public let entityName: String?

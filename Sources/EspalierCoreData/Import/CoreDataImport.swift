@@ -70,7 +70,7 @@ public enum CoreDataImport {
     /// The store at `path`, whose first bytes say in which format it is.
     private static func source(
         _ path: String, model: ModelDocument?, in fileSystem: any FileSystem, _ report: inout CoreDataImportReport
-    ) throws(CoreDataImportError) -> any ObjectSource {
+    ) throws(CoreDataImportError) -> any ImportSource {
         let input = try withImportErrors { () throws(SQLiteFileError) in try SQLiteInput(path, in: fileSystem) }
         guard let input else {
             throw .sqlite(SQLiteFileError(path: path, .readable, "the file does not exist"))
@@ -91,7 +91,7 @@ public enum CoreDataImport {
 
     /// Writes the objects of a source to a new store, checks it and closes it.
     private static func write(
-        _ source: any ObjectSource, _ limits: ImportLimits, _ report: CoreDataImportReport, to path: String,
+        _ source: any ImportSource, _ limits: ImportLimits, _ report: CoreDataImportReport, to path: String,
         in fileSystem: any FileSystem, _ progress: ((Int) -> Bool)?
     ) throws(CoreDataImportError) -> CoreDataImportReport {
         var options = DatabaseOptions()

@@ -31,7 +31,7 @@ package struct ImportLimits: Sendable {
 /// An import while it runs.
 final class ObjectWriter {
     let limits: ImportLimits
-    let source: any ObjectSource
+    let source: any ImportSource
     let store: BTreeStore
     let model: ManagedObjectModel
     private let storeTag: UInt32
@@ -50,7 +50,7 @@ final class ObjectWriter {
     var report: CoreDataImportReport
 
     init(
-        _ source: any ObjectSource, _ store: BTreeStore, _ limits: ImportLimits, _ report: CoreDataImportReport,
+        _ source: any ImportSource, _ store: BTreeStore, _ limits: ImportLimits, _ report: CoreDataImportReport,
         _ progress: ((Int) -> Bool)?
     ) {
         self.limits = limits
@@ -89,7 +89,7 @@ final class ObjectWriter {
         do throws(CoreDataImportError) {
             for root in order { try writeRows(of: root) }
         } catch {
-            // The store may only be closed when nobody writes it; the first failure is reported.
+            // The store may be closed only after the last save has ended; the first failure is reported.
             try? saves.finish()
             throw error
         }

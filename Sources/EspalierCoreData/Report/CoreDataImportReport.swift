@@ -1,4 +1,4 @@
-// What an import from Core Data has done, and everything that it could not read.
+// The report of an import from Core Data: its results, and everything that it could not read.
 //
 // Invariants
 //   1. Nothing is left out silently: each value, destination and row that does not arrive is a finding, and counted.

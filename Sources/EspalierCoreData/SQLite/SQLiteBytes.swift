@@ -1,4 +1,4 @@
-// Big-endian numbers and the variable-length integers of SQLite files, read from bytes that nobody has checked.
+// Big-endian numbers and the variable-length integers of SQLite files, read from unchecked bytes.
 
 extension [UInt8] {
     /// The unsigned number of two bytes at `offset`, which must be within the array.

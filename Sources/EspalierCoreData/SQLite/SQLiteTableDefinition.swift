@@ -22,7 +22,7 @@ package struct SQLiteTableDefinition: Hashable, Sendable {
 
 /// Reads a CREATE TABLE statement.
 package struct SQLiteTableParser {
-    /// What is wrong with a statement.
+    /// The error in a statement.
     package struct Fault: Error {
         package let message: String
     }

@@ -5,7 +5,7 @@ import EspalierModel
 import EspalierModelFile
 
 /// A SQLite store.
-final class SQLiteSource: ObjectSource {
+final class SQLiteSource: ImportSource {
     let model: ManagedObjectModel
     let metadata: [String: AttributeValue]
     let database: SQLiteDatabase

@@ -16,7 +16,7 @@ import EspalierModelFile
 import FoundationEssentials
 
 /// An XML store.
-final class XMLSource: ObjectSource {
+final class XMLSource: ImportSource {
     static let byteCountMax = 1 << 30
     private static let elementCountMax = 1 << 26
 

@@ -2,7 +2,7 @@
 
 /// Finds the known name that is nearest to a mistyped one.
 package enum NameSuggestion {
-    /// The candidate that `name` most probably stands for; `nil` if none is near.
+    /// The candidate that `name` most probably means; `nil` if none is near.
     ///
     /// A candidate is near if it is equal except for case, or if it differs by at most one edit (insertion, deletion,
     /// replacement, exchange of neighbors) per three characters; one edit is always allowed. Of several equally near

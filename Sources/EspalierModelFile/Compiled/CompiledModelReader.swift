@@ -242,7 +242,7 @@ struct CompiledModelReader {
         return names.map { ModelElement(kind, [.init("value", $0)]) }
     }
 
-    // What entities and properties have in common
+    // MARK: Common parts of entities and properties
 
     /// Sets the former name, if it differs, and the version hash modifier.
     private func nameFormerly(_ object: KeyedArchive.Object, name: String, in element: inout ModelElement) {

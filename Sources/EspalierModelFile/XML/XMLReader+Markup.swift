@@ -127,7 +127,7 @@ extension XMLReader {
         }
     }
 
-    // What is skipped
+    // MARK: Skipped markup
 
     mutating func skipComment() throws(XMLError) {
         guard skip(to: "-->") else { throw malformed("a comment does not end; close it with -->") }

@@ -59,7 +59,7 @@ extension StoreCheck {
     ) throws(StoreError) -> Int {
         var count = 0
         var owner = (key: UInt64(0), isThere: false)
-        var places = ListPlaces(tree)
+        var places = PlacesInList(tree)
         try forEachEntry(in: tree.tree) { key, value throws(StoreError) in
             if places.repeats(key) {
                 // Not counted as a link: a link that the other direction requires gets a position of its own.
@@ -140,7 +140,7 @@ extension StoreCheck {
     {
         var links: [Link] = []
         var owner = (key: UInt64(0), isThere: false)
-        var places = ListPlaces(tree)
+        var places = PlacesInList(tree)
         try forEachEntry(in: tree.tree) { key, value throws(StoreError) in
             guard !places.repeats(key), let (link, number) = parts(of: key, value, tree), tree.mayBeMember[Int(number)],
                 buckets.contains(hash.mark(isTurned ? link.turned : link)),
@@ -265,7 +265,7 @@ extension StoreCheck {
             return zip(members, members.dropFirst()).filter { $0 == $1 }.map { Link(owner: owner, destination: $0.0) }
         }
         var found: [Link] = []
-        var places = ListPlaces(tree)
+        var places = PlacesInList(tree)
         try forEachEntry(in: tree.tree) { key, value in
             guard !places.repeats(key), let (link, _) = parts(of: key, value, tree) else { return countStep() }
             if link.owner != owner {
@@ -307,7 +307,7 @@ extension StoreCheck {
     ) throws(StoreError) {
         var keys: [UInt64: [[UInt8]]] = [:]
         let prefix = LinkKey.unordered(owner, 0).prefix(8)
-        var places = ListPlaces(tree)
+        var places = PlacesInList(tree)
         try forEachEntry(in: tree.tree, from: Array(prefix)) { key, value in
             guard key.byteCount >= 8, key.bigEndianKey(at: 0) == owner else { return false }
             if !places.repeats(key), let (link, _) = parts(of: key, value, tree), counts[link.destination] != nil {
@@ -323,7 +323,7 @@ extension StoreCheck {
 }
 
 /// The position of the last entry of an ordered list.
-private struct ListPlaces {
+private struct PlacesInList {
     private let tree: LinkTree
     private var last: (owner: UInt64, position: UInt64)?
 

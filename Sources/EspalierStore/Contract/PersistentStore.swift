@@ -9,7 +9,7 @@
 public import EspalierModel
 public import FoundationEssentials
 
-/// The kind of a store behind the contract.
+/// The kind of a store that fulfils the contract.
 public struct StoreType: RawRepresentable, Hashable, Sendable {
     /// The name of the kind, which metadata has too.
     public let rawValue: String

@@ -191,7 +191,7 @@ extension CheckVerb {
             var table = TextTable([.text("tree"), .number("id"), .text("keys"), .number("entries"), .number("pages")])
             for tree in trees {
                 table.append([
-                    tree.summary.tree.name, "\(tree.summary.tree.id)", TreeTable.keyText(tree.summary.tree.kind),
+                    tree.summary.tree.name, "\(tree.summary.tree.id)", TreeListing.keyText(tree.summary.tree.kind),
                     DisplayText.grouped(tree.entryCount), DisplayText.grouped(tree.pageCount),
                 ])
             }
@@ -247,7 +247,7 @@ extension CheckVerb {
                     trees.map { tree in
                         [
                             "name": .string(tree.summary.tree.name), "id": .count(tree.summary.tree.id),
-                            "keys": .string(TreeTable.keyText(tree.summary.tree.kind)),
+                            "keys": .string(TreeListing.keyText(tree.summary.tree.kind)),
                             "entries": .count(tree.entryCount), "pages": .count(tree.pageCount),
                         ]
                     }),

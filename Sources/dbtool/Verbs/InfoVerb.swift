@@ -54,7 +54,7 @@ enum InfoVerb: Verb {
         facts.append([
             "application", "id \(database.applicationID), version \(database.applicationVersion)",
         ])
-        console.output.write(facts.rendered() + "\n" + TreeTable.rendered(trees))
+        console.output.write(facts.rendered() + "\n" + TreeListing.rendered(trees))
     }
 
     private static func json(_ database: Database, _ trees: [TreeSummary], _ log: LogFacts) -> JSONValue {
@@ -67,7 +67,7 @@ enum InfoVerb: Verb {
             "lastCommit": .count(numbers.transactionID),
             "applicationID": .count(database.applicationID),
             "applicationVersion": .count(database.applicationVersion),
-            "trees": .array(trees.map(TreeTable.json)),
+            "trees": .array(trees.map(TreeListing.json)),
         ]
     }
 

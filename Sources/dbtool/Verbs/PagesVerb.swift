@@ -22,12 +22,12 @@ enum PagesVerb: Verb {
 
     static func run(_ arguments: Arguments, _ console: Console) throws(ToolError) -> ExitCode {
         let path = arguments.required("FILE")
-        let first = try PageMap(StoreImage(path: path), console)
+        let first = try PageUses(StoreImage(path: path), console)
         var (map, hasChanged) = (first, false)
         // An apparent damage may be an unfinished checkpoint of another process, so the map is read again.
         for attempt in 1..<readAttemptMax where !map.isIntact && map.hasNewerLog {
             Thread.sleep(forTimeInterval: 0.02 * Double(attempt))
-            map = try PageMap(StoreImage(path: path), console)
+            map = try PageUses(StoreImage(path: path), console)
             hasChanged = hasChanged || map.newestSlot != first.newestSlot
         }
         if arguments.wantsJSON {

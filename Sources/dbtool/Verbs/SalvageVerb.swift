@@ -131,7 +131,7 @@ extension SalvageVerb {
         ])
         for tree in report.trees {
             table.append([
-                tree.tree.name, "\(tree.tree.id)", TreeTable.keyText(tree.tree.kind),
+                tree.tree.name, "\(tree.tree.id)", TreeListing.keyText(tree.tree.kind),
                 DisplayText.grouped(tree.rowCount), tree.expectedRowCount.map { DisplayText.grouped($0) } ?? "",
                 DisplayText.grouped(tree.pageCount), DisplayText.grouped(tree.damagedPageCount),
                 DisplayText.grouped(tree.lostValueCount),
@@ -154,7 +154,7 @@ extension SalvageVerb {
                 report.trees.map { tree in
                     [
                         "name": .string(tree.tree.name), "id": .count(tree.tree.id),
-                        "keys": .string(TreeTable.keyText(tree.tree.kind)),
+                        "keys": .string(TreeListing.keyText(tree.tree.kind)),
                         "isNameKnown": .boolean(tree.isNameKnown), "rows": .count(tree.rowCount),
                         "expectedRows": tree.expectedRowCount.map { .count($0) } ?? .null,
                         "pages": .count(tree.pageCount), "damagedPages": .count(tree.damagedPageCount),

@@ -3,7 +3,7 @@
 import EspalierEngine
 import Foundation
 
-extension PageMap {
+extension PageUses {
     private static let pagesPerLine = 64
     /// The number of equal lines from which on only the first is printed.
     private static let foldedLines: UInt64 = 16

@@ -6,7 +6,7 @@
 import EspalierEngine
 
 /// The use of each page of a file.
-struct PageMap {
+struct PageUses {
     /// The use of a page.
     enum Use: Character, CaseIterable {
         case superblock = "S"

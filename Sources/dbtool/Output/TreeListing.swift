@@ -3,7 +3,7 @@
 import EspalierEngine
 
 /// The table of a store's trees.
-enum TreeTable {
+enum TreeListing {
     /// One line for each tree.
     static func rendered(_ trees: [TreeSummary]) -> String {
         var table = TextTable([

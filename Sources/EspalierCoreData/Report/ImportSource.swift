@@ -1,4 +1,4 @@
-// What an import needs of a store of Core Data, whatever its format: its rows and the members of its relationships.
+// A store of Core Data as an import reads it, in any format: its rows and the members of its relationships.
 //
 // Invariants
 //   1. Rows of a hierarchy come by ascending key, each once; a key is never 0.
@@ -25,7 +25,7 @@ struct SourceMember {
 }
 
 /// A store of Core Data.
-protocol ObjectSource: AnyObject {
+protocol ImportSource: AnyObject {
     var model: ManagedObjectModel { get }
     /// The application's own values.
     var metadata: [String: AttributeValue] { get }
