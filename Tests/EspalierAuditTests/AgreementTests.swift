@@ -14,7 +14,7 @@ import Testing
     /// The rules about page 0 that the tool checks in addition to the engine's check.
     private static let rulesOfTheTool: Set = [5, 12, 13]
 
-    private static func compare(_ files: ForgedStore, _ what: @autoclosure () -> String) {
+    private static func compare(_ files: ForgedFiles, _ what: @autoclosure () -> String) {
         let (ours, theirs) = (Verdict.audit(files), Verdict.engine(files))
         if case .damaged(let rules) = ours, case .ok = theirs, rules.isSubset(of: rulesOfTheTool),
             Verdict.placesOfAudit(files).allSatisfy({ $0 == 0 })

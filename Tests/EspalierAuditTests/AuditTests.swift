@@ -8,7 +8,7 @@ import Testing
 @testable import EspalierAudit
 
 @Suite struct AuditTests {
-    private static func findings(_ files: ForgedStore) throws -> [AuditFinding] {
+    private static func findings(_ files: ForgedFiles) throws -> [AuditFinding] {
         try StoreAudit.run(store: files.store, log: files.log).findings.list
     }
 
@@ -82,11 +82,11 @@ import Testing
             let system = SimulatedFileSystem(seed: seed &+ round)
             var run = RandomRun(seed: seed &+ round)
             try run.work(on: system, transactions: 12) { () throws in
-                let findings = try Self.findings(ForgedStore(system))
+                let findings = try Self.findings(ForgedFiles(system))
                 #expect(findings == [], "seed \(seed &+ round)")
             }
             for loss in 0..<UInt64(3) {
-                let files = ForgedStore(system.afterPowerLoss(seed: loss))
+                let files = ForgedFiles(system.afterPowerLoss(seed: loss))
                 #expect(try Self.findings(files) == [], "seed \(seed &+ round), loss \(loss)")
             }
         }

@@ -12,7 +12,7 @@ import Testing
 
 @Suite struct ForgedCountTests {
     /// The records of all trees of a closed store state `count` entries.
-    private static func files(_ count: UInt64) throws -> ForgedStore {
+    private static func files(_ count: UInt64) throws -> ForgedFiles {
         var files = try ObjectSampleRun.files(seed: 5, saves: 20)
         let database = try Self.database(files)
         let trees = try database.beginRead().trees()
@@ -30,7 +30,7 @@ import Testing
         return files
     }
 
-    private static func database(_ files: ForgedStore) throws -> Database {
+    private static func database(_ files: ForgedFiles) throws -> Database {
         let system = SimulatedFileSystem(seed: 3)
         system.replaceContents(of: "store", with: files.store)
         var options = SampleStores.options

@@ -8,7 +8,7 @@ import TestSupport
 /// A forged pair of files.
 struct HostileImage {
     let name: String
-    let files: ForgedStore
+    let files: ForgedFiles
 }
 
 /// A field that makes a claim: a count, a length, a size, a page number or a level.

@@ -68,7 +68,7 @@ import Testing
 
 /// A store, and the places in it that the cases need.
 struct RuleStore {
-    var files: ForgedStore
+    var files: ForgedFiles
 
     /// The first page in use that `fits`.
     private func page(_ what: String, _ fits: (Int) -> Bool) -> Int {

@@ -20,18 +20,18 @@ enum SampleStores {
     static func make(
         closes: Bool = true, options: DatabaseOptions = options,
         _ body: (Database) throws(StorageError) -> Void
-    ) throws(StorageError) -> ForgedStore {
+    ) throws(StorageError) -> ForgedFiles {
         let system = SimulatedFileSystem(seed: 5)
         let database = try Database.open("store", in: system, options: options)
         try body(database)
         if closes { try database.close() }
-        var files = ForgedStore(system)
+        var files = ForgedFiles(system)
         files.trimLog()
         return files
     }
 
     /// A store of 30 pages: both kinds of keys, prefixes, values on several overflow pages, two levels, free pages.
-    static func closed() throws -> ForgedStore { try madeClosed.get() }
+    static func closed() throws -> ForgedFiles { try madeClosed.get() }
 
     private static let madeClosed = Result {
         try make { database throws(StorageError) in
@@ -41,7 +41,7 @@ enum SampleStores {
     }
 
     /// The same with half of it in the log, after a checkpoint within a segment.
-    static func open() throws -> ForgedStore { try madeOpen.get() }
+    static func open() throws -> ForgedFiles { try madeOpen.get() }
 
     private static let madeOpen = Result {
         try make(closes: false) { database throws(StorageError) in

@@ -14,7 +14,7 @@ enum Verdict: CustomStringConvertible {
     case refused(String)
 
     /// The audit's verdict.
-    static func audit(_ files: ForgedStore) -> Verdict {
+    static func audit(_ files: ForgedFiles) -> Verdict {
         do throws(AuditFailure) {
             let report = try StoreAudit.run(store: files.store, log: files.log)
             return report.isOK ? .ok : .damaged(Set(report.findings.list.map(\.rule)))
@@ -27,7 +27,7 @@ enum Verdict: CustomStringConvertible {
     private static let rulesOfOnePage = 1...53
 
     /// The pages that are broken by themselves according to the audit.
-    private static func brokenPagesOfAudit(_ files: ForgedStore) -> Set<UInt32> {
+    private static func brokenPagesOfAudit(_ files: ForgedFiles) -> Set<UInt32> {
         let findings = (try? StoreAudit.run(store: files.store, log: files.log))?.findings.list ?? []
         return Set(
             findings.compactMap { finding in
@@ -39,7 +39,7 @@ enum Verdict: CustomStringConvertible {
     }
 
     /// The pages that are broken by themselves according to the engine's own check.
-    private static func brokenPagesOfEngine(_ files: ForgedStore) -> Set<UInt32> {
+    private static func brokenPagesOfEngine(_ files: ForgedFiles) -> Set<UInt32> {
         let findings = (try? check(files).findings) ?? []
         return Set(
             findings.compactMap { finding in
@@ -49,12 +49,12 @@ enum Verdict: CustomStringConvertible {
 
     /// Whether both checkers name one page that is broken by itself; if it breaks several rules, each checker names the
     /// first that it meets, and the format does not say which that is.
-    static func blameOnePage(_ files: ForgedStore) -> Bool {
+    static func blameOnePage(_ files: ForgedFiles) -> Bool {
         !brokenPagesOfAudit(files).isDisjoint(with: brokenPagesOfEngine(files))
     }
 
     /// The pages of the audit's findings; `nil` for a finding in the log.
-    static func placesOfAudit(_ files: ForgedStore) -> [UInt32?] {
+    static func placesOfAudit(_ files: ForgedFiles) -> [UInt32?] {
         let findings = (try? StoreAudit.run(store: files.store, log: files.log))?.findings.list ?? []
         return findings.map { finding in
             guard case .page(let page, _) = finding.place else { return nil }
@@ -63,7 +63,7 @@ enum Verdict: CustomStringConvertible {
     }
 
     /// The report of the engine's own check.
-    private static func check(_ files: ForgedStore) throws(StorageError) -> CheckReport {
+    private static func check(_ files: ForgedFiles) throws(StorageError) -> CheckReport {
         let system = SimulatedFileSystem(seed: 1)
         system.replaceContents(of: "store", with: files.store)
         if let log = files.log { system.replaceContents(of: "store-wal", with: log) }
@@ -77,7 +77,7 @@ enum Verdict: CustomStringConvertible {
     }
 
     /// The verdict of the engine's own check.
-    static func engine(_ files: ForgedStore) -> Verdict {
+    static func engine(_ files: ForgedFiles) -> Verdict {
         do throws(StorageError) {
             let report = try check(files)
             return report.isOK ? .ok : .damaged(Set(report.findings.map { Int($0.corruption.rule.rawValue) }))

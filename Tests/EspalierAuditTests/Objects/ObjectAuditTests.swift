@@ -10,7 +10,7 @@ import Testing
 @testable import EspalierAudit
 
 @Suite struct ObjectAuditTests {
-    private static func audit(_ files: ForgedStore) throws -> AuditReport {
+    private static func audit(_ files: ForgedFiles) throws -> AuditReport {
         try StoreAudit.run(store: files.store, log: files.log)
     }
 
@@ -76,7 +76,7 @@ import Testing
                     Database.open("store", in: system, options: SampleStores.options), path: "store", model: model)
                 let theirs = try store.check()
                 try store.close()
-                let report = try Self.audit(ForgedStore(system))
+                let report = try Self.audit(ForgedFiles(system))
 
                 #expect(report.findings.list == [] && theirs.isOK, "seed \(seed &+ run)")
                 #expect(report.objects.map { Int($0.entryCount) } == theirs.indexEntryCount)
@@ -228,5 +228,5 @@ import Testing
         try (0..<3).map { try ObjectSampleRun.files(seed: 330 + UInt64($0), saves: 50) }
     }
 
-    private static func sample(_ index: Int) throws -> ForgedStore { try samples.get()[index] }
+    private static func sample(_ index: Int) throws -> ForgedFiles { try samples.get()[index] }
 }

@@ -21,7 +21,7 @@ struct ObjectDamage: Sendable, CustomStringConvertible {
     }
 
     /// The files after the damage; `nil` if there was nothing to damage.
-    func applied(to files: ForgedStore, seed: UInt64) throws(StorageError) -> ForgedStore? {
+    func applied(to files: ForgedFiles, seed: UInt64) throws(StorageError) -> ForgedFiles? {
         let system = SimulatedFileSystem(seed: 3)
         system.replaceContents(of: "store", with: files.store)
         if let log = files.log { system.replaceContents(of: "store-wal", with: log) }
@@ -32,7 +32,7 @@ struct ObjectDamage: Sendable, CustomStringConvertible {
         let isApplied = try apply(&transaction)
         try transaction.commit()
         try database.close()
-        return isApplied ? ForgedStore(system) : nil
+        return isApplied ? ForgedFiles(system) : nil
     }
 }
 

@@ -6,7 +6,7 @@ import TestSupport
 @testable import EspalierAudit
 
 /// The two files of a store.
-struct ForgedStore {
+struct ForgedFiles {
     var store: [UInt8]
     var log: [UInt8]?
 

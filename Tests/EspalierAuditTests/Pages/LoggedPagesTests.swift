@@ -7,13 +7,13 @@ import Testing
 @testable import EspalierAudit
 
 @Suite struct LoggedPagesTests {
-    private func logged(_ files: ForgedStore) throws -> LoggedPages {
+    private func logged(_ files: ForgedFiles) throws -> LoggedPages {
         try #require(try LoggedPages(store: files.store, log: files.log))
     }
 
     /// A store with `count` commits in its log since a checkpoint, or since its creation; and the same store after the
     /// next checkpoint.
-    private func killed(commits count: Int, afterCheckpoint: Bool) throws -> (files: ForgedStore, next: ForgedStore) {
+    private func killed(commits count: Int, afterCheckpoint: Bool) throws -> (files: ForgedFiles, next: ForgedFiles) {
         let system = SimulatedFileSystem(seed: 8)
         let database = try Database.open("store", in: system, options: SampleStores.options)
         if afterCheckpoint {
@@ -26,9 +26,9 @@ import Testing
             try write.put([UInt8](repeating: 7, count: 200), for: UInt64(round), in: tree)
             try write.commit()
         }
-        let files = ForgedStore(system)
+        let files = ForgedFiles(system)
         try database.checkpoint(.passive)
-        return (files, ForgedStore(system))
+        return (files, ForgedFiles(system))
     }
 
     @Test(arguments: [0, 1, 12], [false, true])

@@ -105,14 +105,14 @@ final class ObjectSampleRun {
     }
 
     /// The files after `count` saves, with a change of the order of entities halfway.
-    static func files(seed: UInt64, saves count: Int, pageSize: Int = 4096, closes: Bool = true) throws -> ForgedStore {
+    static func files(seed: UInt64, saves count: Int, pageSize: Int = 4096, closes: Bool = true) throws -> ForgedFiles {
         let run = try ObjectSampleRun(seed: seed, pageSize: pageSize)
         for step in 0..<count {
             if step == count / 2 { try run.reorder() }
             try run.save()
         }
         if closes { try run.store.close() }
-        var files = ForgedStore(run.system)
+        var files = ForgedFiles(run.system)
         if !closes { files.trimLog() }
         return files
     }
