@@ -23,15 +23,3 @@ public struct SnapshotEvents: OptionSet, Sendable, Hashable {
     /// A merge policy has decided a conflict of the object during a save.
     public static let mergePolicy = SnapshotEvents(rawValue: 64)
 }
-
-/// The progress of an object that becomes a fault, or stops being one (MO-12).
-public enum FaultingState: Sendable, Hashable {
-    /// The values are in memory, or the object is in no context.
-    case fulfilled
-    /// The values have not been used yet.
-    case fault
-    /// The values are in memory, and `awakeFromFetch` or `awake(fromSnapshotEvents:)` is running.
-    case awakening
-    /// `willTurnIntoFault` or `didTurnIntoFault` is running.
-    case turningIntoFault
-}

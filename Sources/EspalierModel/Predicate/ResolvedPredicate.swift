@@ -71,19 +71,15 @@ public struct ResolvedPredicate: Sendable {
             self.init(try resolver.resolve(predicate), of: entity, from: predicate)
         }
     }
-
-    /// The conditions that must all be true: the children of a topmost AND, or the predicate itself.
-    package var conjuncts: [Node] { root.conjuncts }
 }
 
 extension ResolvedPredicate.Node {
-    /// The conditions that must all be true: the children of an AND, or the condition itself.
-    fileprivate var conjuncts: [Self] {
-        if case .and(let nodes) = self { nodes } else { [self] }
+    /// The conditions that must all be true: the children of an AND, or the condition itself; without the constant
+    /// true.
+    package var conditions: [Self] {
+        let all: [Self] = if case .and(let nodes) = self { nodes } else { [self] }
+        return all.filter { if case .constant(true) = $0 { false } else { true } }
     }
-
-    /// The conjuncts that are not the constant true.
-    package var conditions: [Self] { conjuncts.filter { if case .constant(true) = $0 { false } else { true } } }
 }
 
 /// A comparison of two resolved expressions.

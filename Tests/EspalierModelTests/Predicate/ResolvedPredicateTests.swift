@@ -218,7 +218,7 @@ import Testing
         let flat = try ResolvedPredicate(
             FetchPredicate(format: "(year > 1 AND (year < 9 AND TRUEPREDICATE)) AND title != nil"), for: entity,
             in: library.model)
-        #expect(flat.conjuncts.count == 3)
+        #expect(flat.root.conditions.count == 3)
     }
 
     /// A constant on the left is resolved by `resolve`, which exchanges the sides; the mirrored comparison may take the
