@@ -11,23 +11,63 @@ public import EspalierModel
 ///         var playlists: ToMany<Playlist>
 ///     }
 ///
-/// A property whose type is `AttributeConvertible`, or an optional of such a type, is an attribute. If `T` is an
+/// A property whose type is `AttributeConvertible`, or an optional of such a type, is an attribute. An enumeration with
+/// a raw value is stored as that value, a struct with `@Composite` as its elements, and a value of any other `Codable`
+/// type as JSON; unless their properties are optional, they need a default. If `T` is an
 /// entity's class, `T?` is a to-one, `ToMany<T>` a to-many and `OrderedToMany<T>` an ordered to-many relationship.
 /// `Set<T>` and `[T]` are to-many relationships too, whose values are all destinations at once: each change of such a
 /// property, such as `insert` or `append`, takes O(destinations). Computed and static properties do not change. A
 /// default value belongs to the model: it is computed once.
 ///
+/// An initializer of the class is a convenience one, and begins with `self.init(context:)`, or with `self.init()` for
+/// an object that joins a context later:
+///
+///     convenience init(context: ManagedObjectContext, name: String) {
+///         self.init(context: context)
+///         self.name = name
+///     }
+///
+/// An initializer that fails after this call leaves the object in the context: check the arguments before it.
+///
 /// - Parameters:
 ///   - isAbstract: Whether objects exist only of subclasses of this class.
-///   - uniquenessConstraints: Groups of properties whose values together must be unique (MD-12).
-///   - indexes: Indexes besides those of `@Attribute(.indexed)`.
+///   - uniquenessConstraints: Groups of properties whose values together must be unique (MD-12), by name; `#Unique`
+///     takes key paths.
+///   - indexes: Indexes besides those of `@Attribute(.indexed)` and `#Index`.
 ///   - originalName: The name in an older version of the model (MD-33).
-@attached(member, names: named(entityName), named(entityDescription))
+///   - hashModifier: A text that changes the version hash where nothing else has changed (MD-05).
+@attached(member, names: named(entityName), named(entityDescription), named(_entityProperties), named(init))
 @attached(memberAttribute)
 public macro Entity(
     isAbstract: Bool = false, uniquenessConstraints: [[String]] = [], indexes: [EntityDescription.Index] = [],
-    originalName: String? = nil
+    originalName: String? = nil, hashModifier: String? = nil
 ) = #externalMacro(module: "EspalierMacros", type: "EntityMacro")
+
+/// Adds indexes to the `@Entity` class in whose body it is, one for each list of properties (SD-07).
+///
+///     @Entity final class Track: ManagedObject {
+///         #Index<Track>([\.year], [\.artist, \.title])
+///         var title: String = ""
+///         var artist: String = ""
+///         var year: Int = 0
+///     }
+///
+/// The values ascend. The index has the names of its properties, joined by `_`.
+///
+/// - Parameter properties: Lists of key paths of attributes and to-one relationships, most significant first.
+@freestanding(declaration)
+public macro Index<Object: ManagedObject>(_ properties: [PartialKeyPath<Object>]...) =
+    #externalMacro(module: "EspalierMacros", type: "KeyPathGroupsMacro")
+
+/// Adds uniqueness constraints to the `@Entity` class in whose body it is, one for each list of properties (SD-06,
+/// MD-12).
+///
+///     #Unique<Track>([\.code], [\.artist, \.title])
+///
+/// - Parameter properties: Lists of key paths of attributes and to-one relationships whose values together are unique.
+@freestanding(declaration)
+public macro Unique<Object: ManagedObject>(_ properties: [PartialKeyPath<Object>]...) =
+    #externalMacro(module: "EspalierMacros", type: "KeyPathGroupsMacro")
 
 /// Reads and writes a property through the object's context. For @Entity only.
 @attached(accessor)
@@ -39,6 +79,8 @@ public enum AttributeOption: Sendable, Hashable {
     case indexed
     /// No two objects have the same value.
     case unique
+    /// The transformer that is registered under this name turns the values into bytes and back (MD-24).
+    case transformable(by: String)
 }
 
 /// Adds options to an attribute of an `@Entity` class.
@@ -46,8 +88,11 @@ public enum AttributeOption: Sendable, Hashable {
 /// - Parameters:
 ///   - options: Literals, as in `.indexed, .unique`.
 ///   - originalName: The name in an older version of the model (MD-33).
+///   - hashModifier: A text that changes the version hash where nothing else has changed (MD-05).
 @attached(peer)
-public macro Attribute(_ options: AttributeOption..., originalName: String? = nil) =
+public macro Attribute(
+    _ options: AttributeOption..., originalName: String? = nil, hashModifier: String? = nil
+) =
     #externalMacro(module: "EspalierMacros", type: "PropertyMarkMacro")
 
 /// Keeps an attribute of an `@Entity` class only in the object: changes are tracked but never stored (MO-40).
@@ -74,8 +119,27 @@ public macro Transient() = #externalMacro(module: "EspalierMacros", type: "Prope
 ///   - minimum: The least number of destinations; 0 = no limit (MD-29).
 ///   - maximum: The greatest number of destinations; `nil` = no limit.
 ///   - originalName: The name in an older version of the model (MD-33).
+///   - hashModifier: A text that changes the version hash where nothing else has changed (MD-05).
 @attached(peer)
 public macro Relationship(
     inverse: Any? = nil, deleteRule: DeleteRule = .nullify, isRequired: Bool = false, minimum: Int = 0,
-    maximum: Int? = nil, originalName: String? = nil
+    maximum: Int? = nil, originalName: String? = nil, hashModifier: String? = nil
 ) = #externalMacro(module: "EspalierMacros", type: "PropertyMarkMacro")
+
+/// Makes a struct the type of composite attributes: its stored properties become the elements (MD-26).
+///
+///     @Composite struct Address {
+///         var street: String
+///         var city: String = ""
+///         var country: Country?
+///     }
+///     @Entity final class Person: ManagedObject {
+///         var home: Address?
+///     }
+///     FetchPredicate(format: "home.city == %@", "Oslo")
+///
+/// An element is `AttributeConvertible`, or an enumeration with a raw value and a default, or an optional of one of
+/// them; a composite can be an element of another one. A struct reads as a whole: while a required element has no
+/// value, it is the element's default, or that of its type.
+@attached(extension, conformances: CompositeConvertible, names: named(_elements), named(init(_from:)), named(_write))
+public macro Composite() = #externalMacro(module: "EspalierMacros", type: "CompositeMacro")

@@ -9,7 +9,7 @@ import SwiftSyntaxBuilder
 import SwiftSyntaxMacros
 
 struct EntityClass {
-    private let declaration: ClassDeclSyntax
+    let declaration: ClassDeclSyntax
     private let attribute: AttributeSyntax
 
     /// Reads the class.
@@ -38,13 +38,29 @@ struct EntityClass {
         "\(raw: accessLevel)override class var entityName: String { \(literal: name) }"
     }
 
-    /// The class property that describes the entity.
-    func entityDescription(in context: some MacroExpansionContext) -> DeclSyntax {
+    /// The class property that lists the properties of the entity.
+    func entityProperties(in context: some MacroExpansionContext) -> DeclSyntax {
+        KeyPathGroups.check(in: declaration, context)
         let properties = properties(in: context).map { $0.description(of: name, in: context) }
-        let list = properties.isEmpty ? "[]" : "[\n\(properties.map { "            \($0),\n" }.joined())        ]"
+        let list = properties.isEmpty ? "[]" : "[\n\(properties.map { "        \($0),\n" }.joined())    ]"
+        return """
+            \(raw: accessLevel)override class var _entityProperties: [_PropertyDescription] {
+                \(raw: list)
+            }
+            """
+    }
+
+    /// The class property that describes the entity.
+    var entityDescription: DeclSyntax {
+        let unique = KeyPathGroups.groups(of: "Unique", in: declaration).map { "\($0)" }
+        let indexes = KeyPathGroups.groups(of: "Index", in: declaration).map { names in
+            let elements = names.map { ".init(\"\($0)\")" }.joined(separator: ", ")
+            return "EntityDescription.Index(\"\(names.joined(separator: "_"))\", on: [\(elements)])"
+        }
         let arguments = [
-            "\"\(name)\"", option("isAbstract"), "properties: \(list)",
-            option("uniquenessConstraints"), option("indexes"), option("originalName", as: "renamingIdentifier"),
+            "\"\(name)\"", option("isAbstract"), "properties: Self._entityProperties",
+            list("uniquenessConstraints", and: unique), list("indexes", and: indexes),
+            option("originalName", as: "renamingIdentifier"), option("hashModifier", as: "versionHashModifier"),
         ]
         return """
             \(raw: accessLevel)override class var entityDescription: EntityDescription {
@@ -62,10 +78,17 @@ struct EntityClass {
         return argument.map { "\(name ?? label): \($0.expression.trimmedDescription)" }
     }
 
+    /// The list that is the argument of `@Entity` with the label `label`, and the elements that macros in the body add.
+    private func list(_ label: String, and elements: [String]) -> String? {
+        let argument = attribute.labeledArguments.first { $0.label?.text == label }?.expression.trimmedDescription
+        if elements.isEmpty { return argument.map { "\(label): \($0)" } }
+        return "\(label): \(argument.map { "\($0) + " } ?? "")[\(elements.joined(separator: ", "))]"
+    }
+
     private var name: String { declaration.name.text.trimmingBackticks }
 
     /// The access level of the class if its members must repeat it; otherwise empty.
-    private var accessLevel: String {
+    var accessLevel: String {
         let levels = declaration.modifiers.map(\.name.text)
         if levels.contains("public") || levels.contains("open") { return "public " }
         return levels.contains("package") ? "package " : ""
@@ -79,7 +102,11 @@ struct EntityClass {
             switch ModelledProperty.read(variable) {
             case .modelled(let property):
                 if Self.reservedNames.contains(property.name), let binding = variable.bindings.first {
-                    context.report(.reservedName(property.name), at: binding.pattern)
+                    let other = name.prefix(1).lowercased() + name.dropFirst() + property.name.capitalized
+                    context.report(
+                        .reservedName(property.name), at: binding.pattern,
+                        fix: EntityFix(
+                            "rename it to '\(other)'", replacing: binding.pattern, by: PatternSyntax("\(raw: other)")))
                     return nil
                 }
                 return property
@@ -92,20 +119,14 @@ struct EntityClass {
     }
 
     /// The properties of `ManagedObject` itself, and those of every `Hashable` class.
-    private static let reservedNames: Set = [
+    static let reservedNames: Set = [
         "objectID", "entity", "managedObjectContext", "hasChanges", "isInserted", "isUpdated", "isDeleted", "isFault",
-        "hasPersistentChangedValues", "description", "hashValue",
+        "faultingState", "hasPersistentChangedValues", "description", "debugDescription", "ref", "hashValue",
     ]
 
     /// Reports members, other than plain properties, that an entity class cannot have.
     private func check(_ member: DeclSyntax, in context: some MacroExpansionContext) {
-        if let initializer = member.as(InitializerDeclSyntax.self) {
-            let types = initializer.signature.parameterClause.parameters.map(\.type.trimmedDescription)
-            let isConvenience = initializer.modifiers.contains { $0.name.text == "convenience" }
-            if !isConvenience, types != ["consuming ObjectSeed"] {
-                context.report(.ownInitializer, at: initializer.initKeyword)
-            }
-        }
+        if let initializer = member.as(InitializerDeclSyntax.self) { check(initializer, in: context) }
         guard let conditional = member.as(IfConfigDeclSyntax.self) else { return }
         for clause in conditional.clauses {
             guard case .decls(let members)? = clause.elements else { continue }
@@ -118,4 +139,9 @@ struct EntityClass {
             }
         }
     }
+}
+
+extension String {
+    /// The text with its first letter in upper case.
+    fileprivate var capitalized: String { prefix(1).uppercased() + dropFirst() }
 }

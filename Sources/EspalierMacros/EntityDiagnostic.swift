@@ -18,6 +18,17 @@ enum EntityDiagnostic: DiagnosticMessage {
     case conditional(name: String)
     case reservedName(String)
     case ownInitializer
+    case initializerWithoutDelegation
+    case initializerOfEveryObject
+    case groupsOutsideEntity(macro: String)
+    case groupsOfOtherClass(macro: String, className: String)
+    case groupNotLiteral(macro: String)
+    case groupOfUnmodelledProperty(macro: String, name: String)
+    case noGroups(macro: String)
+    case transformableDefault(name: String)
+    case notAStruct(found: String)
+    case genericComposite
+    case noElements(name: String)
     case contradictingMarks(name: String, other: String)
     case relationshipMarkOnAttribute(name: String, type: String)
     case optionNotLiteral
@@ -45,7 +56,26 @@ enum EntityDiagnostic: DiagnosticMessage {
             "every ManagedObject already has '\(name)'; give the property another name"
         case .ownInitializer:
             "a context makes objects with ManagedObject's initializers; write a 'convenience init' that calls "
-                + "self.init(context:), or a static function"
+                + "self.init(context:), or self.init() for an object that joins a context later"
+        case .initializerWithoutDelegation:
+            "an initializer of an entity class begins with self.init(context:), or with self.init() for an object that "
+                + "joins a context later"
+        case .initializerOfEveryObject:
+            "every entity class has init(context:), which this one would hide and call forever; set the values of new "
+                + "objects in awakeFromInsert(), or add a parameter"
+        case .groupsOutsideEntity(let macro): "#\(macro) belongs in the body of a class with @Entity"
+        case .groupsOfOtherClass(let macro, let name): "#\(macro) is about the class in which it is: write '\(name)'"
+        case .groupNotLiteral(let macro):
+            "write each group of #\(macro) as a list of key paths of one property each, such as '[\\.name, \\.year]'"
+        case .groupOfUnmodelledProperty(let macro, let name):
+            "\(name) is not a property of the model, so #\(macro) cannot name it"
+        case .noGroups(let macro): "#\(macro) needs at least one list of key paths, such as '[\\.name]'"
+        case .transformableDefault(let name):
+            "\(name) is transformable and has no default, since its transformer may not be registered yet; set it in "
+                + "awakeFromInsert()"
+        case .notAStruct(let found): "@Composite belongs on a struct, but this is declared with '\(found)'"
+        case .genericComposite: "a composite struct cannot be generic: the types of its elements belong to the model"
+        case .noElements(let name): "\(name) has no stored property that could be an element of a composite"
         case .momentaryDefault(let name):
             "the model computes the default of \(name) once, not for each object; set it in awakeFromInsert()"
         case .contradictingMarks(let name, let other):

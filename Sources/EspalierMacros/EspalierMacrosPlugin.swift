@@ -19,6 +19,8 @@ struct EspalierMacrosPlugin: PluginProvider {
         case "EntityMacro": EntityMacro.self
         case "PropertyAccessorMacro": PropertyAccessorMacro.self
         case "PropertyMarkMacro": PropertyMarkMacro.self
+        case "CompositeMacro": CompositeMacro.self
+        case "KeyPathGroupsMacro": KeyPathGroupsMacro.self
         default: throw UnknownMacro(module: moduleName, name: typeName)
         }
     }

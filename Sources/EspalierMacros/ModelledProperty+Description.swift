@@ -10,16 +10,40 @@ extension ModelledProperty {
         "Bool", "Data", "Date", "Decimal", "Double", "Float", "Int", "Int16", "Int32", "Int64", "String", "UUID", "URL",
     ]
 
+    /// The names that the labels of marks have in `PropertyOptions`.
+    private static let labels = [
+        "inverse": "inverse", "deleteRule": "deleteRule", "isRequired": "isRequired", "minimum": "minCount",
+        "maximum": "maxCount", "originalName": "renamingIdentifier", "hashModifier": "versionHashModifier",
+    ]
+
+    /// The expression for the name of the transformer, if the property is transformable.
+    var transformer: ExprSyntax? {
+        for argument in attributeMark?.labeledArguments ?? [] {
+            guard let call = argument.expression.as(FunctionCallExprSyntax.self),
+                call.calledExpression.as(MemberAccessExprSyntax.self)?.declName.baseName.text == "transformable"
+            else { continue }
+            return call.arguments.first?.expression.trimmed
+        }
+        return nil
+    }
+
+    /// The expression that the property reads as while it has no value; `nil` if its type decides.
+    var unset: String? { Self.attributeTypes.contains(type.trimmedDescription) ? nil : type.needsUnset(defaultValue) }
+
     /// The runtime call that describes the property of `className`; reports contradictions between its marks.
     func description(of className: String, in context: some MacroExpansionContext) -> String {
         var arguments = ["\"\(name)\"", "\(typeName).self"]
-        if let defaultValue {
+        if let transformer {
+            arguments.append("by: \(transformer)")
+            if let defaultValue { context.report(.transformableDefault(name: name), at: defaultValue) }
+        } else if let defaultValue, !defaultValue.is(NilLiteralExprSyntax.self) {
             reportMomentary(defaultValue, in: context)
             arguments.append("defaultValue: \(defaultValue.trimmedDescription)")
         }
         let options = options(of: className, in: context)
         if !options.isEmpty { arguments.append("options: PropertyOptions(\(options.joined(separator: ", ")))") }
-        return "EntityDescription._property(\(arguments.joined(separator: ", ")))"
+        let call = transformer == nil ? "_property" : "_transformable"
+        return "EntityDescription.\(call)(\(arguments.joined(separator: ", ")))"
     }
 
     /// The type in a form that is valid in a value expression.
@@ -57,10 +81,12 @@ extension ModelledProperty {
 
     private func attributeOptions(in context: some MacroExpansionContext) -> [String] {
         var flags: Set<String> = []
-        var renaming: [String] = []
+        var named: [String] = []
         for argument in attributeMark?.labeledArguments ?? [] {
-            if argument.label?.text == "originalName" {
-                renaming = ["renamingIdentifier: \(argument.expression.trimmedDescription)"]
+            if let label = argument.label.flatMap({ Self.labels[$0.text] }) {
+                named.append("\(label): \(argument.expression.trimmedDescription)")
+            } else if argument.expression.is(FunctionCallExprSyntax.self), transformer != nil {
+                continue
             } else if let option = argument.expression.as(MemberAccessExprSyntax.self)?.declName.baseName.text {
                 flags.insert(option)
             } else {
@@ -69,18 +95,16 @@ extension ModelledProperty {
         }
         let known = [("indexed", "isIndexed"), ("unique", "isUnique")]
         let options = known.compactMap { flags.contains($0.0) ? "\($0.1): true" : nil }
-        return options + (transientMark == nil ? [] : ["isTransient: true"]) + renaming
+        return options + (transientMark == nil ? [] : ["isTransient: true"]) + named
     }
 
     private func relationshipOptions(of className: String, in context: some MacroExpansionContext) -> [String] {
-        let labels = [
-            "inverse": "inverse", "deleteRule": "deleteRule", "isRequired": "isRequired", "minimum": "minCount",
-            "maximum": "maxCount", "originalName": "renamingIdentifier",
+        let order = [
+            "inverse", "deleteRule", "isRequired", "minCount", "maxCount", "renamingIdentifier", "versionHashModifier",
         ]
-        let order = ["inverse", "deleteRule", "isRequired", "minCount", "maxCount", "renamingIdentifier"]
         var values: [String: String] = [:]
         for argument in relationshipMark?.labeledArguments ?? [] {
-            guard let label = argument.label.flatMap({ labels[$0.text] }) else { continue }
+            guard let label = argument.label.flatMap({ Self.labels[$0.text] }) else { continue }
             values[label] =
                 label == "inverse"
                 ? inverseName(argument.expression, of: className, in: context) : argument.expression.trimmedDescription

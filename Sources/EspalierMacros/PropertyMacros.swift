@@ -14,8 +14,15 @@ enum PropertyAccessorMacro: AccessorMacro {
             case .modelled(let property) = ModelledProperty.read(variable),
             let index = node.arguments?.as(LabeledExprListSyntax.self)?.first?.expression
         else { return [] }
+        if let transformer = property.transformer {
+            return [
+                "get { _getTransformed(\(literal: property.name), at: \(index), by: \(transformer)) }",
+                "set { _setTransformed(\(literal: property.name), at: \(index), by: \(transformer), newValue) }",
+            ]
+        }
+        let unset = property.unset.map { ", unset: \($0)" } ?? ""
         return [
-            "get { _get(\(literal: property.name), at: \(index)) }",
+            "get { _get(\(literal: property.name), at: \(index)\(raw: unset)) }",
             "set { _set(\(literal: property.name), at: \(index), newValue) }",
         ]
     }

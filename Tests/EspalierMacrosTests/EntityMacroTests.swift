@@ -69,20 +69,25 @@ import Testing
                     "Track"
                 }
 
+                public override class var _entityProperties: [_PropertyDescription] {
+                    [
+                        EntityDescription._property("name", String.self, defaultValue: "-", options: \
+                PropertyOptions(isIndexed: true, isUnique: true, renamingIdentifier: "title")),
+                        EntityDescription._property("note", String?.self, options: \
+                PropertyOptions(isTransient: true)),
+                        EntityDescription._property("made", (Date)?.self),
+                        EntityDescription._property("price", Decimal.self),
+                        EntityDescription._property("album", Album?.self, options: \
+                PropertyOptions(inverse: "tracks", isRequired: true)),
+                        EntityDescription._property("playlists", [Track].self, defaultValue: [], options: \
+                PropertyOptions(deleteRule: .cascade, minCount: 1, maxCount: 9, renamingIdentifier: "lists")),
+                    ]
+                }
+
                 public override class var entityDescription: EntityDescription {
                     EntityDescription(
-                        "Track", isAbstract: true, properties: [
-                            EntityDescription._property("name", String.self, defaultValue: "-", options: \
-                PropertyOptions(isIndexed: true, isUnique: true, renamingIdentifier: "title")),
-                            EntityDescription._property("note", String?.self, options: \
-                PropertyOptions(isTransient: true)),
-                            EntityDescription._property("made", (Date)?.self, defaultValue: nil),
-                            EntityDescription._property("price", Decimal.self),
-                            EntityDescription._property("album", Album?.self, options: \
-                PropertyOptions(inverse: "tracks", isRequired: true)),
-                            EntityDescription._property("playlists", [Track].self, defaultValue: [], options: \
-                PropertyOptions(deleteRule: .cascade, minCount: 1, maxCount: 9, renamingIdentifier: "lists")),
-                        ], uniquenessConstraints: [["name", "made"]], renamingIdentifier: "Song")
+                        "Track", isAbstract: true, properties: Self._entityProperties, \
+                uniquenessConstraints: [["name", "made"]], renamingIdentifier: "Song")
                 }
                 """), "\(text)")
         #expect(text.contains(#"override class var entityName: String { "Album" }"#) || text.contains("\"Album\""))

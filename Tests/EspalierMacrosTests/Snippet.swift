@@ -20,6 +20,8 @@ struct Snippet {
     let log: String
     /// Whether the source compiled without error.
     let isValid: Bool
+    /// The diagnostics as the compiler serializes them for other tools, as text: with the code of every fix.
+    let diagnostics: String
 
     /// Compiles `source` as an application's file: in Swift 6 mode, with no import but its own.
     ///
@@ -27,19 +29,23 @@ struct Snippet {
     /// - Parameter options: More options of the compiler.
     init(_ source: String, options: [String] = []) throws {
         let products = Checkout.products
-        let run = try withTemporaryFolder { folder in
+        let (run, serialized) = try withTemporaryFolder { folder in
+            let list = folder.appending(path: "Snippet.dia")
             let file = folder.appending(path: "Snippet.swift")
             try Data(source.utf8).write(to: file)
             let plugin = products.appending(path: "EspalierMacros-tool").path + "#EspalierMacros"
-            return try Command(
+            let run = try Command(
                 "swiftc",
                 [
                     "-emit-sil", "-o", "/dev/null", "-swift-version", "6", "-module-name", "Snippet",
                     "-parse-as-library",
                     "-I", products.appending(path: "Modules").path,
                     "-load-plugin-executable", plugin,
+                    "-Xfrontend", "-serialize-diagnostics-path", "-Xfrontend", list.path,
                 ] + options + [file.path])
+            return (run, (try? Data(contentsOf: list)) ?? Data())
         }
+        diagnostics = String(decoding: serialized, as: UTF8.self)
         lines = source.split(separator: "\n", omittingEmptySubsequences: false)
         (log, isValid) = (run.errors, run.code == 0)
     }

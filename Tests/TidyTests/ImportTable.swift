@@ -40,7 +40,7 @@ enum ImportTable {
         "EspalierModelFile": ["FoundationEssentials"],
         "EspalierStore": ["FoundationEssentials", "Synchronization"],
         "EspalierCoreData": ["Dispatch", "FoundationEssentials", "Synchronization"],
-        "Espalier": ["Dispatch", "FoundationEssentials", "Synchronization"],
+        "Espalier": ["Dispatch", "FoundationEssentials", "Observation", "Synchronization"],
         "EspalierMacros": [
             "SwiftSyntax", "SwiftSyntaxMacros", "SwiftSyntaxBuilder", "SwiftDiagnostics",
             "SwiftCompilerPluginMessageHandling",

@@ -17,7 +17,7 @@ public final class PersistentContainer: Sendable {
     ///
     /// When the main actor is free, the context merges what other contexts have saved and notifies its observers.
     /// Unsaved changes stay on top; where both sides have changed a property, the next save asks the merge policy,
-    /// which is `error` unless the application sets another.
+    /// which is `error` unless the application sets another. `withObservationTracking` follows reads of its objects.
     @MainActor public var viewContext: ManagedObjectContext {
         if let context = madeViewContext { return context }
         let context = ManagedObjectContext(persistentStoreCoordinator)
@@ -30,6 +30,7 @@ public final class PersistentContainer: Sendable {
         context.mergeNotice = notice
         context.eventNotice = notice
         context.automaticallyMergesChangesFromParent = true
+        context.isObservable = true
         madeViewContext = context
         return context
     }

@@ -29,7 +29,8 @@ extension ManagedObjectContext {
         beginEvent()
         defer { endEvent() }
         if mergesChanges && object.hasChanges { return adoptNewerRows(of: [object], isAsked: true) }
-        if !object.isFault || object.hasChanges { noteRefreshed(object) }
+        // An observer may have read a list of an object that is a fault.
+        if !object.isFault || object.hasChanges { noteRefreshed(object) } else { noteObserved(object) }
         cache.invalidate(object.storedID)
         // A hook of a running save may call this method: the save then collects its changes again.
         if object.hasChanges { changeCount &+= 1 }

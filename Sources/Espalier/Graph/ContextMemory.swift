@@ -35,6 +35,8 @@ struct ContextMemory {
     var collectsChanges = false
     /// Whether a change has to be noted before it is made: for an undo, or for the record of the event.
     var notesChanges = false
+    /// Whether objects are observed.
+    var hasObserved = false
     /// Whether faults may adopt rows up to some age only.
     var limitsAge = false
     /// Whether requests to stores are logged.

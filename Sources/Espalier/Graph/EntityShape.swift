@@ -54,6 +54,8 @@ final class EntityShape: SharedByObjects {
     /// The types of the attributes, by slot.
     let attributeTypes: [AttributeType]
     let hasTransientAttributes: Bool
+    /// Whether reads of the objects are reported to `withObservationTracking`.
+    var isObservable: Bool
     /// The inverse of each relationship, by slot.
     let inverses: [Relationship?]
     /// The entity at the other end of each relationship, by slot; empty without a model.
@@ -89,6 +91,7 @@ final class EntityShape: SharedByObjects {
         self.entity = entity
         self.model = model
         self.objectClass = objectClass
+        isObservable = context?.isObservable == true
         defaultValues = entity.attributes.map(\.defaultValue)
         attributeTypes = entity.attributes.map(\.type)
         hasTransientAttributes = entity.attributes.contains(where: \.isTransient)

@@ -73,6 +73,8 @@ open class ManagedObject {
         static let insertionUndone = State(rawValue: 4096)
         static let deletionUndone = State(rawValue: 8192)
         static let updateUndone = State(rawValue: 16384)
+        /// `withObservationTracking` has followed a read of the object.
+        static let observed = State(rawValue: 32768)
         /// The flags that only an object in a context can have.
         static let inContext: State = [.registered, .inserted, .updated, .deleted]
     }
@@ -131,6 +133,11 @@ open class ManagedObject {
     /// The name is empty for `ManagedObject` itself.
     open class var entityDescription: EntityDescription { EntityDescription("") }
 
+    /// The properties of the class's own entity, with the classes of destinations; `@Entity` overrides it.
+    ///
+    /// For @Entity only.
+    open class var _entityProperties: [_PropertyDescription] { [] }
+
     /// The name of the class's entity: the name of the class, unless overridden together with `entityDescription`.
     open class var entityName: String { String(describing: self) }
 
@@ -169,14 +176,17 @@ open class ManagedObject {
             self.init(ObjectSeed(newOf: shape))
             context.insertNew(self, shape)
         } else {
-            self.init(entity: Entity(detached: Self.entityDescription, named: Self.entityName), insertInto: nil)
+            self.init(entity: OutsideEntities.entity(of: Self.self), insertInto: nil)
             context.record(
                 Violation(nil, entityName: Self.entityName, .unknownEntity(known: context.model.entities.map(\.name))))
         }
     }
 
     deinit {
-        withContext { $0.memory.registry.remove(self) }
+        withContext { context in
+            context.memory.registry.remove(self)
+            if storedState.contains(.observed) { context.observed?.forget(self) }
+        }
         storedCohort.withObject { $0.removeObject() }
         withShape { $0.removeObject() }
     }
@@ -321,22 +331,5 @@ extension ManagedObject: CustomStringConvertible {
         guard !isContextEnded || hasValues else { return head + " (its context has ended)" }
         return head + " { "
             + entity.attributes.map { "\($0.name): \(attributeValue(at: $0.slot).text)" }.joined(separator: ", ") + " }"
-    }
-}
-
-extension Entity {
-    /// An entity outside every model, for an object whose context does not know its class.
-    convenience init(detached description: EntityDescription, named name: String) {
-        var description = description
-        description.name = name
-        self.init(
-            description: description, index: 0, superentity: nil, root: 0, family: [0],
-            attributes: description.attributes.enumerated().map {
-                Attribute(description: $1, slot: $0, declaredBy: 0)
-            },
-            relationships: description.relationships.enumerated().map {
-                Relationship(description: $1, slot: $0, declaredBy: 0, destination: 0, inverse: nil)
-            },
-            uniquenessConstraints: [], indexes: [])
     }
 }

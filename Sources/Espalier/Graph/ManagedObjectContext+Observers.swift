@@ -122,6 +122,7 @@ extension ManagedObjectContext {
         eventRecord?.beginTelling()
         tellChanges()
         eventRecord?.endTelling()
+        if memory.hasObserved { tellObserved() }
     }
 
     /// Asserts the invariants of the context's state between events; call it inside `assert`.
@@ -180,8 +181,17 @@ extension ManagedObjectContext {
 
     func noteInserted(_ object: ManagedObject) { if memory.collectsChanges { note { $0.noteInserted(object) } } }
     func noteUpdated(_ object: ManagedObject) { if memory.collectsChanges { note { $0.noteUpdated(object) } } }
-    func noteRefreshed(_ object: ManagedObject) { if memory.collectsChanges { note { $0.noteRefreshed(object) } } }
-    func noteDeleted(_ object: ManagedObject) { if memory.collectsChanges { note { $0.noteDeleted(object) } } }
-    func noteInvalidated(_ object: ManagedObject) { if memory.collectsChanges { note { $0.noteInvalidated(object) } } }
+    func noteRefreshed(_ object: ManagedObject) {
+        noteObserved(object)
+        if memory.collectsChanges { note { $0.noteRefreshed(object) } }
+    }
+    func noteDeleted(_ object: ManagedObject) {
+        noteObserved(object)
+        if memory.collectsChanges { note { $0.noteDeleted(object) } }
+    }
+    func noteInvalidated(_ object: ManagedObject) {
+        noteObserved(object)
+        if memory.collectsChanges { note { $0.noteInvalidated(object) } }
+    }
     func noteReset(of ids: [ObjectID]) { if memory.collectsChanges { note { $0 = EventChanges(afterResetOf: ids) } } }
 }

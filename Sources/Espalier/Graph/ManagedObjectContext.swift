@@ -127,9 +127,11 @@ public final class ManagedObjectContext {
     /// The closures that observe the context; `nil` if there never was one.
     var observers: ContextObservers?
     /// The steps that undo the changes of the current event; `nil` without an undo manager.
-    var journal: UndoJournal? { didSet { memory.notesChanges = journal != nil || eventRecord != nil } }
+    var journal: UndoJournal? { didSet { updateNoting() } }
     /// The properties that have changed in the current event; `nil` unless the application asks for them.
-    var eventRecord: EventRecord? { didSet { memory.notesChanges = journal != nil || eventRecord != nil } }
+    var eventRecord: EventRecord? { didSet { updateNoting() } }
+    /// The objects that `withObservationTracking` follows; `nil` if the context does not care.
+    var observed: ObservedObjects?
     /// The reads of stores in the block of an assertion; `nil` outside of such blocks.
     var tripLog: TripLog?
     /// The condition of the last fetch, if the log wants values.
@@ -141,6 +143,8 @@ public final class ManagedObjectContext {
     /// Called when a save of another context arrives, on that context's thread.
     var mergeNotice: (@Sendable () -> Void)?
     private var shapes: [EntityShape?]
+    /// The shapes of the objects in memory.
+    var madeShapes: [EntityShape] { shapes.compactMap(\.self) }
     private var shapesByClass: [ObjectIdentifier: EntityShape] = [:]
     /// The last shape found in `shapesByClass`: objects of the same class are usually made one after the other.
     private var lastShape: (objectClass: ObjectIdentifier, shape: EntityShape)?
@@ -164,6 +168,7 @@ public final class ManagedObjectContext {
         generation = ReadGeneration(source, cache: cache)
         shapes = Array(repeating: nil, count: parent.model.entities.count)
         memory.logsRequests = requestLog != nil
+        isObservable = parent.isObservable
     }
 
     deinit {
@@ -282,7 +287,7 @@ public final class ManagedObjectContext {
             record(Violation(object, nil, .abstractEntity))
             return
         }
-        if object.withShape({ $0 !== shape }) { object.shape = shape }
+        if object.withShape({ $0 !== shape }) { recorded += object.adopt(shape) }
         addInserted(object)
         object.awakeFromInsert()
     }
@@ -386,6 +391,10 @@ extension ManagedObject {
 
     /// Ends the object's life in its context, because that was reset or the object's deletion is saved (MO-04).
     func leaveContext() {
+        if state.contains(.observed) {
+            withContext { $0.observed?.forget(self) }
+            state.remove(.observed)
+        }
         state.subtract(.inContext)
         state.insert(.ended)
         cohort = nil

@@ -48,6 +48,8 @@ public struct Violation: Error, Sendable, CustomStringConvertible {
         /// The property's type has no such value: for example, the stored raw value belongs to no case of an
         /// enumeration.
         case unknownValue(AttributeValue, type: String)
+        /// A transformable attribute could not be written, or was not read.
+        case transformer(AttributeTransformerError)
         /// The store could not read the contents of a property.
         case unreadable(String)
         /// `count` more violations, of any objects: a save reports only the first 1,000 in full.
@@ -83,7 +85,7 @@ public struct Violation: Error, Sendable, CustomStringConvertible {
         case .rowIsGone, .unreadable: 133000
         case .custom, .wrongType, .unknownKey, .unknownValue, .objectOfOtherContext, .destinationIsDeleted,
             .objectIsDeleted, .objectIsMerged, .indexOutOfRange, .noContext, .abstractEntity, .unknownEntity,
-            .notWhileSaving, .more:
+            .notWhileSaving, .transformer, .more:
             1550
         }
     }
@@ -144,6 +146,7 @@ extension Violation.Reason {
         case .unknownValue(let value, let type):
             "the stored value \(value.text) is not a value of \(type), so the object read another value; set it, or "
                 + "add the case"
+        case .transformer(let error): "\(error)"
         case .unreadable(let reason):
             "could not be read and appeared empty: \(reason)"
         case .more(let count):

@@ -15,12 +15,19 @@ public import FoundationEssentials
 public protocol AttributeConvertible {
     /// The type of the attribute.
     static var attributeType: AttributeType { get }
+    /// The elements, if the type is `composite`; otherwise empty.
+    static var attributeElements: [AttributeDescription] { get }
     /// The value of a non-optional property while its attribute has none (`save()` then reports that).
     static var unsetValue: Self { get }
     /// The Swift value; `nil` if `attributeValue` is null, of another type or out of range.
     init?(attributeValue: AttributeValue)
     /// The value in the form that an attribute holds.
     var attributeValue: AttributeValue { get }
+}
+
+extension AttributeConvertible {
+    /// None.
+    public static var attributeElements: [AttributeDescription] { [] }
 }
 
 extension AttributeConvertible where Self: RawRepresentable, RawValue: AttributeConvertible {

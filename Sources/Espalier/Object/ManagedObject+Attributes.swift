@@ -53,6 +53,7 @@ extension ManagedObject {
             changeable().values.attributes.set(value, at: slot)
         }
         noteChange()
+        tellObserved()
         return nil
     }
 

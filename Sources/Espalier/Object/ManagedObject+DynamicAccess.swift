@@ -14,9 +14,11 @@ extension ManagedObject {
         switch entity.property(named: key) {
         case .attribute(let slot)?:
             try requireContextOrValues()
+            noteRead(.attribute(slot))
             return .attribute(attributeValue(at: slot))
         case .relationship(let slot)?:
             if isContextEnded { throw .contextEnded(storedID) }
+            noteRead(.relationship(slot))
             return entity.relationships[slot].isToMany
                 ? .toMany(destinations(at: slot)) : .toOne(destination(at: slot))
         case nil: throw .violations([Violation(self, key, .unknownKey(known: entity.propertyNames))])
@@ -54,6 +56,7 @@ extension ManagedObject {
     /// The attribute called `key`; `.null` if the entity has no such attribute.
     public final subscript(attribute key: String) -> AttributeValue {
         guard case .attribute(let slot)? = entity.property(named: key) else { return .null }
+        noteRead(.attribute(slot))
         return attributeValue(at: slot)
     }
 
@@ -66,6 +69,7 @@ extension ManagedObject {
         guard let relationship = entity.relationship(named: name) else {
             throw .violations([Violation(self, name, .unknownKey(known: entity.relationships.map(\.name)))])
         }
+        noteRead(.relationship(relationship.slot))
         if relationship.isToMany { return destinationIDs(at: relationship.slot) }
         return destinationID(at: relationship.slot).map { [$0] } ?? []
     }

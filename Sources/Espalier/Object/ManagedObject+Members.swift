@@ -113,6 +113,7 @@ extension ManagedObject {
     /// Inserts the objects that are no destinations yet before the one at `index` of an ordered relationship, or
     /// refuses all objects and returns the reason.
     final func insertDestinations(_ objects: [ManagedObject], at index: Int, inOrder slot: Int) -> Violation.Reason? {
+        defer { tellObserved() }
         let relationship = entity.relationships[slot]
         if let reason = reasonNotToRelate(to: objects, across: relationship) { return reason }
         let count = destinationCount(at: slot)
@@ -129,6 +130,7 @@ extension ManagedObject {
 
     /// Moves the destination at `source` of an ordered relationship to `target`, or refuses and returns the reason.
     final func moveDestination(from source: Int, to target: Int, inOrder slot: Int) -> Violation.Reason? {
+        defer { tellObserved() }
         if let reason = reasonNotToChange() { return reason }
         if !isFulfilled { fireFault() }
         if state.contains(.inaccessible) { return .rowIsGone }
@@ -147,6 +149,7 @@ extension ManagedObject {
 
     /// Removes the destination at `index` of an ordered relationship, or refuses and returns the reason.
     final func removeDestination(at index: Int, inOrder slot: Int) -> Violation.Reason? {
+        defer { tellObserved() }
         if let reason = reasonNotToChange() { return reason }
         guard let id = destinationID(at: index, inOrder: slot) else {
             return .indexOutOfRange(index, count: destinationCount(at: slot))

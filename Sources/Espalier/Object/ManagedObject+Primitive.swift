@@ -99,6 +99,8 @@ extension ManagedObject {
     /// Announces that an accessor has set a primitive value: marks the object as changed and notifies observers
     /// (MO-23).
     public final func didChangeValue(forKey key: String) {
-        if entity.property(named: key) != nil, reasonNotToChange() == nil { noteChange() }
+        guard entity.property(named: key) != nil, reasonNotToChange() == nil else { return }
+        noteChange()
+        tellObserved()
     }
 }

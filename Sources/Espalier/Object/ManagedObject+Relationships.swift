@@ -110,6 +110,7 @@ extension ManagedObject {
 
     /// Makes `destination` the destination of a to-one relationship, or refuses and returns the reason.
     final func setDestination(_ destination: ManagedObject?, at slot: Int) -> Violation.Reason? {
+        defer { tellObserved() }
         let relationship = entity.relationships[slot]
         guard !relationship.isToMany else { return .wrongType(found: "one object", expected: "several objects") }
         let reason =
@@ -136,6 +137,7 @@ extension ManagedObject {
 
     /// Makes `destinations` the destinations of a to-many relationship, or refuses and returns the reason.
     final func setDestinations(_ destinations: [ManagedObject], at slot: Int) -> Violation.Reason? {
+        defer { tellObserved() }
         let relationship = entity.relationships[slot]
         guard relationship.isToMany else { return .wrongType(found: "several objects", expected: "one object") }
         if let reason = reasonNotToRelate(to: destinations, across: relationship) { return reason }
@@ -158,6 +160,7 @@ extension ManagedObject {
 
     /// Adds destinations to a to-many relationship, at the end if it is ordered, or refuses all and returns the reason.
     final func addDestinations(_ destinations: [ManagedObject], at slot: Int) -> Violation.Reason? {
+        defer { tellObserved() }
         let relationship = entity.relationships[slot]
         if let reason = reasonNotToRelate(to: destinations, across: relationship) { return reason }
         for destination in destinations where !isLinked(to: destination, across: relationship) {
@@ -168,6 +171,7 @@ extension ManagedObject {
 
     /// Removes destinations from a to-many relationship, or refuses and returns the reason; ignores other objects.
     final func removeDestinations(_ destinations: [ManagedObject], at slot: Int) -> Violation.Reason? {
+        defer { tellObserved() }
         let relationship = entity.relationships[slot]
         if let reason = reasonNotToChange() { return reason }
         for destination in destinations where destination.managedObjectContext === managedObjectContext {
@@ -199,7 +203,14 @@ extension ManagedObject {
             return destinations.isEmpty ? nil : .noContext
         }
         guard managedObjectContext != nil || context.canInsert(self) else { return .objectOfOtherContext(storedID) }
-        let expected = context.model.entities[relationship.destination]
+        let isOutside = managedObjectContext == nil
+        // The slots of an object that is outside and of another model may be others than those of the context.
+        if isOutside, context.shape(of: entity)?.entity.hasLayout(of: entity) != true { return .noContext }
+        let expected =
+            isOutside
+            ? context.model.entity(named: relationship.description.destination)
+            : context.model.entities[relationship.destination]
+        guard let expected else { return .unknownEntity(known: context.model.entities.map(\.name)) }
         for destination in destinations {
             if let other = destination.managedObjectContext, other !== context {
                 return .objectOfOtherContext(destination.storedID)
@@ -212,7 +223,7 @@ extension ManagedObject {
                 return .wrongType(found: destination.entity.name, expected: expected.name)
             }
         }
-        if managedObjectContext == nil { context.insertNew(self) }
+        if isOutside { context.insertNew(self) }
         for outside in destinations where outside.managedObjectContext == nil { context.insertNew(outside) }
         return nil
     }

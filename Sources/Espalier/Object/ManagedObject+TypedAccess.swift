@@ -24,6 +24,19 @@ extension ManagedObject {
         return Value.unsetValue
     }
 
+    /// An attribute that must have a value, and reads as `unset` while it has none.
+    ///
+    /// For @Entity only.
+    @inlinable
+    public final func _get<Value: AttributeConvertible>(
+        _ name: StaticString, at index: Int, unset: @autoclosure () -> Value
+    ) -> Value {
+        let value = attributeValue(name, at: index)
+        if let converted = Value(attributeValue: value) { return converted }
+        noteUnconverted(name, value, Value.self)
+        return unset()
+    }
+
     /// An attribute that may be without a value.
     ///
     /// For @Entity only.
@@ -91,6 +104,14 @@ extension ManagedObject {
         return result
     }
 
+    /// A to-many relationship that is declared with a value.
+    ///
+    /// For @Entity only.
+    @inlinable
+    public final func _get<Destination: ManagedObject>(
+        _ name: StaticString, at index: Int, unset: @autoclosure () -> Set<Destination>
+    ) -> Set<Destination> { _get(name, at: index) }
+
     /// An ordered to-many relationship.
     ///
     /// For @Entity only.
@@ -99,12 +120,34 @@ extension ManagedObject {
         destinations(name, at: index).compactMap { $0 as? Destination }
     }
 
+    /// An ordered to-many relationship that is declared with a value.
+    ///
+    /// For @Entity only.
+    @inlinable
+    public final func _get<Destination: ManagedObject>(
+        _ name: StaticString, at index: Int, unset: @autoclosure () -> [Destination]
+    ) -> [Destination] { _get(name, at: index) }
+
     /// A live to-many relationship.
     ///
     /// For @Entity only.
     public final func _get<Destination: ManagedObject>(_ name: StaticString, at index: Int) -> ToMany<Destination> {
         relationshipSlot(name, at: index).map { ToMany(of: self, slot: $0) } ?? []
     }
+
+    /// A live to-many relationship that is declared with a value.
+    ///
+    /// For @Entity only.
+    public final func _get<Destination: ManagedObject>(
+        _ name: StaticString, at index: Int, unset: @autoclosure () -> ToMany<Destination>
+    ) -> ToMany<Destination> { _get(name, at: index) }
+
+    /// A live ordered to-many relationship that is declared with a value.
+    ///
+    /// For @Entity only.
+    public final func _get<Destination: ManagedObject>(
+        _ name: StaticString, at index: Int, unset: @autoclosure () -> OrderedToMany<Destination>
+    ) -> OrderedToMany<Destination> { _get(name, at: index) }
 
     /// A live ordered to-many relationship.
     ///
@@ -208,18 +251,21 @@ extension ManagedObject {
     @usableFromInline
     final func attributeValue(_ name: StaticString, at index: Int) -> AttributeValue {
         guard let slot = attributeSlot(name, at: index) else { return .null }
+        noteRead(.attribute(slot))
         return attributeValue(at: slot)
     }
 
     @inline(__always)
     private func text(_ name: StaticString, at index: Int) -> String? {
         guard let slot = attributeSlot(name, at: index) else { return nil }
+        noteRead(.attribute(slot))
         return committedValue { $0.text(at: slot, of: $1) } ?? String(attributeValue: attributeValue(at: slot))
     }
 
     @inline(__always)
     private func integer(_ name: StaticString, at index: Int) -> Int? {
         guard let slot = attributeSlot(name, at: index) else { return nil }
+        noteRead(.attribute(slot))
         if let number = committedValue({ $0.integer(at: slot, of: $1) }) { return Int(exactly: number) }
         return Int(attributeValue: attributeValue(at: slot))
     }
@@ -227,19 +273,24 @@ extension ManagedObject {
     @inline(__always)
     private func double(_ name: StaticString, at index: Int) -> Double? {
         guard let slot = attributeSlot(name, at: index) else { return nil }
+        noteRead(.attribute(slot))
         return committedValue { $0.double(at: slot, of: $1) } ?? Double(attributeValue: attributeValue(at: slot))
     }
 
     /// The object at the other end of the to-one relationship called `name`.
     @usableFromInline
     final func destination(_ name: StaticString, at index: Int) -> ManagedObject? {
-        relationshipSlot(name, at: index).flatMap { destination(at: $0) }
+        guard let slot = relationshipSlot(name, at: index) else { return nil }
+        noteRead(.relationship(slot))
+        return destination(at: slot)
     }
 
     /// The objects at the other end of the to-many relationship called `name`.
     @usableFromInline
     final func destinations(_ name: StaticString, at index: Int) -> [ManagedObject] {
-        relationshipSlot(name, at: index).map { destinations(at: $0) } ?? []
+        guard let slot = relationshipSlot(name, at: index) else { return [] }
+        noteRead(.relationship(slot))
+        return destinations(at: slot)
     }
 
     /// Writes the attribute called `name`, or records the reason for a refusal.
@@ -252,7 +303,7 @@ extension ManagedObject {
     /// Records that a value does not suit the type of the property; a null value is not recorded.
     @usableFromInline
     @inline(never)
-    final func noteUnconverted(_ name: StaticString, _ value: AttributeValue, _ type: any AttributeConvertible.Type) {
+    final func noteUnconverted(_ name: StaticString, _ value: AttributeValue, _ type: Any.Type) {
         if !value.isNull { recordOnce(name.description, .unknownValue(value, type: "\(type)")) }
     }
 

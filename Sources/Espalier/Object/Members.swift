@@ -38,6 +38,7 @@ struct Members {
         switch source {
         case .loose(let loose): return loose.objects.count
         case .relationship(let owner, let slot):
+            owner.noteRead(.relationship(slot))
             if owner.managedObjectContext == nil { owner.requireContext() }
             return owner.destinationCount(at: slot)
         }
@@ -47,6 +48,7 @@ struct Members {
         switch source {
         case .loose(let loose): return loose.objects.isEmpty
         case .relationship(let owner, let slot):
+            owner.noteRead(.relationship(slot))
             if owner.managedObjectContext == nil { owner.requireContext() }
             return owner.hasNoDestinations(at: slot)
         }
@@ -56,6 +58,7 @@ struct Members {
         switch source {
         case .loose(let loose): return loose.objects.contains(object)
         case .relationship(let owner, let slot):
+            owner.noteRead(.relationship(slot))
             if owner.managedObjectContext == nil { owner.requireContext() }
             return owner.isInContext(of: object) && owner.isLinked(to: object, across: owner.entity.relationships[slot])
         }
@@ -65,6 +68,7 @@ struct Members {
         switch source {
         case .loose(let loose): return loose.objects.map(\.storedID)
         case .relationship(let owner, let slot):
+            owner.noteRead(.relationship(slot))
             if owner.managedObjectContext == nil { owner.requireContext() }
             return owner.destinationIDs(at: slot)
         }
@@ -75,6 +79,7 @@ struct Members {
         switch source {
         case .loose(let loose): return loose.objects.indices.contains(index) ? loose.objects[index] : nil
         case .relationship(let owner, let slot):
+            owner.noteRead(.relationship(slot))
             guard let context = owner.managedObjectContext else {
                 owner.requireContext()
                 return nil
@@ -88,6 +93,7 @@ struct Members {
         switch source {
         case .loose(let loose): return loose.objects.firstIndex(of: object)
         case .relationship(let owner, let slot):
+            owner.noteRead(.relationship(slot))
             if owner.managedObjectContext == nil { owner.requireContext() }
             guard owner.isInContext(of: object) else { return nil }
             return owner.destinationIndex(of: object.storedID, inOrder: slot)
@@ -186,6 +192,7 @@ struct MemberWalk {
             ids = []
             return
         }
+        owner.noteRead(.relationship(slot))
         let relationship = owner.entity.relationships[slot]
         (ids, way) = (owner.destinationIDs(at: slot), (context, owner, relationship))
         guard owner.changes?.values.toMany.contains(slot) == true else { return }

@@ -25,6 +25,7 @@ extension ManagedObjectContext {
         guard !object.isDeleted else { return }
         if object.isFault && !object.hasRow { try loadRow(of: object) }
         markDeleted(object)
+        if memory.hasObserved { tellObserved() }
     }
 
     /// Merges waiting saves of other contexts and runs the delete rules of deleted objects (MC-36).
@@ -52,7 +53,8 @@ extension ManagedObjectContext {
         if callsHook { object.prepareForDeletion() }
         // The hooks may have deleted the object, or made the context forget it.
         guard object.managedObjectContext === self, !object.isDeleted else { return }
-        object.willChange { .deleted($0.relations) }
+        // Listing the relationships loads them: only an undo or the record of the event needs them.
+        if journal != nil || eventRecord != nil { object.willChange { .deleted($0.relations) } }
         changeCount += 1
         noteDeleted(object)
         if object.isInserted { memory.inserted.remove(object) }

@@ -35,6 +35,8 @@ extension ManagedObjectContext {
     /// that.
     public func reset() {
         if refusesWhileSaving("reset()") { return }
+        let (followed, observers) = (memory.hasObserved ? memory.registry.objects.filter(\.isObserved) : [], observed)
+        defer { observers?.tell(followed) }
         forgetUndo()
         beginEvent()
         defer { endEvent() }
@@ -47,6 +49,8 @@ extension ManagedObjectContext {
         cache.removeAll()
         if !generation.isPinned { generation.end() }
         forgetChanges()
+        // The objects that are made from now on have observers of their own.
+        if isObservable { observed = ObservedObjects() }
         childSource?.tellEverything()
     }
 

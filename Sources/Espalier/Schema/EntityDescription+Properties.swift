@@ -13,17 +13,18 @@ extension EntityDescription {
     /// For @Entity only.
     public init(
         _ name: String, superentity: String? = nil, isAbstract: Bool = false, properties: [_PropertyDescription],
-        uniquenessConstraints: [[String]] = [], indexes: [Index] = [], renamingIdentifier: String? = nil
+        uniquenessConstraints: [[String]] = [], indexes: [Index] = [], renamingIdentifier: String? = nil,
+        versionHashModifier: String? = nil
     ) {
         self.init(
             name, superentity: superentity, isAbstract: isAbstract, uniquenessConstraints: uniquenessConstraints,
-            indexes: indexes, renamingIdentifier: renamingIdentifier)
+            indexes: indexes, renamingIdentifier: renamingIdentifier, versionHashModifier: versionHashModifier)
         for property in properties {
             switch property {
             case .attribute(let attribute, let isUnique):
                 attributes.append(attribute)
                 if isUnique { self.uniquenessConstraints.append([attribute.name]) }
-            case .relationship(let relationship):
+            case .relationship(let relationship, _):
                 relationships.append(relationship)
             }
         }
@@ -35,7 +36,9 @@ extension EntityDescription {
     public static func _property<Value: AttributeConvertible>(
         _ name: String, _ type: Value.Type, defaultValue: Value? = nil, options: PropertyOptions = .init()
     ) -> _PropertyDescription {
-        attribute(name, Value.attributeType, isOptional: false, defaultValue?.attributeValue, options)
+        attribute(
+            name, Value.attributeType, isOptional: false, defaultValue?.attributeValue, options,
+            elements: Value.attributeElements)
     }
 
     /// An attribute that may be without a value.
@@ -44,7 +47,9 @@ extension EntityDescription {
     public static func _property<Value: AttributeConvertible>(
         _ name: String, _ type: Value?.Type, defaultValue: Value? = nil, options: PropertyOptions = .init()
     ) -> _PropertyDescription {
-        attribute(name, Value.attributeType, isOptional: true, defaultValue?.attributeValue, options)
+        attribute(
+            name, Value.attributeType, isOptional: true, defaultValue?.attributeValue, options,
+            elements: Value.attributeElements)
     }
 
     /// A to-one relationship.
@@ -54,7 +59,7 @@ extension EntityDescription {
         _ name: String, _ type: Destination?.Type, defaultValue: Destination? = nil,
         options: PropertyOptions = .init()
     ) -> _PropertyDescription {
-        relationship(name, to: Destination.entityName, .toOne, options)
+        relationship(name, to: Destination.self, .toOne, options)
     }
 
     /// A to-many relationship.
@@ -64,7 +69,7 @@ extension EntityDescription {
         _ name: String, _ type: Set<Destination>.Type, defaultValue: Set<Destination>? = nil,
         options: PropertyOptions = .init()
     ) -> _PropertyDescription {
-        relationship(name, to: Destination.entityName, .toMany, options)
+        relationship(name, to: Destination.self, .toMany, options)
     }
 
     /// An ordered to-many relationship.
@@ -74,7 +79,7 @@ extension EntityDescription {
         _ name: String, _ type: [Destination].Type, defaultValue: [Destination]? = nil,
         options: PropertyOptions = .init()
     ) -> _PropertyDescription {
-        relationship(name, to: Destination.entityName, .ordered, options)
+        relationship(name, to: Destination.self, .ordered, options)
     }
 
     /// A to-many relationship whose property is a live collection.
@@ -84,7 +89,7 @@ extension EntityDescription {
         _ name: String, _ type: ToMany<Destination>.Type, defaultValue: ToMany<Destination>? = nil,
         options: PropertyOptions = .init()
     ) -> _PropertyDescription {
-        relationship(name, to: Destination.entityName, .toMany, options)
+        relationship(name, to: Destination.self, .toMany, options)
     }
 
     /// An ordered to-many relationship whose property is a live collection.
@@ -94,7 +99,7 @@ extension EntityDescription {
         _ name: String, _ type: OrderedToMany<Destination>.Type, defaultValue: OrderedToMany<Destination>? = nil,
         options: PropertyOptions = .init()
     ) -> _PropertyDescription {
-        relationship(name, to: Destination.entityName, .ordered, options)
+        relationship(name, to: Destination.self, .ordered, options)
     }
 
     /// The name of an inverse relationship, which the destination has if this call compiles.
@@ -102,24 +107,27 @@ extension EntityDescription {
     /// For @Entity only.
     public static func _inverse(_ name: String, at path: @autoclosure () -> AnyKeyPath) -> String { name }
 
-    private static func attribute(
+    static func attribute(
         _ name: String, _ type: AttributeType, isOptional: Bool, _ defaultValue: AttributeValue?,
-        _ options: PropertyOptions
+        _ options: PropertyOptions, elements: [AttributeDescription] = [], transformerName: String? = nil
     ) -> _PropertyDescription {
         let description = AttributeDescription(
             name, type, isOptional: isOptional, isTransient: options.isTransient, defaultValue: defaultValue ?? .null,
-            isIndexed: options.isIndexed, renamingIdentifier: options.renamingIdentifier)
+            isIndexed: options.isIndexed, elements: elements, valueTransformerName: transformerName,
+            renamingIdentifier: options.renamingIdentifier,
+            versionHashModifier: options.versionHashModifier)
         return .attribute(description, isUnique: options.isUnique)
     }
 
     private static func relationship(
-        _ name: String, to destination: String, _ cardinality: RelationshipDescription.Cardinality,
+        _ name: String, to destination: ManagedObject.Type, _ cardinality: RelationshipDescription.Cardinality,
         _ options: PropertyOptions
     ) -> _PropertyDescription {
         .relationship(
             RelationshipDescription(
-                name, to: destination, inverse: options.inverse, cardinality, deleteRule: options.deleteRule,
-                isOptional: !options.isRequired, minCount: options.minCount, maxCount: options.maxCount,
-                renamingIdentifier: options.renamingIdentifier))
+                name, to: destination.entityName, inverse: options.inverse, cardinality,
+                deleteRule: options.deleteRule, isOptional: !options.isRequired, minCount: options.minCount,
+                maxCount: options.maxCount, renamingIdentifier: options.renamingIdentifier,
+                versionHashModifier: options.versionHashModifier), to: destination)
     }
 }

@@ -1,16 +1,24 @@
-// Makes a model from classes: each `@Entity` class describes its entity, and class inheritance is entity inheritance.
+// Makes a model from classes: each `@Entity` class describes its entity, class inheritance is entity inheritance, and
+// relationships lead to further classes.
 
 public import EspalierModel
 
 extension ManagedObjectModel {
-    /// A model of these classes and of the entity classes from which they inherit.
+    /// A model of these classes, of the entity classes from which they inherit, and of all classes to which their
+    /// relationships lead (SD-13).
     ///
-    /// - Parameter classes: `@Entity` classes, in the order of their entities in the model.
-    /// - Throws: `ModelError` with every problem: a class that describes no entity, a destination whose class is not
-    ///   among `classes`, and any problem of the descriptions themselves.
+    /// A subclass is not found in this way unless a relationship leads to it: name it. A class that describes its
+    /// entity without `@Entity` does not say to which classes its relationships lead: name these, too.
+    ///
+    /// - Parameter classes: `@Entity` classes, in the order of their entities in the model; the classes that are found
+    ///   follow.
+    /// - Throws: `ModelError` with every problem: a class that describes no entity, a destination whose class is
+    ///   neither among `classes` nor found, two classes of one entity, and any problem of the descriptions themselves.
+    /// - Complexity: O(classes * properties).
     public convenience init(for classes: [ManagedObject.Type], versionIdentifiers: [String] = []) throws(ModelError) {
         var collector = ClassCollector()
         for objectClass in classes { collector.add(objectClass) }
+        collector.addDestinations()
         collector.checkDestinations()
         guard collector.problems.isEmpty else { throw ModelError(problems: collector.problems) }
         try self.init(
@@ -34,6 +42,8 @@ private struct ClassCollector {
     var descriptions: [EntityDescription] = []
     var classes: [String: AnyClass] = [:]
     var problems: [ModelError.Problem] = []
+    /// The classes to which relationships lead, in the order in which they were found.
+    private var destinations: [ManagedObject.Type] = []
 
     mutating func add(_ objectClass: ManagedObject.Type) {
         var description = objectClass.entityDescription
@@ -58,6 +68,16 @@ private struct ClassCollector {
             if description.superentity == nil { description.superentity = above.entityName }
         }
         descriptions.append(description)
+        for case .relationship(_, let destination) in objectClass._entityProperties { destinations.append(destination) }
+    }
+
+    /// Adds the classes to which relationships lead, and those to which their relationships lead.
+    mutating func addDestinations() {
+        var next = 0
+        while next < destinations.count {
+            add(destinations[next])
+            next += 1
+        }
     }
 
     mutating func checkDestinations() {

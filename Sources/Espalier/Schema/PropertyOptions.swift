@@ -22,12 +22,14 @@ public struct PropertyOptions: Sendable, Hashable {
     public var maxCount: Int?
     /// The name in an older version of the model.
     public var renamingIdentifier: String?
+    /// A text that changes the version hash of an otherwise equal property (MD-05).
+    public var versionHashModifier: String?
 
     /// Options; parameters that are left out have their defaults.
     public init(
         isIndexed: Bool = false, isUnique: Bool = false, isTransient: Bool = false, inverse: String? = nil,
         deleteRule: DeleteRule = .nullify, isRequired: Bool = false, minCount: Int = 0, maxCount: Int? = nil,
-        renamingIdentifier: String? = nil
+        renamingIdentifier: String? = nil, versionHashModifier: String? = nil
     ) {
         self.isIndexed = isIndexed
         self.isUnique = isUnique
@@ -38,15 +40,6 @@ public struct PropertyOptions: Sendable, Hashable {
         self.minCount = minCount
         self.maxCount = maxCount
         self.renamingIdentifier = renamingIdentifier
+        self.versionHashModifier = versionHashModifier
     }
-}
-
-/// One described property: the result of `_property`, and a parameter of `EntityDescription.init(_:properties:)`.
-///
-/// For @Entity only.
-public enum _PropertyDescription: Sendable {
-    /// An attribute, and whether its value must be unique.
-    case attribute(AttributeDescription, isUnique: Bool)
-    /// A relationship.
-    case relationship(RelationshipDescription)
 }

@@ -7,12 +7,53 @@
 public import EspalierModel
 
 extension ManagedObject {
+    /// Selected for a raw value without default.
+    @available(
+        *, unavailable,
+        message: "give the property a default, such as '= .first', or write it as an optional: it may have no value"
+    )
+    @_disfavoredOverload
+    public final func _get<Value: RawRepresentable>(_ name: StaticString, at index: Int) -> Value
+    where Value.RawValue: AttributeConvertible { preconditionFailure("unavailable") }
+
+    /// Selected for a value of a `Codable` type without default.
+    @available(
+        *, unavailable,
+        message: "give the property a default, such as '= []', or write it as an optional: it may have no value"
+    )
+    @_disfavoredOverload
+    public final func _get<Value: Codable>(_ name: StaticString, at index: Int) -> Value {
+        preconditionFailure("unavailable")
+    }
+
+    /// Selected for a transformable attribute that is not optional.
+    @available(
+        *, unavailable,
+        message: "a transformable attribute may have no value: write it as an optional"
+    )
+    public final func _getTransformed<Value>(_ name: StaticString, at index: Int, by transformer: String) -> Value {
+        preconditionFailure("unavailable")
+    }
+
+    /// Selected for unsupported types with a default.
+    @available(
+        *, unavailable,
+        message: """
+            an entity stores AttributeConvertible, RawRepresentable and Codable values or optionals of them, and T?, \
+            ToMany<T>, OrderedToMany<T>, Set<T>, [T] of entities
+            """
+    )
+    @_disfavoredOverload
+    public final func _get<Value>(_ name: StaticString, at index: Int, unset: @autoclosure () -> Value) -> Value {
+        preconditionFailure("unavailable")
+    }
+
     /// Selected for unsupported types.
     @available(
         *, unavailable,
         message: """
-            an entity stores AttributeConvertible values or optionals of them, and T?, ToMany<T>, OrderedToMany<T>, \
-            Set<T>, [T] of entities
+            an entity stores AttributeConvertible, RawRepresentable and Codable values or optionals of them, and T?, \
+            ToMany<T>, OrderedToMany<T>, Set<T>, [T] of entities
             """
     )
     @_disfavoredOverload
@@ -30,20 +71,26 @@ extension ManagedObject {
     @available(
         *, unavailable,
         message: """
-            an entity stores AttributeConvertible values or optionals of them, and T?, ToMany<T>, OrderedToMany<T>, \
-            Set<T>, [T] of entities
+            an entity stores AttributeConvertible, RawRepresentable and Codable values or optionals of them, and T?, \
+            ToMany<T>, OrderedToMany<T>, Set<T>, [T] of entities
             """
     )
     public final func _set<Value>(_ name: StaticString, at index: Int, _ newValue: Value) {}
 }
 
 extension EntityDescription {
+    /// Selected for a transformable attribute that is not optional.
+    @available(*, unavailable, message: "a transformable attribute may have no value: write it as an optional")
+    public static func _transformable<Value>(
+        _ name: String, _ type: Value.Type, by transformer: String, options: PropertyOptions = .init()
+    ) -> _PropertyDescription { preconditionFailure("unavailable") }
+
     /// Selected for unsupported types.
     @available(
         *, unavailable,
         message: """
-            an entity stores AttributeConvertible values or optionals of them, and T?, ToMany<T>, OrderedToMany<T>, \
-            Set<T>, [T] of entities
+            an entity stores AttributeConvertible, RawRepresentable and Codable values or optionals of them, and T?, \
+            ToMany<T>, OrderedToMany<T>, Set<T>, [T] of entities
             """
     )
     public static func _property<Value>(

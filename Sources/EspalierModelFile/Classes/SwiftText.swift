@@ -92,6 +92,7 @@ enum SwiftText {
     /// The names of the properties that every entity class inherits.
     static let propertyNamesInUse: Set = [
         "objectID", "entity", "managedObjectContext", "hasChanges", "isInserted", "isUpdated", "isDeleted", "isFault",
-        "hasPersistentChangedValues", "description", "hashValue", "entityName", "entityDescription",
+        "faultingState", "hasPersistentChangedValues", "description", "debugDescription", "ref", "hashValue",
+        "entityName", "entityDescription",
     ]
 }

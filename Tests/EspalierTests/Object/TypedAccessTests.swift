@@ -2,6 +2,7 @@
 
 import Espalier
 import EspalierModel
+import Foundation
 import Testing
 
 @Suite struct TypedAccessTests {
@@ -69,5 +70,40 @@ import Testing
         listeners[0].partner = listeners[2]
 
         #expect(listeners.map { $0.partner } == [listeners[2], nil, listeners[0], nil])
+    }
+
+    @Test func `a transformable attribute has the value that its registered transformer makes (MD-24)`() throws {
+        let model = try ManagedObjectModel(for: [Label.self])
+        let context = ManagedObjectContext(PersistentStoreCoordinator(managedObjectModel: model))
+        try AttributeTransformers.register(WordTransformer(), forName: "Words")
+        let label = Label(context: context)
+        label.words = ["så", "what"]
+
+        #expect(label.words == ["så", "what"])
+        #expect(label[attribute: "words"] == .transformable(Data("så what".utf8)))
+
+        label.words = nil
+
+        #expect(label.words == nil && label[attribute: "words"] == .null)
+    }
+
+    private struct WordTransformer: AttributeTransformer {
+        func data(from words: [String]) throws -> Data { Data(words.joined(separator: " ").utf8) }
+
+        func value(from data: Data) throws -> [String] {
+            String(decoding: data, as: UTF8.self).split(separator: " ").map(String.init)
+        }
+    }
+
+    private final class Label: ManagedObject {
+        override class var entityName: String { "Label" }
+        override class var entityDescription: EntityDescription {
+            EntityDescription(
+                "Label", properties: [EntityDescription._transformable("words", [String]?.self, by: "Words")])
+        }
+        var words: [String]? {
+            get { _getTransformed("words", at: 0, by: "Words") }
+            set { _setTransformed("words", at: 0, by: "Words", newValue) }
+        }
     }
 }

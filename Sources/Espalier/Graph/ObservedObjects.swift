@@ -1,0 +1,216 @@
+// The objects of a context that `withObservationTracking` follows (MO-41).
+//
+// Invariants
+//   1. Only an object that was read within `withObservationTracking` has a registrar, and has it until it leaves the
+//      context; its flag `observed` says so.
+//   2. Observers run when a change is complete, at both ends of a relationship, and at the end of a call that changes
+//      several objects: code of the application never runs in the middle of a change.
+//   3. Nothing is retained for a read outside of `withObservationTracking`.
+
+import EspalierModel
+public import Observation
+import Synchronization
+
+/// The observed objects of a context.
+final class ObservedObjects {
+    /// Identifies a property to the registrars.
+    final class Place: Hashable {
+        private let flag: Flag
+
+        init(_ flag: Flag) { self.flag = flag }
+
+        static func == (left: Place, right: Place) -> Bool { left === right }
+
+        func hash(into hasher: inout Hasher) {
+            flag.isSet.store(true, ordering: .relaxed)
+            hasher.combine(ObjectIdentifier(self))
+        }
+    }
+
+    /// Whether a registrar has put a property into a set, which it does only within `withObservationTracking`: nothing
+    /// else says whether a read is followed.
+    ///
+    /// A registrar of another actor's object may hash the property too: then an object gets a registrar in vain.
+    final class Flag: Sendable {
+        let isSet = Atomic(false)
+    }
+
+    private typealias Path = KeyPath<ManagedObject, Void>
+
+    private var registrars: [ObjectIdentifier: ObservationRegistrar] = [:]
+    /// The registrar of the next object that is observed.
+    private var spare = ObservationRegistrar()
+    private var attributePaths: [Path] = []
+    private var relationshipPaths: [Path] = []
+    private let flag = Flag()
+    /// Changes of which no observer was notified yet; without a property, all of the object.
+    private var pending: [(registrar: ObservationRegistrar, object: ManagedObject, property: Entity.Property?)] = []
+
+    /// Whether observers are being notified.
+    ///
+    /// A registrar forgets an observer only after it has run. If an observer changes what it observes, the change is
+    /// told afterwards, because otherwise the observer would be notified again without end.
+    private var isTelling = false
+
+    /// Registers the read of a property, if it is within `withObservationTracking`; returns whether it is the first of
+    /// an object.
+    func noteRead(_ property: Entity.Property, of object: ManagedObject) -> Bool {
+        if object.isObserved, let registrar = registrars[ObjectIdentifier(object)] {
+            registrar.access(object, keyPath: path(property))
+            return false
+        }
+        let (registrar, path) = (spare, path(property))
+        flag.isSet.store(false, ordering: .relaxed)
+        registrar.access(object, keyPath: path)
+        guard flag.isSet.load(ordering: .relaxed) else { return false }
+        registrars[ObjectIdentifier(object)] = registrar
+        spare = ObservationRegistrar()
+        return true
+    }
+
+    /// Records a change of one property, or of the whole object.
+    func noteChange(_ property: Entity.Property?, of object: ManagedObject) {
+        // An object that leaves the context is forgotten before its observers are notified.
+        guard object.isObserved, let registrar = registrars[ObjectIdentifier(object)] else { return }
+        pending.append((registrar, object, property))
+    }
+
+    /// Notifies the observers of the recorded changes.
+    func tell() {
+        guard !isTelling else { return }
+        isTelling = true
+        defer { isTelling = false }
+        while !pending.isEmpty {
+            let changes = pending
+            pending = []
+            for (registrar, object, property) in changes { tell(registrar, property, of: object) }
+        }
+    }
+
+    private func tell(_ registrar: ObservationRegistrar, _ property: Entity.Property?, of object: ManagedObject) {
+        let paths = property.map { [path($0)] } ?? object.allProperties.map(path)
+        for path in paths {
+            registrar.willSet(object, keyPath: path)
+            registrar.didSet(object, keyPath: path)
+        }
+    }
+
+    /// Notifies the observers of objects that have left the context all at once.
+    func tell(_ objects: [ManagedObject]) {
+        for object in objects { noteChange(nil, of: object) }
+        tell()
+    }
+
+    /// Forgets an object that leaves the context, or is freed.
+    func forget(_ object: ManagedObject) {
+        registrars[ObjectIdentifier(object)] = nil
+    }
+
+    private func path(_ property: Entity.Property) -> Path {
+        switch property {
+        case .attribute(let slot):
+            while attributePaths.count <= slot { attributePaths.append(newPath()) }
+            return attributePaths[slot]
+        case .relationship(let slot):
+            while relationshipPaths.count <= slot { relationshipPaths.append(newPath()) }
+            return relationshipPaths[slot]
+        }
+    }
+
+    private func newPath() -> Path {
+        let place = Place(flag)
+        return \ManagedObject.[observed: place]
+    }
+}
+
+extension ManagedObject: Observable {
+    /// Exists only as a part of key paths, which tell registrars a property.
+    final subscript(observed place: ObservedObjects.Place) -> Void { () }
+
+    /// Whether the object has a registrar.
+    final var isObserved: Bool { state.contains(.observed) }
+
+    fileprivate final var allProperties: [Entity.Property] {
+        entity.attributes.map { .attribute($0.slot) } + entity.relationships.map { .relationship($0.slot) }
+    }
+
+    /// Registers the read of a property, if it is within `withObservationTracking` and the context follows that.
+    @inline(__always)
+    final func noteRead(_ property: Entity.Property) {
+        if withShape({ $0.isObservable }) { noteObservableRead(property) }
+    }
+
+    @inline(never)
+    private final func noteObservableRead(_ property: Entity.Property) {
+        guard let context = managedObjectContext, let observed = context.observed else { return }
+        guard observed.noteRead(property, of: self) else { return }
+        state.insert(.observed)
+        context.memory.hasObserved = true
+        context.updateNoting()
+    }
+
+    /// Notifies the observers of changes that are complete.
+    @inline(__always)
+    final func tellObserved() {
+        withContext { context in
+            if context.memory.hasObserved { context.tellObserved() }
+        }
+    }
+}
+
+extension ManagedObjectContext {
+    /// Whether `withObservationTracking` follows the reads of this context's objects (MO-41).
+    ///
+    /// The view context of a container and its children have it set from the beginning. Where it is set, a closure that
+    /// reads attributes and relationships is notified when one of them changes: by a setter, an undo, a rollback, a
+    /// refresh or a merge. Each read asks whether it is followed, which takes tens of nanoseconds; where it is not set,
+    /// reads take no longer.
+    ///
+    ///     withObservationTracking {
+    ///         label.text = track.name
+    ///     } onChange: {
+    ///         Task { @MainActor in update() }
+    ///     }
+    ///
+    /// `onChange` is called once, when the change is complete: at the end of the setter or of the call that has changed
+    /// the object.
+    public var isObservable: Bool {
+        get { observed != nil }
+        set {
+            guard newValue != isObservable else { return }
+            observed = newValue ? ObservedObjects() : nil
+            if !newValue {
+                for object in memory.registry.objects { object.state.remove(.observed) }
+                memory.hasObserved = false
+                updateNoting()
+            }
+            for shape in madeShapes { shape.isObservable = newValue }
+        }
+    }
+
+    /// Records a change of a whole object for its observers.
+    @inline(__always)
+    func noteObserved(_ object: ManagedObject) {
+        if memory.hasObserved { observed?.noteChange(nil, of: object) }
+    }
+
+    /// Notifies the observers of the recorded changes, unless a call is unfinished: its end notifies them.
+    @inline(never)
+    func tellObserved() { if eventDepth == 0 { observed?.tell() } }
+
+    /// Decides whether changes are noted before they are made.
+    func updateNoting() { memory.notesChanges = journal != nil || eventRecord != nil || memory.hasObserved }
+}
+
+extension UndoStep.Change {
+    /// The property that changes; `nil` if the object is inserted or deleted.
+    var property: Entity.Property? {
+        switch self {
+        case .inserted, .deleted: nil
+        case .attribute(let slot, _): .attribute(slot)
+        case .destination(let slot, _), .added(let slot, _), .removed(let slot, _, _), .moved(let slot, _, _),
+            .order(let slot, _):
+            .relationship(slot)
+        }
+    }
+}

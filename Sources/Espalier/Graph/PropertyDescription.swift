@@ -1,0 +1,13 @@
+// One property as the class of an entity describes it: what a model needs, and the class to which a relationship leads.
+
+public import EspalierModel
+
+/// One described property: the result of `_property`, and a parameter of `EntityDescription.init(_:properties:)`.
+///
+/// For @Entity only.
+public enum _PropertyDescription: Sendable {
+    /// An attribute, and whether its value must be unique.
+    case attribute(AttributeDescription, isUnique: Bool)
+    /// A relationship, and the class of its destinations.
+    case relationship(RelationshipDescription, to: ManagedObject.Type)
+}

@@ -1,0 +1,111 @@
+// `@Composite`: makes a struct the type of a composite attribute, whose elements are the struct's stored properties.
+//
+// Invariants
+//   1. Every stored property with a type is an element; computed and static ones, and constants with a value, are not.
+
+import SwiftSyntax
+import SwiftSyntaxBuilder
+import SwiftSyntaxMacros
+
+enum CompositeMacro: ExtensionMacro {
+    static func expansion(
+        of node: AttributeSyntax, attachedTo declaration: some DeclGroupSyntax,
+        providingExtensionsOf type: some TypeSyntaxProtocol, conformingTo protocols: [TypeSyntax],
+        in context: some MacroExpansionContext
+    ) throws -> [ExtensionDeclSyntax] {
+        guard let structure = declaration.as(StructDeclSyntax.self) else {
+            context.report(.notAStruct(found: declaration.introducer.text), at: node)
+            return []
+        }
+        if let parameters = structure.genericParameterClause {
+            context.report(.genericComposite, at: parameters)
+            return []
+        }
+        var isFaulty = false
+        let elements = structure.memberBlock.members.compactMap { element($0.decl, in: context, &isFaulty) }
+        if elements.isEmpty, !isFaulty { context.report(.noElements(name: structure.name.text), at: structure.name) }
+        let levels = structure.modifiers.map(\.name.text)
+        let access = levels.contains("public") ? "public " : levels.contains("package") ? "package " : ""
+        let code: DeclSyntax = """
+            extension \(type.trimmed): CompositeConvertible {
+                \(raw: access)static var _elements: [_PropertyDescription] {
+                    [\(raw: elements.map(\.elementDescription).joined(separator: ", "))]
+                }
+                \(raw: access)init(_from reader: inout CompositeReader) {
+                    \(raw: elements.map(\.reading).joined(separator: "\n        "))
+                }
+                \(raw: access)func _write(to writer: inout CompositeWriter) {
+                    \(raw: elements.map { "writer.set(\"\($0.name)\", self.`\($0.name)`)" }
+                        .joined(separator: "\n        "))
+                }
+            }
+            """
+        return code.as(ExtensionDeclSyntax.self).map { [$0] } ?? []
+    }
+
+    /// The element that a member is; reports a member that can be none.
+    private static func element(
+        _ member: DeclSyntax, in context: some MacroExpansionContext, _ isFaulty: inout Bool
+    ) -> CompositeElement? {
+        guard let variable = member.as(VariableDeclSyntax.self) else { return nil }
+        let modifiers = variable.modifiers.map(\.name.text)
+        guard !modifiers.contains("static"), let binding = variable.bindings.first else { return nil }
+        guard variable.bindings.count == 1, let identifier = binding.pattern.as(IdentifierPatternSyntax.self) else {
+            isFaulty = true
+            context.report(.severalInOneDeclaration, at: variable.bindings)
+            return nil
+        }
+        let name = identifier.identifier.text.trimmingBackticks
+        let isConstant = variable.bindingSpecifier.tokenKind == .keyword(.let)
+        if isConstant, binding.initializer != nil { return nil }
+        if let block = binding.accessorBlock {
+            guard case .accessors(let accessors) = block.accessors,
+                accessors.contains(where: { ["willSet", "didSet"].contains($0.accessorSpecifier.text) })
+            else { return nil }
+        }
+        if modifiers.contains("lazy") {
+            isFaulty = true
+            context.report(.modified(name: name, modifier: "lazy"), at: variable.modifiers)
+            return nil
+        }
+        guard let type = binding.typeAnnotation?.type else {
+            isFaulty = true
+            context.report(.untyped(name: name), at: binding.pattern)
+            return nil
+        }
+        return CompositeElement(name: name, type: type, defaultValue: binding.initializer?.value)
+    }
+}
+
+/// One stored property of a composite struct.
+private struct CompositeElement {
+    let name: String
+    let type: TypeSyntax
+    let defaultValue: ExprSyntax?
+
+    /// The description of the element.
+    var elementDescription: String {
+        let value = defaultValue.map { ", defaultValue: \($0.trimmedDescription)" } ?? ""
+        return "EntityDescription._property(\"\(name)\", (\(type.trimmedDescription)).self\(value))"
+    }
+
+    /// The statement that reads the element.
+    var reading: String {
+        let unset = type.needsUnset(defaultValue).map { ", unset: \($0)" } ?? ""
+        return "self.`\(name)` = reader.value(\"\(name)\"\(unset))"
+    }
+}
+
+extension TypeSyntax {
+    /// The expression that a property of this type reads as while it has no value; `nil` if its type decides.
+    func needsUnset(_ defaultValue: ExprSyntax?) -> String? {
+        guard let defaultValue, !defaultValue.is(NilLiteralExprSyntax.self), !isOptional else { return nil }
+        return defaultValue.trimmedDescription
+    }
+
+    private var isOptional: Bool {
+        if self.is(OptionalTypeSyntax.self) { return true }
+        let name = self.as(IdentifierTypeSyntax.self)?.name ?? self.as(MemberTypeSyntax.self)?.name
+        return name?.text == "Optional"
+    }
+}

@@ -1,0 +1,109 @@
+// Indexes and constraints by key paths, and classes that are found by way of relationships.
+
+import Espalier
+import Testing
+
+@Suite struct KeyPathGroupTests {
+    @Test func `key paths declare indexes and constraints (SD-06, SD-07)`() throws {
+        let model = try ManagedObjectModel(for: [Shop.self])
+        let (shop, branch) = (try #require(model.entity(named: "Shop")), try #require(model.entity(named: "Branch")))
+
+        #expect(shop.uniquenessConstraints == [["code"], ["name", "town"], ["town", "street"]])
+        #expect(shop.indexes.map(\.name) == ["byStreet", "street_name", "town"])
+        #expect(shop.indexes[1].elements.map(\.property) == ["street", "name"])
+        #expect(branch.uniquenessConstraints.last == ["town", "number"])
+    }
+
+    @Test func `what is no key path of one property of the model is an error at the key path`() throws {
+        let snippet = try Snippet(
+            #"""
+            import Espalier
+            #Index<Track>([\.name]) // error: #Index belongs in the body of a class with @Entity
+            @Entity final class Track: ManagedObject {
+                #Index<Track>() // error: #Index needs at least one list of key paths
+                #Index<Track>([\.length]) // error: length is not a property of the model, so #Index cannot name it
+                #Index<Track>([\.name], [\.objectID]) // error: objectID is not a property of the model
+                #Unique<Album>([\.title]) // error: #Unique is about the class in which it is: write 'Track'
+                #Unique<Track>([\.album?.title]) // error: write each group of #Unique as a list of key paths of one
+                #Unique<Track>([]) // error: write each group of #Unique as a list of key paths of one property each
+                var name: String = ""
+                var length: Int { 0 }
+                var album: Album?
+            }
+            @Entity final class Album: ManagedObject { var title: String }
+            """#)
+
+        #expect(snippet.isAsExpected, "\(snippet.log)")
+        #expect(snippet.diagnostics.contains("write 'Track'"))
+    }
+
+    @Test func `a key path of no property does not compile`() throws {
+        let snippet = try Snippet(
+            #"""
+            import Espalier
+            @Entity final class Track: ManagedObject {
+                #Index<Track>([\.nam])
+                var name: String = ""
+            }
+            """#)
+
+        #expect(!snippet.isValid && snippet.faults.allSatisfy { $0.line == 3 }, "\(snippet.log)")
+    }
+
+    @Test func `a container finds the classes to which relationships lead, at any distance (SD-13)`() throws {
+        let model = try ManagedObjectModel(for: [Item.self])
+
+        #expect(model.entities.map(\.name) == ["Item", "Shop", "Town", "Branch"])
+        #expect(
+            try ManagedObjectModel(for: [Item.self, Town.self, Shop.self]).entities.map(\.name)
+                == ["Item", "Town", "Shop", "Branch"])
+        #expect(try ManagedObjectModel(for: [Town.self]).entities.map(\.name) == ["Town"])
+    }
+
+    @Test func `two classes of one entity are reported, also if a relationship leads to one of them`() throws {
+        let error = #expect(throws: ModelError.self) {
+            try ManagedObjectModel(for: [Old.Town.self, Item.self])
+        }
+
+        #expect("\(try #require(error))".contains("two classes"))
+    }
+
+    @Test func `a modifier changes the hash of a class and of its properties (SD-04, SD-08)`() throws {
+        let model = try ManagedObjectModel(for: [Shop.self])
+        let shop = try #require(model.entity(named: "Shop"))
+
+        #expect(shop.description.versionHashModifier == "2")
+        #expect(shop.attributes.first { $0.name == "code" }?.description.versionHashModifier == "b")
+        #expect(shop.relationships.first { $0.name == "items" }?.description.versionHashModifier == "c")
+    }
+}
+
+@Entity final class Item: ManagedObject {
+    @Relationship(inverse: \Shop.items) var shop: Shop?
+}
+
+@Entity(
+    uniquenessConstraints: [["code"]], indexes: [EntityDescription.Index("byStreet", on: [.init("street")])],
+    hashModifier: "2")
+class Shop: ManagedObject {
+    #Unique<Shop>([\.name, \.town], [\Shop.town, \Shop.street])
+    #Index<Shop>([\.street, \.name])
+    #Index<Shop>([\.town])
+    @Attribute(hashModifier: "b") var code: Int = 0
+    var name: String = ""
+    var street: String = ""
+    var town: Town?
+    @Relationship(hashModifier: "c") var items: ToMany<Item>
+    var branches: [Branch]
+}
+
+@Entity final class Branch: Shop {
+    #Unique<Branch>([\.town, \.number])
+    var number: Int = 0
+}
+
+@Entity final class Town: ManagedObject { var name: String = "" }
+
+enum Old {
+    @Entity final class Town: ManagedObject { var name: String = "" }
+}
