@@ -68,6 +68,19 @@ package enum TaggedValue {
         }
     }
 
+    /// Requires that `decode` can read all of these values: composites nest less than `depthMax` deep.
+    static func check(_ metadata: [String: AttributeValue]) throws(StoreError) {
+        func isReadable(_ value: AttributeValue, depth: Int) -> Bool {
+            guard depth < depthMax else { return false }
+            guard case .composite(let parts) = value else { return true }
+            return parts.values.allSatisfy { isReadable($0, depth: depth + 1) }
+        }
+        for (name, value) in metadata where !isReadable(value, depth: 0) {
+            throw .invalidRequest(
+                reason: "composites in the metadata value \"\(name)\" are nested more than \(depthMax - 1) deep")
+        }
+    }
+
     /// The value that `bytes` encode as a whole; `nil` if they are not a tagged value.
     package static func decode(_ bytes: [UInt8]) -> AttributeValue? {
         var reader = Reader(bytes: bytes)
@@ -115,6 +128,7 @@ package enum TaggedValue {
         }
 
         private mutating func take(_ count: Int) -> ArraySlice<UInt8>? {
+            assert(count >= 0 && offset <= bytes.count, "\(count) bytes at \(offset) of \(bytes.count)")
             guard bytes.count - offset >= count else { return nil }
             defer { offset += count }
             return bytes[offset..<offset + count]
@@ -139,10 +153,12 @@ enum DecimalBytes {
     static let count = 18
 
     static func append(_ number: Decimal, to bytes: inout [UInt8]) {
+        let start = bytes.count
         let parts = number.parts
         bytes.append(UInt8(bitPattern: Int8(parts?.exponent ?? 0)))
         bytes.append(parts.map { $0.isNegative ? 1 : 0 } ?? 2)
         bytes.append(littleEndian: parts?.significand ?? 0)
+        assert(bytes.count - start == count, "a decimal of \(bytes.count - start) bytes")
     }
 
     static func decode(_ bytes: ArraySlice<UInt8>) -> Decimal? {
