@@ -19,6 +19,7 @@ struct ListEdits {
     /// Notes a change of the request; an order without its base is ignored.
     mutating func note(_ change: PreparedSave.ListChange, inverse: Relationship?) {
         if let inverse, !inverse.isToMany { return }
+        assert(change.relationship.isToMany, "\(change.relationship.name) is no list")
         var (came, went) = (change.added, change.removed)
         if let edits = change.order?.edits {
             (came, went) = (edits.added, edits.removed)
@@ -34,6 +35,7 @@ struct ListEdits {
     private mutating func note(
         _ id: ObjectID, in change: PreparedSave.ListChange, _ inverse: Relationship?, isAdded: Bool
     ) {
+        assert(inverse?.isToMany != false, "a list with a to-one inverse has no pairs of its own")
         var pairs = [(List(owner: change.owner, relationship: RelationshipID(change.relationship)), id)]
         if let inverse { pairs.append((List(owner: id, relationship: RelationshipID(inverse)), change.owner)) }
         for (list, id) in pairs {
@@ -43,12 +45,14 @@ struct ListEdits {
 
     /// The destinations that the request adds to the list of a to-many relationship.
     func added(to relationship: Relationship, of owner: ObjectID) -> [ObjectID] {
+        assert(relationship.isToMany, "\(relationship.name) is no list")
         if added.isEmpty { return [] }
         return added[List(owner: owner, relationship: RelationshipID(relationship))] ?? []
     }
 
     /// Whether the request removes a destination from the list of a to-many relationship.
     func hasRemoved(_ id: ObjectID, from relationship: Relationship, of owner: ObjectID) -> Bool {
+        assert(relationship.isToMany, "\(relationship.name) is no list")
         if removed.isEmpty { return false }
         return removed[List(owner: owner, relationship: RelationshipID(relationship))]?.contains(id) == true
     }

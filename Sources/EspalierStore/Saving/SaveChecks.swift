@@ -56,6 +56,7 @@ struct SaveChecks {
         guard let permanent = permanentIDs[id] else {
             throw .invalidRequest(reason: "\(id) is temporary and not among the insertions")
         }
+        assert(!permanent.isTemporary && permanent.storeTag == storeTag, "\(id) got \(permanent)")
         return permanent
     }
 
