@@ -194,8 +194,8 @@ extension StoreCheck {
 
     /// Reports rows that share unique values, among those whose entries begin with the same bytes.
     private mutating func checkUniqueness(_ run: UniqueRun, _ group: KeyGroup, _ index: Int) throws(StoreError) {
-        assert(group.isUnique, "rows may share values in \(group.name)")
         guard run.keys.count > 1 else { return }
+        assert(group.isUnique, "rows may share values in \(group.name)")
         // If no values are cut, the bytes show whether one is null, and null equals nothing.
         if !run.isCut, run.codes.withRawSpan({ GroupKey.hasNull($0, group) }) { return }
         let root = model.entities[model.entities[group.entity].root]
