@@ -103,7 +103,7 @@ public final class BTreeStore: PersistentStore {
     ///
     /// - Throws: `.invalidRequest` if composites nest more than 15 deep.
     public func setMetadata(_ metadata: [String: AttributeValue]) throws(StoreError) {
-        try TaggedValue.check(metadata)
+        try SaveChecks.check(metadata: metadata)
         try withPath { () throws(StoreError) in
             var transaction = try beginWrite()
             var old: [[UInt8]] = []

@@ -66,7 +66,7 @@ public final class InMemoryStore: PersistentStore {
     ///
     /// - Throws: `.invalidRequest` if composites nest more than 15 deep.
     public func setMetadata(_ metadata: [String: AttributeValue]) throws(StoreError) {
-        try TaggedValue.check(metadata)
+        try SaveChecks.check(metadata: metadata)
         try withState { state throws(StoreError) in state.metadata = metadata }
     }
 

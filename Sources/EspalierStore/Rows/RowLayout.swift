@@ -173,8 +173,8 @@ final class RowLayout: Sendable {
             + entity.relationships.filter { !$0.isToMany }.map { Field(name: $0.name, content: .reference) }
     }
 
-    /// Asserts that fields of a part follow one another without gaps, and that the extent has their sums; to be called in
-    /// `assert`.
+    /// Asserts that fields of a part follow one another without gaps, and that the extent has their sums; to be called
+    /// in `assert`.
     private func checkInvariants() -> Bool {
         assert(places.count == fields.count, "\(places.count) places for \(fields.count) fields")
         assert(Int(extent.nullByteCount) * 8 >= fields.count, "\(extent.nullByteCount) bytes for the null bits")

@@ -68,17 +68,11 @@ package enum TaggedValue {
         }
     }
 
-    /// Requires that `decode` can read all of these values: composites nest less than `depthMax` deep.
-    static func check(_ metadata: [String: AttributeValue]) throws(StoreError) {
-        func isReadable(_ value: AttributeValue, depth: Int) -> Bool {
-            guard depth < depthMax else { return false }
-            guard case .composite(let parts) = value else { return true }
-            return parts.values.allSatisfy { isReadable($0, depth: depth + 1) }
-        }
-        for (name, value) in metadata where !isReadable(value, depth: 0) {
-            throw .invalidRequest(
-                reason: "composites in the metadata value \"\(name)\" are nested more than \(depthMax - 1) deep")
-        }
+    /// Whether `decode` can read a value: composites nest less than `depthMax` deep.
+    static func isReadable(_ value: AttributeValue, depth: Int = 0) -> Bool {
+        guard depth < depthMax else { return false }
+        guard case .composite(let parts) = value else { return true }
+        return parts.values.allSatisfy { isReadable($0, depth: depth + 1) }
     }
 
     /// The value that `bytes` encode as a whole; `nil` if they are not a tagged value.

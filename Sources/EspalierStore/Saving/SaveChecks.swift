@@ -93,6 +93,15 @@ struct SaveChecks {
         return id
     }
 
+    /// Requires that the application's values can be read back.
+    static func check(metadata: [String: AttributeValue]) throws(StoreError) {
+        for (name, value) in metadata where !TaggedValue.isReadable(value) {
+            throw .invalidRequest(
+                reason: "composites in the metadata value \"\(name)\" are nested more than "
+                    + "\(TaggedValue.depthMax - 1) deep")
+        }
+    }
+
     /// Whether `attribute` is stored; if it is, `value` must fit.
     func isStored(
         _ value: AttributeValue, in attribute: Attribute, of entity: Entity
