@@ -38,6 +38,7 @@ extension BTreeSnapshot {
     private func hasDestination(
         _ destination: ObjectID, of relationship: Relationship, for owner: ObjectID, _ session: ReadSession
     ) throws(StoreError) -> Bool {
+        assert(relationship.isToMany && catalog.hasLinkTree(of: relationship), "\(relationship.name) was not checked")
         func hasLink(from source: ObjectID, to target: ObjectID, in tree: Tree<[UInt8]>) throws(StoreError) -> Bool {
             try session.transaction.hasLink(from: source, to: target, in: tree, catalog)
         }
@@ -74,6 +75,7 @@ extension StoreTransaction where Base: ~Copyable {
     fileprivate func linkCount(
         of owner: UInt64, _ relationship: Relationship, _ catalog: StoreCatalog, limit: Int
     ) throws(StoreError) -> Int {
+        assert(catalog.hasLinkTree(of: relationship), "\(relationship.name) was not checked")
         var (lower, upper): ([UInt8], [UInt8]) = ([], [])
         lower.append(bigEndian: owner)
         upper.append(bigEndian: owner &+ 1)

@@ -30,6 +30,8 @@ extension BTreeSnapshot {
         let found = try CandidateCollector.candidates(
             group, beginningWith: prefix, atMost: plan.candidateCountMax, transaction, catalog)
         guard let candidates = found else { return nil }
+        assert(
+            zip(candidates, candidates.dropFirst()).allSatisfy { $0.key < $1.key }, "candidates come by ascending key")
         var builder = SnapshotBuilder(numbering: catalog.numbering)
         builder.reserveCapacity(candidates.count)
         let (entity, isWanted) = (plan.entity, plan.isWanted)
@@ -42,6 +44,7 @@ extension BTreeSnapshot {
                 builder.append(row, id: id)
             }
         }
+        assert(builder.count <= candidates.count, "\(builder.count) rows of \(candidates.count) candidates")
         return builder.finish()
     }
 
@@ -57,6 +60,7 @@ extension BTreeSnapshot {
     private func firstRows(
         of fetch: StoreFetch, _ count: Int, _ session: ReadSession, _ planner: FetchPlanner
     ) throws(StoreError) -> FetchBatch {
+        assert(count > 0, "a batch of \(count) rows")
         var plan = planner.plan(fetch, wantsRows: true)
         let limit = fetch.limit ?? Int.max
         let stopsEarly = plan.isScan && count < limit
@@ -74,6 +78,7 @@ extension BTreeSnapshot {
         var rest = fetch
         (rest.keys, rest.offset) = (last + 1...greatest, 0)
         if fetch.limit != nil { rest.limit = limit - count }
+        assert(rest.limit ?? 1 > 0 && rest.keys.lowerBound > last, "the rest begins after the batch")
         return FetchBatch(rows, rest: rest)
     }
 
@@ -168,6 +173,8 @@ extension BTreeStore {
             statistics = try readStatistics(transaction)
             plannerStatistics.withLock { $0 = (commit, statistics) }
         }
+        assert(
+            statistics.rowCounts.count == model.entities.count, "\(statistics.rowCounts.count) entities were counted")
         return FetchPlanner(schema: catalog.schema, numbering: catalog.numbering, statistics: statistics)
     }
 

@@ -58,6 +58,7 @@ public final class BTreeStore: PersistentStore {
             let counter = Counter.lastKey(rootNumber: catalog.numbering.entityNumbers[entity.root])
             let last = try transaction.counter(counter, catalog)
             try catalog.checkKeys(after: last, count: count, of: entity)
+            assert(UInt64.max - last >= UInt64(count), "keys after \(last) were checked")
             try transaction.setCounter(counter, to: last + UInt64(count), catalog)
             try transaction.commit(.ordered)
             return (0..<UInt64(count)).map {
@@ -72,6 +73,7 @@ public final class BTreeStore: PersistentStore {
     package func reserveKeys(upTo key: UInt64, for root: Entity) throws(StoreError) {
         try withPath { () throws(StoreError) in
             var transaction = try beginWrite()
+            assert(root.root == root.index, "\(root.name) has no keys of its own")
             let counter = Counter.lastKey(rootNumber: catalog.numbering.entityNumbers[root.root])
             guard try transaction.counter(counter, catalog) < key else { return }
             try transaction.setCounter(counter, to: key, catalog)
@@ -98,7 +100,10 @@ public final class BTreeStore: PersistentStore {
     }
 
     /// Replaces the application's values.
+    ///
+    /// - Throws: `.invalidRequest` if composites nest more than 15 deep.
     public func setMetadata(_ metadata: [String: AttributeValue]) throws(StoreError) {
+        try SaveChecks.check(metadata: metadata)
         try withPath { () throws(StoreError) in
             var transaction = try beginWrite()
             var old: [[UInt8]] = []
@@ -143,6 +148,7 @@ public final class BTreeStore: PersistentStore {
         try openReads.withLock { reads throws(StoreError) in
             let transaction = try withPath { () throws(StoreError) in try beginRead() }
             let read = SnapshotRead(ReadSession(transaction, catalog))
+            assert(reads[ObjectIdentifier(read)] == nil, "a read is listed twice")
             reads[ObjectIdentifier(read)] = read
             return BTreeSnapshot(self, read)
         }

@@ -26,6 +26,7 @@ struct CandidateCollector {
         _ group: Int, beginningWith prefix: [UInt8], atMost countMax: Int,
         _ transaction: borrowing StoreTransaction<ReadTransaction>, _ catalog: StoreCatalog
     ) throws(StoreError) -> [Candidate]? {
+        assert(countMax >= 0, "at most \(countMax) candidates")
         var found: [Candidate] = []
         let tree = catalog.groupTrees[group]
         try transaction.forEach(in: tree, beginningWith: prefix) { key, value throws(StoreError) in
@@ -58,6 +59,7 @@ struct CandidateCollector {
         switch source {
         case .keys(let ids):
             for id in ids {
+                assert(catalog.numbering.isOwn(id), "\(id) is no row of this store")
                 found.append(Candidate(key: id.key, entityNumber: catalog.numbering.reference(id).entity))
             }
         case .index(let group, let ranges):
@@ -109,15 +111,20 @@ struct CandidateCollector {
         }
         switch way {
         case .links(let inverse):
+            assert(inverse.isToMany, "\(inverse.name) is no list")
             append(try session.transaction.links(of: far.key, inverse, catalog))
         case .owners(let relationship):
             append(try session.transaction.owners(leadingTo: far.key, relationship, catalog))
         case .inline(let inverse):
+            assert(!inverse.isToMany, "\(inverse.name) is a list")
             guard let id = catalog.numbering.id(entityNumber: far.entityNumber, key: far.key),
                 let row = try session.row(id), let owner = try row.destinationID(at: inverse.slot)
             else { return }
             append([owner])
         case .index(let group):
+            assert(
+                catalog.schema.groups[group].elements[0].type == .objectID,
+                "an index does not begin with a relationship")
             var prefix: [UInt8] = []
             let isAscending = catalog.schema.groups[group].elements[0].isAscending
             KeyCoding.append(reference: (far.entityNumber, far.key), isAscending: isAscending, to: &prefix)

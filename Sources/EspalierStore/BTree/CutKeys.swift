@@ -20,15 +20,21 @@ struct CutKeys {
     func knows(_ group: Int, _ beginning: [UInt8]) -> Bool { runs[Run(group: group, beginning: beginning)] != nil }
 
     /// Notes that this beginning is known, without rows so far.
-    mutating func begin(_ group: Int, _ beginning: [UInt8]) { runs[Run(group: group, beginning: beginning)] = [:] }
+    mutating func begin(_ group: Int, _ beginning: [UInt8]) {
+        assert(!knows(group, beginning), "rows with the same beginning are read twice")
+        assert(beginning.count == GroupKey.valueByteCountMax, "values of \(beginning.count) bytes are not cut")
+        runs[Run(group: group, beginning: beginning)] = [:]
+    }
 
     /// The rows that may have these codes.
     func candidates(_ group: Int, _ beginning: [UInt8], _ codes: [UInt8]) -> [ObjectID] {
-        runs[Run(group: group, beginning: beginning)]?[codes.hashValue] ?? []
+        assert(knows(group, beginning), "the rows with this beginning were not read")
+        return runs[Run(group: group, beginning: beginning)]?[codes.hashValue] ?? []
     }
 
     /// Adds a row, if the rows with this beginning are known.
     mutating func add(_ id: ObjectID, _ group: Int, _ beginning: [UInt8], _ codes: [UInt8]) {
+        assert(beginning.count == GroupKey.valueByteCountMax, "values of \(beginning.count) bytes are not cut")
         runs[Run(group: group, beginning: beginning)]?[codes.hashValue, default: []].append(id)
     }
 
@@ -57,6 +63,8 @@ extension SaveExecution {
     ///
     /// - Complexity: O(rows with the same beginning) for the first such key of a save, then O(log n).
     mutating func holder(ofCutKeyInGroup index: Int, _ source: ValueSource) throws(StoreError) -> ObjectID? {
+        assert(newKey.isCut && !newKey.hasNull, "only whole values are compared by rows")
+        assert(catalog.schema.groups[index].isUnique, "\(catalog.schema.groups[index].name) is no constraint")
         let (group, tree, beginning) = (catalog.schema.groups[index], catalog.groupTrees[index], newKey.bytes)
         if !cutKeys.knows(index, beginning) { try readCutKeys(index, beginning) }
         let codes = CutKeys.codes(source, group, catalog.numbering)

@@ -66,6 +66,7 @@ struct FetchExecution: ~Copyable {
         for node in residual {
             if let test = RowTest.make(node) { tests.append(test) } else { untested.append(node) }
         }
+        assert(tests.count + untested.count == residual.count, "\(residual.count) conditions are tested")
     }
 
     /// Finds all rows and passes them to the sink.
@@ -105,6 +106,7 @@ struct FetchExecution: ~Copyable {
         let saved = (residual, acceptsEveryRow)
         try visit(nil)
         guard rowsToScan == 0, let resumeKey else { return }
+        assert(keys.contains(resumeKey), "a scan of \(keys) stops at \(resumeKey)")
         rowsToScan = Int.max
         (residual, acceptsEveryRow) = saved
         (keys, self.resumeKey) = (resumeKey...max(resumeKey, keys.upperBound), nil)
@@ -160,6 +162,7 @@ struct FetchExecution: ~Copyable {
     /// Visits the entries of an index in order, those with equal values by ascending primary key.
     private mutating func walk(_ group: Int, _ range: EntryRange, isReversed: Bool) throws(StoreError) {
         let entries = IndexWalk(session: session, group: group, range: range, entity: plan.entity)
+        assert(sortBuffer == nil, "rows that an index has in order are sorted")
         var rows = try rowLookup()
         // Rows that the offset skips need not be visited if each entry of the index has a row in the result.
         let entity = catalog.model.entities[catalog.schema.groups[group].entity]
@@ -229,6 +232,7 @@ struct FetchExecution: ~Copyable {
         } else {
             alike = try sharedProperties(of: row, key: key)
         }
+        assert(reader.shape(of: row).entityNumber == alike.shape.entityNumber, "rows that begin alike have one shape")
         guard alike.isWanted else { return .more }
         if acceptsEveryRow {
             let id = ObjectID(storeTag: storeTag, entityTag: alike.entityTag, key: key)
@@ -255,6 +259,7 @@ struct FetchExecution: ~Copyable {
         guard case .sorted(let keys) = plan.order, sortBuffer != nil else {
             return sink.accept(id, row) ? .more : .enough
         }
+        assert(sortsByOwnValues, "a sort key needs more than the row")
         SortBuffer.write(&sortKey, of: row, id, keys, reader)
         if sortBuffer?.isWanted(sortKey) == true {
             let bytes = sink.kind == .rows ? row.copy(0..<row.byteCount) : []
@@ -271,6 +276,7 @@ struct FetchExecution: ~Copyable {
             preconditionFailure("the entity of a checked row is in the model")
         }
         let shape = reader.shape(of: row)
+        assert(shape.entityNumber == number, "the shape of a row of entity \(number)")
         let alike = RowsAlike(
             head: row.number(at: 0), shape: shape, offsets: reader.offsets(of: row, shape), entityTag: entity.tag,
             isWanted: plan.isWanted[Int(number)])

@@ -22,6 +22,7 @@ struct FetchSink: ~Copyable {
     private let limit: Int
 
     init(_ kind: FetchKind, offset: Int, limit: Int?, numbering: StoreNumbering) {
+        assert(offset >= 0 && limit ?? 0 >= 0, "offset \(offset) and limit \(limit ?? 0) were not checked")
         self.kind = kind
         builder = SnapshotBuilder(numbering: numbering)
         toSkip = offset
@@ -33,6 +34,7 @@ struct FetchSink: ~Copyable {
 
     /// Reserves memory for `count` rows, or for as many of them as are wanted.
     mutating func reserveCapacity(_ count: Int) {
+        assert(count >= 0, "memory for \(count) rows")
         let taken = min(max(0, count - toSkip), limit, Self.expectedCountMax)
         switch kind {
         case .rows: builder.reserveCapacity(taken)
@@ -43,6 +45,7 @@ struct FetchSink: ~Copyable {
 
     /// Skips `count` rows if the offset includes all of them; returns whether it did.
     mutating func skip(_ count: Int) -> Bool {
+        assert(count >= 0, "\(count) rows are skipped")
         guard count <= toSkip else { return false }
         toSkip -= count
         return true

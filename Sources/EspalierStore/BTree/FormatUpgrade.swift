@@ -78,8 +78,12 @@ private enum FirstFormatRow {
                 switch place.part {
                 case .fixed:
                     new.write(row.extracting(offset..<offset + place.width), at: offsets.fixedOffset + place.position)
-                case .integers: offsets.write(integer: row.number(at: offset), at: place.position, &new)
-                case .references: offsets.write(reference: reference(at: offset), at: place.position, &new)
+                case .integers where !isNull(place):
+                    offsets.write(integer: row.number(at: offset), at: place.position, &new)
+                case .references where !isNull(place):
+                    offsets.write(reference: reference(at: offset), at: place.position, &new)
+                // A null field has zero bytes, whatever the old row has there.
+                case .integers, .references: break
                 case .variable: offsets.write(end: ends[place.position], at: place.position, &new)
                 }
             }

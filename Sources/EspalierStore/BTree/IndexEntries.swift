@@ -42,6 +42,7 @@ struct IndexEntries {
             if new.begins(with: first) { return prefixByteCount }
             return (0..<min(prefixByteCount, count)).first { first.byte(at: $0) != new.byte(at: $0) } ?? count
         }
+        assert(self.prefixByteCount <= prefixByteCount, "a new key lengthens the common prefix")
         entries.append(
             Entry(head: 0, start: start, keyByteCount: UInt32(count), entityNumber: entityNumber, isCut: isCut))
         return isCut

@@ -65,6 +65,7 @@ struct IndexWalk {
                 wantsMore = try body(candidate)
                 return wantsMore
             }
+            assert(run.candidates.isEmpty || run.isCut, "a run is kept whose order the entries decide")
             run.append(candidate, key, value)
             return true
         }
@@ -137,6 +138,7 @@ struct IndexWalk {
             if left.codes == right.codes { return left.candidate.key < right.candidate.key }
             return left.codes.precedes(right.codes) != isReversed
         }
+        assert(found.count <= candidates.count, "\(found.count) rows of \(candidates.count) entries")
         return found.map(\.candidate)
     }
 }
@@ -149,6 +151,7 @@ private struct EntryRun {
 
     mutating func append(_ candidate: Candidate, _ key: RawSpan, _ value: RawSpan) {
         if candidates.isEmpty { (values, isCut) = (key.copy(0..<key.byteCount - 8), value.isOfCutEntry) }
+        assert(key.isEntry(withValues: values), "an entry with other values joins a run")
         candidates.append(candidate)
     }
 }

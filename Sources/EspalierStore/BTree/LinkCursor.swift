@@ -22,6 +22,7 @@ struct LinkCursor: ~Copyable {
         _ entries: consuming StoreLookup<[UInt8]>, of tree: Tree<[UInt8]>, keyByteCount: Int,
         of relationship: Relationship, _ catalog: StoreCatalog
     ) {
+        assert(keyByteCount == 16 || keyByteCount == 24, "keys of links have \(keyByteCount) bytes")
         self.entries = entries
         self.tree = tree
         self.keyByteCount = keyByteCount

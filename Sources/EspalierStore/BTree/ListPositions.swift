@@ -34,6 +34,7 @@ package struct ListPositions {
             let end = places[start...].firstIndex { $0 != nil } ?? places.count
             next = Self.fill(start..<end, of: &places)
         }
+        assert(places.count == new.count && !places.contains(nil), "a destination has no position")
         note(places, from: old, to: new)
     }
 
@@ -97,6 +98,7 @@ package struct ListPositions {
             ascent.append(index)
             index = previous[index]
         }
+        assert(ascent.count == ends.count, "an ascent of \(ascent.count) numbers instead of \(ends.count)")
         return ascent.reversed()
     }
 
@@ -104,6 +106,7 @@ package struct ListPositions {
     ///
     /// - Returns: the end of the destinations that got a position.
     private static func fill(_ range: Range<Int>, of places: inout [UInt64?]) -> Int {
+        assert(!range.isEmpty && places[range].allSatisfy { $0 == nil }, "destinations \(range) have positions")
         let left = range.lowerBound > 0 ? places[range.lowerBound - 1] : nil
         var end = range.upperBound
         var room: UInt64 = 1
@@ -121,6 +124,7 @@ package struct ListPositions {
             // Include destinations after, up to one that keeps its position.
             end = min(places.count, end + max(1, end - range.lowerBound))
             while end < places.count, places[end] == nil { end += 1 }
+            assert(end > range.upperBound || end == places.count, "the same destinations are tried again")
             room = roomMin
         }
     }
@@ -129,6 +133,7 @@ package struct ListPositions {
     static func positions(
         _ count: UInt64, between left: UInt64?, _ right: UInt64?, _ room: UInt64
     ) -> (first: UInt64, step: UInt64)? {
+        assert(count > 0 && room > 0, "\(count) positions at a distance of \(room)")
         switch (left, right) {
         case (nil, nil): return (start, stride)
         case (let left?, nil):

@@ -122,6 +122,7 @@ extension StoreCatalog {
         var (codes, hasNull): ([UInt8], Bool) = ([], false)
         var (first, cutKeys): (UInt64?, [UInt64]) = (nil, [])
         var pairs: [(UInt64, UInt64)] = []
+        assert(group.isUnique, "rows may share values in \(group.name)")
         try transaction.forEach(in: groupTrees[position], from: [], below: nil) { key, value throws(StoreError) in
             let primaryKey = key.bigEndianKey(at: key.byteCount - 8)
             let values = key.extracting(0..<key.byteCount - 8)
@@ -166,6 +167,7 @@ extension StoreCatalog {
             }
         }
         holders.sort { ($0.mark.low, $0.mark.high, $0.key) < ($1.mark.low, $1.mark.high, $1.key) }
+        assert(holders.count <= keys.count, "\(holders.count) rows of \(keys.count) keys")
         return zip(holders, holders.dropFirst()).filter {
             $0.mark.low == $1.mark.low && $0.mark.high == $1.mark.high
         }.map { ($0.key, $1.key) }
@@ -186,6 +188,7 @@ extension StoreCatalog {
             return id
         }
         let (object, holder) = (try id(key), try id(other))
+        assert(object != holder, "\(object) shares values with itself")
         let row = try transaction.snapshot(of: object, self)
         return ConstraintConflict(
             entityName: entity.name, properties: group.properties,
@@ -263,6 +266,8 @@ extension StoreCatalog {
                 }
             }
         }
+        assert(
+            missing.allSatisfy { $0.objects.count <= min($0.rowCount, objectCountMax) }, "more rows than were counted")
         return missing.filter { $0.rowCount > 0 }
     }
 

@@ -89,11 +89,13 @@ struct EvaluatedRow: PredicateSubject {
     }
 
     func destinationID(at slot: Int) throws(StoreError) -> ObjectID? {
-        row.bytes.withRawSpan { session.reader.destination(at: slot, $0) }
+        assert(!entity.relationships[slot].isToMany, "\(entity.relationships[slot].name) is a list")
+        return row.bytes.withRawSpan { session.reader.destination(at: slot, $0) }
     }
 
     func destinationIDs(at slot: Int) throws(StoreError) -> [ObjectID] {
-        try session.transaction.links(of: objectID.key, entity.relationships[slot], session.catalog)
+        assert(entity.relationships[slot].isToMany, "\(entity.relationships[slot].name) is no list")
+        return try session.transaction.links(of: objectID.key, entity.relationships[slot], session.catalog)
     }
 
     func stopEvaluation(_ error: FetchPredicateError) throws(StoreError) { throw .invalidPredicate(error) }

@@ -6,6 +6,7 @@ internal import EspalierModel
 extension SaveExecution {
     mutating func write(_ plan: LinkPlan) throws(StoreError) {
         for (relationship, links) in plan.additions {
+            assert(relationship.isToMany && !relationship.isOrdered, "\(relationship.name) has edits of its own")
             let tree = catalog.linkTree(of: relationship)
             for link in links {
                 try put(ownerKey: link.ownerKey, link.destinationKey, tag: link.destinationTag, in: tree)
@@ -49,6 +50,7 @@ extension SaveExecution {
     private mutating func put(
         ownerKey: UInt64, _ destinationKey: UInt64, tag: UInt32, in tree: Tree<[UInt8]>
     ) throws(StoreError) {
+        assert(ownerKey > 0 && destinationKey > 0, "a link joins \(ownerKey) and \(destinationKey)")
         LinkKey.writeUnordered(ownerKey, destinationKey, to: &linkKey)
         LinkKey.writeValue(entityNumber: catalog.numbering.entityNumber(ofTag: tag), to: &linkValue)
         try transaction.put(linkValue, for: linkKey, in: tree)
@@ -87,6 +89,7 @@ extension SaveExecution {
         _ owner: ObjectID, of destination: ObjectID, _ relationship: Relationship
     ) throws(StoreError) {
         guard let tree = catalog.ownerTree(of: relationship) else { return }
+        assert(relationship.inverse == nil, "the inverse of \(relationship.name) leads back")
         try transaction.put(
             LinkKey.value(entityNumber: catalog.numbering.reference(owner).entity),
             for: LinkKey.unordered(destination.key, owner.key), in: tree)
@@ -96,6 +99,7 @@ extension SaveExecution {
         _ owner: ObjectID, of destination: ObjectID, _ relationship: Relationship
     ) throws(StoreError) {
         guard let tree = catalog.ownerTree(of: relationship) else { return }
+        assert(relationship.inverse == nil, "the inverse of \(relationship.name) leads back")
         try transaction.remove(LinkKey.unordered(destination.key, owner.key), from: tree)
     }
 }

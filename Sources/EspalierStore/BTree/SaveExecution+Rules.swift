@@ -17,6 +17,7 @@ extension SaveExecution: SaveState {
     }
 
     func missing(_ ids: [ObjectID]) throws(StoreError) -> [ObjectID] {
+        assert(zip(ids, ids.dropFirst()).allSatisfy { ($0.entityTag, $0.key) < ($1.entityTag, $1.key) }, "IDs ascend")
         var missing: [ObjectID] = []
         var position = 0
         while position < ids.count {
@@ -44,6 +45,7 @@ extension SaveExecution: SaveState {
     func links(
         of owner: ObjectID, _ relationship: Relationship, countMax: Int
     ) throws(StoreError) -> [ObjectID] {
+        assert(countMax > 0, "at most \(countMax) destinations")
         var ids: [ObjectID] = []
         try forEachLink(of: owner, relationship) { _, id in
             ids.append(id)
@@ -55,6 +57,7 @@ extension SaveExecution: SaveState {
     func rows(
         of entity: Entity, from key: UInt64, leadingInto gone: RowSet, at slot: Int, countMax: Int
     ) throws(StoreError) -> (rows: [ObjectSnapshot], next: UInt64?) {
+        assert(countMax > 0 && !entity.relationships[slot].isToMany, "at most \(countMax) rows by slot \(slot)")
         let isWanted = catalog.numbering.isWanted(entity, includesSubentities: true)
         let (root, reader) = (catalog.model.entities[entity.root], RowReader(numbering: catalog.numbering))
         var chunk = SnapshotMaker(numbering: catalog.numbering)
@@ -74,11 +77,13 @@ extension SaveExecution: SaveState {
             found.append(chunk.snapshot(id: id, at: chunk.append(row, before: countMax - found.count)))
             return true
         }
+        assert(next == nil ? found.count <= countMax : found.count == countMax, "\(found.count) rows of \(countMax)")
         return (found, next)
     }
 
     func holder(of values: [AttributeValue], inGroup index: Int) throws(StoreError) -> ObjectID? {
         let group = catalog.schema.groups[index]
+        assert(group.isUnique && !values.contains(where: \.isNull), "no row holds these values of \(group.name)")
         let key = GroupKey(values, group, catalog.numbering)
         return try transaction.holder(of: key, group, catalog.groupTrees[index], values, catalog)
     }

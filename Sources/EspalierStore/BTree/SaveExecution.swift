@@ -143,6 +143,8 @@ struct SaveExecution: ~Copyable {
             _ = try stored(expectations(save.updates.indices), &conflicts)
             throw .conflict(conflicts + otherConflicts)
         }
+        assert(updated.count == positions.count, "\(updated.count) rows of \(positions.count) updates")
+        assert(deleted.count == save.deletions.count, "\(deleted.count) rows of \(save.deletions.count) deletions")
         return (zip(positions, updated).map { ($0, $1) }, deleted)
     }
 
@@ -155,6 +157,7 @@ struct SaveExecution: ~Copyable {
         let rows = try stored(expected, &conflicts)
         // An update whose version its patch was to check may have become more than a patch.
         guard conflicts.isEmpty else { throw .conflict(conflicts) }
+        assert(rows.count == positions.count, "\(rows.count) rows of \(positions.count) updates")
         return zip(positions, rows).map { ($0, $1) }
     }
 
@@ -216,6 +219,7 @@ struct SaveExecution: ~Copyable {
     }
 
     private mutating func removeChangedEntries(_ update: SaveRequest.Update, _ old: ObjectSnapshot) throws(StoreError) {
+        assert(update.id == old.id, "the entries of \(old.id) change with \(update.id)")
         for group in changedGroups(update, old) {
             oldKey.encode(catalog.schema.groups[group], .snapshot(old), catalog.numbering)
             try removeOldEntry(group, old.id.key)
@@ -290,6 +294,8 @@ struct SaveExecution: ~Copyable {
                 try patch(save, position, &versionConflicts)
             }
         }
+        assert(
+            next == rewritten.count || !versionConflicts.isEmpty, "\(next) of \(rewritten.count) rows were rewritten")
         guard versionConflicts.isEmpty else { throw .conflict(versionConflicts) }
     }
 
@@ -307,6 +313,7 @@ struct SaveExecution: ~Copyable {
     private mutating func patch(
         _ save: PreparedSave, _ position: Int, _ versionConflicts: inout [VersionConflict]
     ) throws(StoreError) {
+        assert(isPatch(save, position), "update \(position) is more than a patch")
         let (id, version) = (save.updates[position].id, save.updates[position].expectedVersion)
         let outcome = try patchInPlace(save.updates[position])
         if case .patched = outcome { return }
@@ -341,6 +348,7 @@ struct SaveExecution: ~Copyable {
     /// Replaces a row and adds its new index entries (`removeChangedEntries` has removed the old ones); patches a copy
     /// of the row if possible, else encodes it anew.
     private mutating func rewrite(_ old: ObjectSnapshot, _ update: SaveRequest.Update) throws(StoreError) {
+        assert(old.id == update.id, "\(old.id) is rewritten with the values of \(update.id)")
         let entity = catalog.model.entities[catalog.schema.entityIndex(of: old.id)]
         let encoder = RowEncoder(numbering: catalog.numbering)
         let groups = changedGroups(update, old)
@@ -400,6 +408,7 @@ struct SaveExecution: ~Copyable {
     private mutating func addEntry(
         _ index: Int, _ id: ObjectID, _ entity: ManagedObjectModel.EntityIndex, _ source: ValueSource
     ) throws(StoreError) {
+        assert(catalog.schema.groupsByEntity[entity].contains(index), "\(id) has no entry in group \(index)")
         let group = catalog.schema.groups[index]
         let number = catalog.numbering.entityNumbers[entity]
         guard group.isUnique else {

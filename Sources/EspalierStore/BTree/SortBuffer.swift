@@ -19,7 +19,10 @@ struct SortBuffer {
     private var worst: [UInt8]?
 
     /// A buffer that keeps the first `keep` rows; `nil` = all.
-    init(keep: Int?) { self.keep = keep ?? Int.max }
+    init(keep: Int?) {
+        assert(keep ?? 0 >= 0, "the first \(keep ?? 0) rows are kept")
+        self.keep = keep ?? Int.max
+    }
 
     /// The normalized key of a row.
     static func key(of row: EvaluatedRow, _ sort: [ResolvedSortKey]) throws(StoreError) -> [UInt8] {
@@ -66,7 +69,10 @@ struct SortBuffer {
         guard keep < Int.max / 2, entries.count >= max(2 * keep, 16) else { return }
         entries.sort { $0.key.precedes($1.key) }
         entries.removeLast(entries.count - min(keep, entries.count))
+        let former = worst
         worst = entries.last?.key
+        assert(
+            former == nil || worst == nil || former?.precedes(worst ?? []) == false, "the worst key has become worse")
         assert(checkInvariants())
     }
 

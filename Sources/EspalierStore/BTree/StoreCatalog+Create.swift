@@ -71,6 +71,7 @@ extension StoreCatalog {
         guard let layoutNumber = UInt16(exactly: number), let entityNumber = UInt16(exactly: entityNumber) else {
             throw tooManyLayouts
         }
+        assert(layoutNumber > 0 && !entity.isAbstract, "layout \(layoutNumber) of \(entity.name)")
         let layout = RowLayout(
             number: layoutNumber, entityNumber: entityNumber, fields: RowLayout.fields(of: entity), entity: entity)
         try transaction.put(layout.record, for: StoreName.layout(number), in: records)

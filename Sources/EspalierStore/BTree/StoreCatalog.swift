@@ -78,7 +78,10 @@ final class StoreCatalog: Sendable {
     }
 
     /// The tree that leads back from the destinations of a to-many relationship without inverse.
-    func ownerTree(of relationship: Relationship) -> Tree<[UInt8]>? { ownerTrees[RelationshipID(relationship)] }
+    func ownerTree(of relationship: Relationship) -> Tree<[UInt8]>? {
+        assert(relationship.isToMany, "\(relationship.name) is no list")
+        return ownerTrees[RelationshipID(relationship)]
+    }
 
     // MARK: Invariants
 
@@ -116,6 +119,7 @@ extension StoreTransaction where Base: ~Copyable {
 extension Int {
     /// Adds a number that a file states, which may be any; the sum is at most `Int.max`.
     mutating func add(clamping count: UInt64) {
+        assert(self >= 0, "a count of \(self)")
         let (sum, overflows) = addingReportingOverflow(Int(clamping: count))
         self = overflows ? .max : sum
     }
@@ -124,6 +128,7 @@ extension Int {
 extension StoreCatalog {
     /// Requires that `count` keys can follow the last allocated key of a hierarchy.
     func checkKeys(after last: UInt64, count: Int, of root: Entity) throws(StoreError) {
+        assert(count >= 0, "\(count) keys")
         guard last.addingReportingOverflow(UInt64(count)).overflow else { return }
         throw .damagedContent(
             path: nil, entity: root.name, key: last,

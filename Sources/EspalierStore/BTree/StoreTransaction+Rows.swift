@@ -39,6 +39,7 @@ extension StoreTransaction where Base: ~Copyable {
                 found.append(place.map { chunk.snapshot(id: id, at: $0) })
             } while position < ids.count && ids[position].entityTag == tag
         }
+        assert(found.count == ids.count, "\(found.count) answers for \(ids.count) rows")
         return found
     }
 
@@ -69,6 +70,7 @@ extension StoreTransaction where Base: ~Copyable {
             lists.append(Array(ids[...]))
             ids.removeAll(keepingCapacity: true)
         }
+        assert(lists.count == owners.count, "\(lists.count) lists of \(owners.count) owners")
         return lists
     }
 
@@ -100,9 +102,11 @@ extension StoreTransaction where Base: ~Copyable {
         of key: GroupKey, _ group: KeyGroup, _ tree: Tree<[UInt8]>, _ values: @autoclosure () -> [AttributeValue],
         _ catalog: StoreCatalog
     ) throws(StoreError) -> ObjectID? {
+        assert(group.isUnique && !key.hasNull, "rows may share these values of \(group.name)")
         var found: ObjectID?
         // Only if the key was cut, the values of the rows decide whether they are equal.
         let values = key.isCut ? values() : []
+        assert(!key.isCut || values.count == group.elements.count, "cut values are compared whole")
         let range = EntryRange.beginning(with: key.bytes)
         try forEach(in: tree, from: range.lower, below: range.upper) { entry, value throws(StoreError) in
             guard entry.byteCount == key.bytes.count + 8, value.byteCount == 3,

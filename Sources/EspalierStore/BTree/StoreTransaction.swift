@@ -91,6 +91,7 @@ struct StoreTransaction<Base: TreeReading & ~Copyable>: ~Copyable {
         in tree: Tree<[UInt8]>, from lower: [UInt8], below upper: [UInt8]?,
         _ body: (_ key: RawSpan, _ value: RawSpan) throws(StoreError) -> Bool
     ) throws(StoreError) {
+        assert(upper.map { !$0.precedes(lower) } ?? true, "a range ends before it begins")
         var entries = try lookup(in: tree)
         try entries.forEach(from: lower) { key, value throws(StoreError) in
             if let upper, !upper.withRawSpan({ key.precedes($0) }) { return false }
@@ -220,7 +221,8 @@ extension StoreLookup where Key == UInt64 {
 extension StoreLookup where Key == [UInt8] {
     /// The number of entries from `lower` on and below `upper`, or `limit` if there are more.
     mutating func countEntries(from lower: [UInt8], below upper: [UInt8]?, limit: Int) throws(StoreError) -> Int {
-        try withStoreErrors(try base.countEntries(from: lower, below: upper, limit: limit))
+        assert(upper.map { !$0.precedes(lower) } ?? true, "a range ends before it begins")
+        return try withStoreErrors(try base.countEntries(from: lower, below: upper, limit: limit))
     }
 
     /// Calls `body` with the entries from `key` on, in place if they are in a leaf, until it returns `false`.

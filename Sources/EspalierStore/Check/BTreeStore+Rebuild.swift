@@ -88,6 +88,7 @@ extension BTreeStore {
         }
         var made: [String: AnyTree] = [:]
         let missing = try missingTrees(schema, database)
+        assert(!missing.contains { $0.name == StoreName.schema }, "the model was read from a tree that is missing")
         guard !isDryRun else {
             for (number, tree) in missing.enumerated() {
                 // No tree has these numbers.
@@ -112,6 +113,7 @@ extension BTreeStore {
         _ writer: consuming StoreTransaction<WriteTransaction>?, newTrees: [String: AnyTree], isDryRun: Bool,
         _ progress: ((StoreCheckProgress) -> Bool)?
     ) throws(StoreError) -> RebuildReport {
+        assert(newTrees.allSatisfy { $0.key == $0.value.name }, "a new tree has another name")
         let mender = StoreMender(writer, newTrees: Set(newTrees.values.map(\.id)))
         var report: RebuildReport
         do {

@@ -25,6 +25,7 @@ struct KeyPresence {
     /// Adds a sound row; the rows of a hierarchy are added by ascending key.
     @inline(__always)
     mutating func append(_ key: UInt64, entityNumber: UInt16) {
+        assert(key > 0 && Int(entityNumber) < keys.count, "key \(key) of entity \(entityNumber) is not sound")
         guard keys[Int(entityNumber)].append(key) else { return }
         blockCount += 1
         if blockCount > Self.blockCountMax { keys[Int(entityNumber)].giveUp() }
@@ -45,6 +46,7 @@ struct KeyPresence {
     }
 
     private func isStored(_ key: UInt64, _ entityNumber: UInt16) throws(StoreError) -> Bool {
+        assert(!keys[Int(entityNumber)].isWhole, "the keys of entity \(entityNumber) are known")
         guard let entity = session.catalog.numbering.entity(entityNumber) else { return false }
         do throws(StoreError) {
             let found = try session.transaction.withValue(of: key, in: session.catalog.rowTree(of: entity)) {

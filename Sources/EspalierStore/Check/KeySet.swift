@@ -35,6 +35,7 @@ struct KeySet {
     /// - Complexity: O(1) if keys have no gaps, else O(log n).
     @inline(__always)
     func contains(_ key: UInt64) -> Bool {
+        assert(isWhole, "keys were given up")
         let high = key &>> 6
         guard let first = highs.first, high >= first else { return false }
         // A gap in the keys moves later blocks toward the front, never toward the back.
@@ -48,10 +49,12 @@ struct KeySet {
 
     private func search(_ high: UInt64, below end: Int) -> Int? {
         var (low, end) = (0, end)
+        assert(end <= highs.count && highs.count == words.count, "\(end) of \(highs.count) blocks are searched")
         while low < end {
             let middle = (low + end) / 2
             if highs[middle] < high { low = middle + 1 } else { end = middle }
         }
+        assert(low == highs.count || highs[low] >= high, "invariant 1: the search ends before the block \(high)")
         return low < highs.count && highs[low] == high ? low : nil
     }
 }

@@ -6,6 +6,8 @@ extension Array where Element: Comparable {
     ///
     /// - Complexity: O(n)
     func surplus(over other: [Element]) -> [Element] {
+        assert(zip(self, dropFirst()).allSatisfy { !($1 < $0) }, "the elements are not sorted")
+        assert(zip(other, other.dropFirst()).allSatisfy { !($1 < $0) }, "the other elements are not sorted")
         var rest: [Element] = []
         var position = 0
         for element in self {
@@ -16,6 +18,7 @@ extension Array where Element: Comparable {
                 rest.append(element)
             }
         }
+        assert(rest.count >= count - other.count, "\(rest.count) of \(count) elements are over \(other.count)")
         return rest
     }
 }

@@ -45,6 +45,7 @@ extension StoreCheck {
         guard !isCancelled else { return }
         try checkUniqueness(run, group, index)
         try removeMalformed(&malformed, tree, isLast: true)
+        assert(malformed.isEmpty, "\(malformed.count) malformed entries remain")
         for buckets in groupSketches[index].unbalancedBuckets(entryCountMax: Self.itemCountMax) {
             try compareEntries(index, in: buckets)
         }
@@ -65,6 +66,7 @@ extension StoreCheck {
     }
 
     private func removeMalformed(_ keys: inout [[UInt8]], _ tree: Tree<[UInt8]>, isLast: Bool) throws(StoreError) {
+        assert(keys.isEmpty || mender != nil, "a check without a mender removes \(keys.count) entries")
         guard isLast || keys.count >= 1024 else { return }
         for key in keys { try mender?.remove(key, from: tree) }
         keys.removeAll()
@@ -125,6 +127,7 @@ extension StoreCheck {
     private mutating func refuse(
         _ key: RawSpan, _ value: GroupEntryValue, of primaryKey: UInt64, _ index: Int, _ root: Entity
     ) throws(StoreError) {
+        assert(key.byteCount > 8, "an entry of \(key.byteCount) bytes is malformed, not wrong")
         let (group, tree) = (catalog.schema.groups[index], catalog.groupTrees[index])
         var entry: [UInt8] = []
         let rowNumber = try withRow(primaryKey, of: root) { row, number in
@@ -161,6 +164,7 @@ extension StoreCheck {
             return (value: value, hasNull: hasNull, number: number)
         }
         guard let made else { return }
+        assert(entry.count > 8, "the entry of row \(key) has no values")
         let isThere = isNew(tree) ? false : try session.transaction.get(entry, from: tree) != nil
         if !isThere {
             note(catalog.numbering.entity(made.number), tree, "\(key)", "the row has no entry")
@@ -175,6 +179,7 @@ extension StoreCheck {
     private mutating func findHolder(
         of codes: [UInt8], _ key: UInt64, _ entityNumber: UInt16, _ index: Int
     ) throws(StoreError) {
+        assert(catalog.schema.groups[index].isUnique, "rows may share values in \(catalog.schema.groups[index].name)")
         var run = UniqueRun()
         codes.withRawSpan { run.begin($0) }
         try forEachEntry(in: catalog.groupTrees[index], from: codes) { entry, value in
@@ -190,6 +195,7 @@ extension StoreCheck {
     /// Reports rows that share unique values, among those whose entries begin with the same bytes.
     private mutating func checkUniqueness(_ run: UniqueRun, _ group: KeyGroup, _ index: Int) throws(StoreError) {
         guard run.keys.count > 1 else { return }
+        assert(group.isUnique, "rows may share values in \(group.name)")
         // If no values are cut, the bytes show whether one is null, and null equals nothing.
         if !run.isCut, run.codes.withRawSpan({ GroupKey.hasNull($0, group) }) { return }
         let root = model.entities[model.entities[group.entity].root]
@@ -204,6 +210,7 @@ extension StoreCheck {
                 } ?? nil
             if let mark { holders.append((mark, key)) }
         }
+        assert(holders.count <= run.keys.count, "\(holders.count) rows of \(run.keys.count) entries")
         holders.sort { $0.hash != $1.hash ? $0.hash < $1.hash : $0.key < $1.key }
         for (first, second) in zip(holders, holders.dropFirst())
         where first.hash == second.hash && first.key != second.key {

@@ -28,6 +28,7 @@ extension StoreCheck {
             try compareBoth(index, list.tree, list.tree)
         case .list(let other):
             // Each pair of relationships is compared once, after both were read.
+            assert(other != index, "a relationship that is its own inverse has one list")
             let (sum, isFirst) = (min(index, other), index < other)
             let count = try forEachLink(in: list.tree) { check, link in
                 if isFirst {
@@ -196,11 +197,14 @@ extension StoreCheck {
                 "the list names \(member) \(link.destination), whose \(name) leads elsewhere, or names it twice"
             note(list.tree.owner, list.tree.tree, "\(link.owner)", problem)
         }
+        assert(extra.count <= found.count, "\(extra.count) of \(found.count) links are wrong")
         try remove(extra, from: list.tree)
     }
 
     /// Compares two trees that hold the same links, in one direction and in the other.
     private mutating func compareBoth(_ index: Int, _ tree: LinkTree, _ back: LinkTree) throws(StoreError) {
+        assert(
+            tree.member.root == back.owner.root && tree.owner.root == back.member.root, "the trees are of other links")
         if tree.isOrdered && back.isOrdered {
             try findRepeated(in: tree)
             if tree.tree != back.tree { try findRepeated(in: back) }
@@ -241,6 +245,7 @@ extension StoreCheck {
 
     private mutating func noteRepeated(_ links: [Link], in tree: LinkTree) throws(StoreError) {
         let repeated = links.surplus(over: Self.unique(links))
+        assert(repeated.count < max(links.count, 1), "all \(links.count) links are repeated")
         for link in repeated {
             note(tree.owner, tree.tree, "\(link.owner)", "the list has \(link.destination) twice")
         }
@@ -290,6 +295,7 @@ extension StoreCheck {
             for link in links { try mender.remove(LinkKey.unordered(link.owner, link.destination), from: tree.tree) }
             return
         }
+        assert(zip(links, links.dropFirst()).allSatisfy { !($1 < $0) }, "the links are not sorted")
         var position = 0
         while position < links.count {
             let owner = links[position].owner
@@ -305,6 +311,7 @@ extension StoreCheck {
     private func remove(
         _ counts: [UInt64: Int], of owner: UInt64, from tree: LinkTree, _ mender: StoreMender
     ) throws(StoreError) {
+        assert(tree.isOrdered && counts.values.allSatisfy { $0 > 0 }, "links of an unordered list have no positions")
         var keys: [UInt64: [[UInt8]]] = [:]
         let prefix = LinkKey.unordered(owner, 0).prefix(8)
         var places = PlacesInList(tree)

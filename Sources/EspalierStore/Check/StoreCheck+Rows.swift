@@ -60,6 +60,8 @@ extension StoreCheck {
         try forEachRow(of: root) { key, row throws(StoreError) in
             greatestKeys[root.index] = max(greatestKeys[root.index], key)
             if let number = entityNumber(of: row, key, root), let plan = plans[Int(number)] {
+                assert(
+                    plan.entity.root == root.index, "a row of \(plan.entity.name) is sound in the tree of \(root.name)")
                 counts[Int(number)] += 1
                 try checkContent(of: row, key, plan, tree)
                 expectEntries(of: row, key, number, plan, &entry)
@@ -126,6 +128,7 @@ extension StoreCheck {
     mutating func noteReference(to reference: (entity: UInt16, key: UInt64)) {
         // A greater key is the result of damage; a counter raised to it would have hardly any keys left.
         guard reference.key < 1 << 48, let root = catalog.numbering.root(ofEntity: reference.entity) else { return }
+        assert(model.entities[root].root == root, "keys of \(model.entities[root].name) belong to its root")
         greatestKeys[root] = max(greatestKeys[root], reference.key)
     }
 
@@ -156,6 +159,7 @@ extension StoreCheck {
 
     /// Checks that no row and no reference has a key above the last allocated one.
     mutating func checkLastKey(_ root: Entity) throws(StoreError) {
+        assert(root.root == root.index, "\(root.name) allocates no keys")
         let counter = Counter.lastKey(rootNumber: catalog.numbering.entityNumbers[root.index])
         let greatest = greatestKeys[root.index]
         let given = isNew(catalog.counters) ? 0 : try session.transaction.counter(counter, catalog)

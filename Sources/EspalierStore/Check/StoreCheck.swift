@@ -68,6 +68,7 @@ struct StoreCheck {
         groupSketches = Array(repeating: EntrySketch(), count: catalog.schema.groups.count)
         expectedCuts = Array(repeating: 0, count: catalog.schema.groups.count)
         greatestKeys = Array(repeating: 0, count: catalog.model.entities.count)
+        assert(plans.count == catalog.numbering.entities.count, "\(plans.count) plans of entities")
     }
 
     var catalog: StoreCatalog { session.catalog }
@@ -137,6 +138,7 @@ struct StoreCheck {
 
     /// Adds two rows that share values.
     mutating func note(_ duplicate: StoreDuplicate) {
+        assert(duplicate.first.key < duplicate.second.key, "\(duplicate.first) is not before \(duplicate.second)")
         guard report.duplicates.count < Self.findingCountMax, !report.duplicates.contains(duplicate) else { return }
         report.duplicates.append(duplicate)
     }
@@ -198,6 +200,7 @@ struct StoreCheck {
     func forEachRow(
         of root: Entity, _ body: (UInt64, RawSpan) throws(StoreError) -> Bool
     ) throws(StoreError) {
+        assert(root.root == root.index, "\(root.name) has no tree of its own")
         let tree = catalog.rowTree(of: root)
         if isNew(tree) { return }
         var cursor = try session.transaction.cursor(over: tree)
@@ -218,6 +221,7 @@ struct StoreCheck {
     func withRow<R>(
         _ key: UInt64, of root: Entity, _ body: (_ row: RawSpan, _ entityNumber: UInt16) throws(StoreError) -> R
     ) throws(StoreError) -> R? {
+        assert(root.root == root.index, "\(root.name) has no tree of its own")
         let tree = catalog.rowTree(of: root)
         if isNew(tree) { return nil }
         return try session.transaction.withValue(of: key, in: tree) { row throws(StoreError) -> R? in

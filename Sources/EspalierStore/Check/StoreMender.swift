@@ -36,6 +36,7 @@ final class StoreMender {
 
     /// Removes an entry that the snapshot has.
     func remove(_ key: [UInt8], from tree: Tree<[UInt8]>) throws(StoreError) {
+        assert(!isNew(tree), "an entry of a tree that was missing is removed")
         counts[tree.id, default: Count()].removed += 1
         try transaction?.remove(key, from: tree)
     }
@@ -48,6 +49,7 @@ final class StoreMender {
 
     /// Adds an entry, or replaces one with a wrong value.
     func put(_ value: [UInt8], for key: [UInt8], in tree: Tree<[UInt8]>, replacing isThere: Bool) throws(StoreError) {
+        assert(!isThere || !isNew(tree), "an entry of a tree that was missing is replaced")
         if isThere {
             counts[tree.id, default: Count()].replaced += 1
         } else {
@@ -58,6 +60,7 @@ final class StoreMender {
 
     /// Adds a link: at the end of an ordered list.
     func add(_ link: Link, memberNumber: UInt16, to tree: LinkTree) throws(StoreError) {
+        assert(link.owner > 0 && link.destination > 0, "a link joins \(link.owner) and \(link.destination)")
         var key = LinkKey.unordered(link.owner, link.destination)
         if tree.isOrdered {
             key = LinkKey.ordered(link.owner, position: try endOfList(link.owner, tree.tree), link.destination)

@@ -44,6 +44,7 @@ struct LinkTree {
         let mayOwn = numbering.isWanted(owner, includesSubentities: true)
         mayBeMember = numbering.isWanted(member, includesSubentities: true)
         ownerNumbers = mayOwn.indices.filter { mayOwn[$0] }.map { UInt16($0) }
+        assert(!ownerNumbers.isEmpty && mayOwn.count == mayBeMember.count, "\(owner.name) has no number")
     }
 
     var keyByteCount: Int { isOrdered ? 24 : LinkKey.unorderedByteCount }
@@ -68,6 +69,7 @@ extension StoreCatalog {
                 } else if RelationshipID(inverse) == RelationshipID(relationship) {
                     counterpart = .itself
                 } else {
+                    assert(positions[RelationshipID(inverse)] != nil, "the inverse of \(relationship.name) has no list")
                     counterpart = .list(positions[RelationshipID(inverse)] ?? 0)
                 }
             } else if let back = ownerTree(of: relationship) {

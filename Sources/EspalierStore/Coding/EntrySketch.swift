@@ -89,7 +89,11 @@ struct EntrySketch {
 
     /// The bucket of an entry.
     @inline(__always)
-    static func bucket(of mark: EntryMark) -> Int { Int(truncatingIfNeeded: mark.low &>> 58) }
+    static func bucket(of mark: EntryMark) -> Int {
+        let bucket = Int(truncatingIfNeeded: mark.low &>> 58)
+        assert(bucket < bucketCount, "the hash of an entry selects bucket \(bucket) of \(bucketCount)")
+        return bucket
+    }
 
     /// Counts an expected entry.
     @inline(__always)
@@ -115,6 +119,7 @@ struct EntrySketch {
     /// The buckets in which the collections differ, in sets of at most `countMax` entries of both sides together; a
     /// larger bucket is a set of its own.
     func unbalancedBuckets(entryCountMax countMax: Int) -> [BucketSet] {
+        assert(countMax > 0, "sets of at most \(countMax) entries")
         var sets: [BucketSet] = []
         var count: UInt64 = 0
         for (number, bucket) in buckets.enumerated() where !bucket.isBalanced {
@@ -126,6 +131,7 @@ struct EntrySketch {
             count &+= more
             sets[sets.count - 1].insert(number)
         }
+        assert(sets.isEmpty == isBalanced, "\(sets.count) sets hold the unbalanced buckets")
         return sets
     }
 }
@@ -134,7 +140,10 @@ struct EntrySketch {
 struct BucketSet {
     private var bits: UInt64 = 0
 
-    mutating func insert(_ bucket: Int) { bits |= 1 &<< UInt64(bucket) }
+    mutating func insert(_ bucket: Int) {
+        assert(bucket >= 0 && bucket < EntrySketch.bucketCount, "bucket \(bucket) has a bit")
+        bits |= 1 &<< UInt64(bucket)
+    }
 
     /// Whether the bucket of `mark` is one of them.
     @inline(__always)

@@ -36,6 +36,7 @@ extension GroupKey {
                 }
             }
         }
+        assert(bytes.count - start >= group.elements.count, "each of \(group.elements.count) values has a mark")
         return (bytes.count - start > valueByteCountMax, hasNull)
     }
 
@@ -50,6 +51,7 @@ extension GroupKey {
         let (isCut, hasNull) = appendCodes(group, row, reader, to: &bytes)
         if isCut { bytes.removeLast(bytes.count - valueByteCountMax) }
         bytes.append(bigEndian: key)
+        assert(bytes.count <= valueByteCountMax + 8, "the key of an entry has \(bytes.count) bytes")
         return (GroupEntryValue(entityNumber: entityNumber, isCut: isCut), hasNull)
     }
 
@@ -57,6 +59,7 @@ extension GroupKey {
     static func codes(_ group: KeyGroup, _ row: RawSpan, _ reader: RowReader) -> [UInt8] {
         var bytes: [UInt8] = []
         _ = appendCodes(group, row, reader, to: &bytes)
+        assert(bytes.count >= group.elements.count, "each of \(group.elements.count) values has a mark")
         return bytes
     }
 
@@ -90,6 +93,7 @@ struct GroupEntryValue: Equatable {
 
     init(entityNumber: UInt16, isCut: Bool) {
         number = UInt32(entityNumber) | (isCut ? UInt32(GroupKey.isCutFlag) << 16 : 0)
+        assert(self.entityNumber == entityNumber && self.isCut == isCut, "an entry's value reads as it was written")
     }
 
     /// Reads a value; `nil` if it does not have `GroupKey.entryValueByteCount` bytes.

@@ -59,12 +59,14 @@ struct GroupKey {
 
     /// The key of these values of a group.
     init(_ values: [AttributeValue], _ group: KeyGroup, _ numbering: StoreNumbering) {
+        assert(values.count == group.elements.count, "\(values.count) values for \(group.elements.count) properties")
         for (value, element) in zip(values, group.elements) {
             if value.isNull { hasNull = true }
             Self.append(value, element, numbering, to: &bytes)
         }
         isCut = bytes.count > Self.valueByteCountMax
         if isCut { bytes.removeLast(bytes.count - Self.valueByteCountMax) }
+        assert(!isCut || bytes.count == Self.valueByteCountMax, "codes are cut to \(bytes.count) bytes")
     }
 
     /// Replaces the key by the codes of the group's values in `row`.
@@ -85,12 +87,17 @@ struct GroupKey {
             if value.isNull { hasNull = true }
             append(value, element, numbering, to: &bytes)
         }
+        assert(bytes.count - start >= group.elements.count, "each of \(group.elements.count) values has a mark")
         let excess = bytes.count - start - valueByteCountMax
         if excess > 0 { bytes.removeLast(excess) }
+        assert(bytes.count - start <= valueByteCountMax, "codes of \(bytes.count - start) bytes")
         return (excess > 0, hasNull)
     }
 
-    mutating func append(key: UInt64) { bytes.append(bigEndian: key) }
+    mutating func append(key: UInt64) {
+        assert(bytes.count <= Self.valueByteCountMax, "codes of \(bytes.count) bytes are before the primary key")
+        bytes.append(bigEndian: key)
+    }
 
     /// The value of the entry of a row of this entity.
     static func entryValue(entityNumber: UInt16, isCut: Bool) -> [UInt8] {
@@ -101,6 +108,7 @@ struct GroupKey {
 
     /// Writes the value of the entry of a row of this entity over `value`, which has `entryValueByteCount` bytes.
     static func writeEntryValue(entityNumber: UInt16, isCut: Bool, to value: inout [UInt8]) {
+        assert(value.count == entryValueByteCount, "the value of an entry has \(value.count) bytes")
         value.write(entityNumber, at: 0)
         value[2] = isCut ? isCutFlag : 0
     }
@@ -110,8 +118,10 @@ struct GroupKey {
         _ value: AttributeValue, _ element: KeyGroup.Element, _ numbering: StoreNumbering, to bytes: inout [UInt8]
     ) {
         if case .objectID(let id) = value {
+            assert(element.type == .objectID, "an attribute of type \(element.type) holds no reference")
             KeyCoding.append(reference: numbering.reference(id), isAscending: element.isAscending, to: &bytes)
         } else {
+            assert(element.type != .objectID || value.isNull, "a relationship holds a reference or null")
             KeyCoding.append(value, as: element.type, isAscending: element.isAscending, to: &bytes)
         }
     }

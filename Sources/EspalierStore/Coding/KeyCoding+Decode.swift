@@ -48,6 +48,7 @@ package struct KeyReader {
     }
 
     private mutating func take(_ count: Int, _ mask: UInt8) -> [UInt8]? {
+        assert(count >= 0 && offset <= bytes.count, "\(count) bytes at \(offset) of \(bytes.count)")
         guard bytes.count - offset >= count else { return nil }
         defer { offset += count }
         return bytes[offset..<offset + count].map { $0 ^ mask }

@@ -97,6 +97,8 @@ package enum KeyCoding {
     }
 
     private static func append(_ number: Int64, as type: AttributeType, to key: inout [UInt8]) {
+        assert(type != .integer16 || Int16(exactly: number) != nil, "\(number) has no code of two bytes")
+        assert(type != .integer32 || Int32(exactly: number) != nil, "\(number) has no code of four bytes")
         switch type {
         case .integer16: key.append(bigEndian: UInt16(bitPattern: Int16(truncatingIfNeeded: number)) ^ 0x8000)
         case .integer32: key.append(bigEndian: UInt32(bitPattern: Int32(truncatingIfNeeded: number)) ^ 0x8000_0000)
@@ -106,11 +108,13 @@ package enum KeyCoding {
 
     private static func append(_ number: Double, to key: inout [UInt8]) {
         let bits = (number.isNaN ? Double.nan : number == 0 ? 0 : number).bitPattern
+        assert(bits != (-0.0).bitPattern, "-0 has the code of 0")
         key.append(bigEndian: bits >> 63 == 1 ? ~bits : bits | 1 << 63)
     }
 
     private static func append(_ number: Float, to key: inout [UInt8]) {
         let bits = (number.isNaN ? Float.nan : number == 0 ? 0 : number).bitPattern
+        assert(bits != (-0.0 as Float).bitPattern, "-0 has the code of 0")
         key.append(bigEndian: bits >> 31 == 1 ? ~bits : bits | 1 << 31)
     }
 
@@ -153,8 +157,10 @@ package enum KeyCoding {
         let exponent = parts.exponent + digits.count - 1
         while digits.last == 0 { digits.removeLast() }
         if digits.count % 2 == 1 { digits.append(0) }
+        assert(digits.count % 2 == 0 && !digits.isEmpty, "\(digits.count) digits are not pairs")
         key.append(parts.isNegative ? 1 : 3)
         let start = key.count
+        assert(exponent >= -0x8000 && exponent < 0x8000, "exponent \(exponent) has two bytes")
         key.append(bigEndian: UInt16(0x8000 + exponent))
         for index in stride(from: 0, to: digits.count, by: 2) { key.append(digits[index] * 10 + digits[index + 1] + 1) }
         key.append(0)
@@ -162,6 +168,7 @@ package enum KeyCoding {
     }
 
     static func invert(_ key: inout [UInt8], from start: Int) {
+        assert(start >= 0 && start <= key.count, "a code begins at \(start) of \(key.count) bytes")
         for index in start..<key.count { key[index] = ~key[index] }
     }
 }

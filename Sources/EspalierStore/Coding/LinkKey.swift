@@ -24,6 +24,7 @@ enum LinkKey {
 
     /// Writes the key of an unordered entry over `key`, which has `unorderedByteCount` bytes.
     static func writeUnordered(_ owner: UInt64, _ destination: UInt64, to key: inout [UInt8]) {
+        assert(key.count == unorderedByteCount, "the key of an unordered entry has \(key.count) bytes")
         key.write(owner.byteSwapped, at: 0)
         key.write(destination.byteSwapped, at: 8)
     }
@@ -43,5 +44,8 @@ enum LinkKey {
     }
 
     /// Writes the value of an entry over `value`, which has `valueByteCount` bytes.
-    static func writeValue(entityNumber: UInt16, to value: inout [UInt8]) { value.write(entityNumber, at: 0) }
+    static func writeValue(entityNumber: UInt16, to value: inout [UInt8]) {
+        assert(value.count == valueByteCount, "the value of an entry has \(value.count) bytes")
+        value.write(entityNumber, at: 0)
+    }
 }

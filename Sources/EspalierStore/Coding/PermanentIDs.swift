@@ -23,7 +23,10 @@ final class PermanentIDs {
 
     /// The permanent ID of `temporary`, if it was set.
     @inline(__always)
-    subscript(temporary: ObjectID) -> ObjectID? { assigned[temporary] }
+    subscript(temporary: ObjectID) -> ObjectID? {
+        assert(temporary.isTemporary, "\(temporary) was assigned no other ID")
+        return assigned[temporary]
+    }
 
     /// These IDs, of which some temporary ones have the ID of another row, which may be of a subentity.
     func replacing(_ replacements: [(permanent: ObjectID, temporary: ObjectID)]) -> PermanentIDs {
@@ -59,9 +62,11 @@ struct IDAssignment {
 
     /// Sets the permanent ID of a temporary one; returns `false` if it has one already.
     mutating func set(_ permanent: ObjectID, for temporary: ObjectID) -> Bool {
+        assert(temporary.isTemporary && !permanent.isTemporary, "\(permanent) is assigned to \(temporary)")
         guard array.isEmpty else {
             let place = Int(temporary.key - first)
             guard array[place].isTemporary else { return false }
+            assert(place < array.count, "\(temporary) is among the IDs with room")
             array[place] = permanent
             return true
         }
@@ -72,8 +77,10 @@ struct IDAssignment {
 
     /// Replaces the permanent ID of a temporary one.
     fileprivate mutating func replace(_ permanent: ObjectID, for temporary: ObjectID) {
+        assert(temporary.isTemporary && !permanent.isTemporary, "\(permanent) replaces the ID of \(temporary)")
         table.set(permanent, for: temporary)
         if !array.isEmpty { array[Int(temporary.key - first)] = nobody }
+        assert(self[temporary] == permanent, "invariant 1: the ID that replaces that of \(temporary) is found")
     }
 
     /// The permanent ID of `temporary`, if it was set.

@@ -41,6 +41,7 @@ struct RowEncoder {
         }
         widths.include(end: variableByteCount)
         let offsets = RowOffsets(widths, layout.extent)
+        assert(offsets.variableOffset > 0 && variableByteCount >= 0, "\(variableByteCount) bytes of variable width")
         return (offsets, offsets.variableOffset + variableByteCount)
     }
 
@@ -58,6 +59,9 @@ struct RowEncoder {
         permanent: (ObjectID) -> ObjectID, in offsets: RowOffsets, into row: inout MutableRawSpan
     ) {
         let layout = currentLayout(entity)
+        assert(row.byteCount >= offsets.variableOffset, "\(row.byteCount) bytes for a row that was measured")
+        assert(values.attributeCount == layout.attributes.count, "values of another entity")
+        assert(values.relationshipCount == layout.references.count, "destinations of another entity")
         offsets.begin(&row, layout, version: version)
         for index in layout.fixedAttributes.indices {
             let (slot, place) = layout.fixedAttributes[index]
@@ -86,6 +90,7 @@ struct RowEncoder {
             }
             offsets.write(end: end - offsets.variableOffset, at: place.position, &row)
         }
+        assert(end == row.byteCount, "the row ends at \(end) of \(row.byteCount) measured bytes")
     }
 
     private func currentLayout(_ entity: ManagedObjectModel.EntityIndex) -> RowLayout {
@@ -140,6 +145,7 @@ struct RowEncoder {
 
     /// Resets a field to its state in a new row: not null, zero bytes.
     private func clear(_ place: RowLayout.Place, _ offsets: RowOffsets, _ row: inout MutableRawSpan) {
+        assert(place.part != .variable, "a field of variable width is not patched")
         offsets.clearNull(place, &row)
         row.clear(offsets.bytes(of: place))
     }
@@ -149,6 +155,7 @@ struct RowEncoder {
     private func encode(
         _ destination: ObjectID?, at place: RowLayout.Place, _ offsets: RowOffsets, _ row: inout MutableRawSpan
     ) {
+        assert(place.part == .references, "a destination is not among the references")
         guard let destination else { return offsets.setNull(place, &row) }
         offsets.write(reference: numbering.reference(destination), at: place.position, &row)
     }
@@ -158,6 +165,7 @@ struct RowEncoder {
     private func encodeInteger(
         _ value: AttributeValue, at place: RowLayout.Place, _ offsets: RowOffsets, _ row: inout MutableRawSpan
     ) {
+        assert(place.part == .integers, "a 64-bit integer is not among the integers")
         guard case .integer(let number) = value else { return offsets.setNull(place, &row) }
         offsets.write(integer: number, at: place.position, &row)
     }
@@ -166,9 +174,13 @@ struct RowEncoder {
     private func encodeFixed(
         _ value: AttributeValue, at place: RowLayout.Place, _ offsets: RowOffsets, _ row: inout MutableRawSpan
     ) {
+        assert(place.part == .fixed, "a value of fixed width is not in the fixed part")
         let offset = offsets.fixedOffset + place.position
         switch value {
         case .integer(let number):
+            assert(place.width == 2 || place.width == 4, "an integer of \(place.width) bytes")
+            assert(place.width == 4 || Int16(exactly: number) != nil, "\(number) does not fit into two bytes")
+            assert(place.width == 2 || Int32(exactly: number) != nil, "\(number) does not fit into four bytes")
             if place.width == 2 {
                 row.write(Int16(truncatingIfNeeded: number), at: offset)
             } else {
@@ -182,6 +194,7 @@ struct RowEncoder {
         case .decimal(let number):
             var bytes: [UInt8] = []
             DecimalBytes.append(number, to: &bytes)
+            assert(bytes.count == place.width, "a decimal of \(bytes.count) bytes in \(place.width)")
             row.write(bytes, at: offset)
         default: offsets.setNull(place, &row)
         }

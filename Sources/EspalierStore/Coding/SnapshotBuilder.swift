@@ -26,6 +26,7 @@ struct SnapshotBuilder: ~Copyable {
     /// Makes room for `count` rows in all, each as long as the first, so that memory is allocated once and not again
     /// for each row that does not fit.
     mutating func reserveCapacity(_ count: Int) {
+        assert(count >= ids.count, "room for \(count) rows, of which \(ids.count) were appended")
         expectedCount = count
         ids.reserveCapacity(count)
         places.reserveCapacity(count)
@@ -34,6 +35,7 @@ struct SnapshotBuilder: ~Copyable {
     /// Appends a row that passed the check.
     @inline(__always)
     mutating func append(_ row: RawSpan, id: ObjectID) {
+        assert(row.byteCount > 0, "\(id) passed the check without bytes")
         if row.byteCount > chunk.capacity - used { makeRoom(for: row.byteCount) }
         chunk.write(row, at: used)
         note(id, byteCount: row.byteCount)
@@ -44,6 +46,7 @@ struct SnapshotBuilder: ~Copyable {
     mutating func append(
         id: ObjectID, byteCount: Int, _ write: (inout MutableRawSpan) -> Void
     ) -> (content: RowContent, place: RowPlace) {
+        assert(byteCount > 0, "\(id) is measured as \(byteCount) bytes")
         if byteCount > chunk.capacity - used { makeRoom(for: byteCount) }
         let place = RowPlace(offset: UInt32(truncatingIfNeeded: used), byteCount: UInt32(byteCount))
         chunk.withNewRow(at: place, write)
@@ -74,6 +77,7 @@ struct SnapshotBuilder: ~Copyable {
             larger.write(chunk, byteCount: used)
             chunk = larger
         }
+        assert(chunk.capacity - used >= byteCount, "\(byteCount) bytes after \(used) of \(chunk.capacity)")
     }
 
     /// The snapshots of all rows, in the order in which they were appended; the builder is empty afterwards.

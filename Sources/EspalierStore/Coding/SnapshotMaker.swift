@@ -19,20 +19,24 @@ struct SnapshotMaker: ~Copyable {
     /// - Parameter count: how many rows may follow; memory is allocated for as many of about the same length.
     @inline(__always)
     mutating func append(_ row: RawSpan, before count: Int) -> RowPlace {
+        assert(count >= 0 && row.byteCount > 0, "a row of \(row.byteCount) bytes before \(count) others")
         if row.byteCount > content.capacity - used { makeRoom(for: row.byteCount, count + 1) }
         content.write(row, at: used)
         let place = RowPlace(offset: UInt32(truncatingIfNeeded: used), byteCount: UInt32(row.byteCount))
         used += row.byteCount
+        assert(used <= content.capacity, "\(used) of \(content.capacity) bytes are used")
         return place
     }
 
     /// The snapshot of the row that was appended last.
     func snapshot(id: ObjectID, at place: RowPlace) -> ObjectSnapshot {
-        ObjectSnapshot(id: id, content: content, place: place)
+        assert(Int(place.offset) + Int(place.byteCount) == used, "the row at \(place.offset) was not appended last")
+        return ObjectSnapshot(id: id, content: content, place: place)
     }
 
     @inline(never)
     private mutating func makeRoom(for byteCount: Int, _ count: Int) {
+        assert(count > 0 && byteCount > 0, "room for \(count) rows of \(byteCount) bytes")
         // Later rows may be longer by a half.
         let wanted = (byteCount + byteCount / 2).multipliedReportingOverflow(by: count - 1)
         let others = wanted.overflow ? RowContent.byteCountMax : min(wanted.partialValue, RowContent.byteCountMax)

@@ -11,7 +11,10 @@ public struct MigrationPlan: Sendable {
         /// The number of rows that the step reads or writes.
         public let rowCount: Int
 
-        init(change: ModelChange, rowCount: Int) { (self.change, self.rowCount) = (change, rowCount) }
+        init(change: ModelChange, rowCount: Int) {
+            assert(rowCount >= 0, "a step reads \(rowCount) rows")
+            (self.change, self.rowCount) = (change, rowCount)
+        }
     }
 
     /// The numbers of a migration's writes.

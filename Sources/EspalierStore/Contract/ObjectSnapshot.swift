@@ -28,6 +28,7 @@ public struct ObjectSnapshot: Sendable {
 
     /// A snapshot of the row at `place` in `content`.
     package init(id: ObjectID, content: RowContent, place: RowPlace) {
+        assert(content.holds(place), "the place of \(id) is outside of the memory")
         (self.id, self.content, self.place) = (id, content, place)
     }
 

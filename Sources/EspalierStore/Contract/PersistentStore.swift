@@ -45,6 +45,8 @@ public protocol PersistentStore: AnyObject, Sendable {
     /// The values that the application keeps with the store.
     func metadata() throws(StoreError) -> [String: AttributeValue]
     /// Replaces the application's values.
+    ///
+    /// - Throws: `.invalidRequest` if composites nest more than 15 deep, which cannot be read back.
     func setMetadata(_ metadata: [String: AttributeValue]) throws(StoreError)
     /// Ends the store and its snapshots; later calls throw `StoreError.closed`.
     ///

@@ -40,6 +40,7 @@ public struct RowSet: Sendable, Sequence {
             guard (lastBits & bit != 0) != isIn else { return false }
             lastBits ^= bit
             count += isIn ? 1 : -1
+            assert(count >= 0 && contains(key) == isIn, "\(count) rows, of which \(key) is to be one: \(isIn)")
             return true
         }
 
@@ -68,7 +69,10 @@ public struct RowSet: Sendable, Sequence {
     public init() {}
 
     /// Whether the set has no rows.
-    public var isEmpty: Bool { parts.isEmpty }
+    public var isEmpty: Bool {
+        assert(parts.allSatisfy { $0.count > 0 }, "invariant 1: a part is empty")
+        return parts.isEmpty
+    }
 
     /// The number of rows.
     ///

@@ -33,6 +33,7 @@ package struct RowValues: @unchecked Sendable {
 
     /// The values `attributes`, and `relationshipCount` relationship slots without a destination.
     package init(_ attributes: [AttributeValue], relationshipCount: Int) {
+        assert(relationshipCount >= 0, "\(relationshipCount) relationship slots")
         let (attributeCount, count) = (attributes.count, attributes.count + relationshipCount)
         let buffer = Memory.create(minimumCapacity: count) { _ in Header(attributeCount: attributeCount, count: count) }
         // SAFETY: `create` returns an instance of the class on which it is called.
@@ -42,6 +43,7 @@ package struct RowValues: @unchecked Sendable {
             for slot in 0..<attributeCount { unsafe (elements + slot).initialize(to: attributes[slot]) }
             for place in attributeCount..<count { unsafe (elements + place).initialize(to: .null) }
         }
+        assert(self.attributeCount == attributeCount && self.relationshipCount == relationshipCount, "invariant 1")
     }
 
     /// The values of a row with these attributes and destinations.

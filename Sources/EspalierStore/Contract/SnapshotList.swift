@@ -69,7 +69,8 @@ public struct SnapshotList: RandomAccessCollection, Sendable {
 
     /// Part `index`, whose rows are after those of part `index - 1`.
     package func part(_ index: Int) -> Part {
-        index < parts.count ? parts[index] : Part(content: rest, end: ids.count)
+        assert(index >= 0 && index <= parts.count, "part \(index) of \(partCount)")
+        return index < parts.count ? parts[index] : Part(content: rest, end: ids.count)
     }
 
     /// The number of rows.
@@ -88,6 +89,7 @@ public struct SnapshotList: RandomAccessCollection, Sendable {
             let middle = (low + high) / 2
             if parts[middle].end <= position { low = middle + 1 } else { high = middle }
         }
+        assert(low == 0 || parts[low - 1].end <= position, "row \(position) is in an earlier part than \(low)")
         return snapshot(at: position, part: low)
     }
 
@@ -111,6 +113,7 @@ public struct SnapshotList: RandomAccessCollection, Sendable {
         public mutating func next() -> ObjectSnapshot? {
             guard position < list.ids.count else { return nil }
             if part < list.parts.count, position == list.parts[part].end { part += 1 }
+            assert(part == list.parts.count || position < list.parts[part].end, "row \(position) is after part \(part)")
             defer { position += 1 }
             return list.snapshot(at: position, part: part)
         }

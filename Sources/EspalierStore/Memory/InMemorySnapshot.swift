@@ -106,6 +106,7 @@ public final class InMemorySnapshot: StoreSnapshot {
         for row in state.rows[fetch.entity.root].values
         where wanted.contains(row.entity) && fetch.keys.contains(row.id.key) {
             let subject = MemoryRow(row: row, state: state, schema: schema)
+            assert(row.id.key <= state.lastKeys[fetch.entity.root], "key \(row.id.key) was never allocated")
             guard try fetch.predicate?.evaluate(on: subject) ?? true else { continue }
             var sortValues: [AttributeValue] = []
             for key in fetch.sort { sortValues.append(try key.value(of: subject)) }

@@ -14,6 +14,8 @@ extension InMemoryStore {
             var result = try apply(save, request.constraintActions, to: &newState)
             newState.generation += 1
             result.generation = newState.generation
+            assert(newState.checkInvariants())
+            assert(zip(state.lastKeys, newState.lastKeys).allSatisfy { $0 <= $1 }, "a primary key is allocated again")
             state = newState
             return result
         }
@@ -35,6 +37,7 @@ extension InMemoryStore {
         let plan = try LinkPlan(
             save, schema: schema, updated: updated.enumerated().map { ($0.offset, $0.element.snapshot) },
             source: state)
+        assert(updated.count == save.updates.count, "\(updated.count) rows of \(save.updates.count) updates")
         var inserted: [(new: MemoryState.Row, old: MemoryState.Row?)] = []
         for (position, id) in save.ids.enumerated() {
             let entity = model.entities[schema.entityIndex(of: id)]
@@ -45,11 +48,14 @@ extension InMemoryStore {
                 version: save.isReserved(at: position) ? state.goneVersions[entity.root] + 1 : 1,
                 values: save.insertions[position].values,
                 destinations: entity.relationships.indices.map { save.destination(at: $0, ofInsertion: position) })
+            assert(row.values.count == entity.attributes.count, "values of another entity")
+            assert(!entity.isAbstract && row.version > 0, "a row of \(entity.name) at version \(row.version)")
             state.rows[entity.root][row.id.key] = row
             inserted.append((row, nil))
         }
         for (update, old) in zip(save.updates, updated) {
             let entity = model.entities[schema.entityIndex(of: update.id)]
+            assert(old.id == update.id && old.version >= update.expectedVersion, "\(old.id) is updated as \(update.id)")
             var row = old
             row.version += 1
             for (slot, value) in update.values { row.values[slot] = value }
@@ -89,6 +95,7 @@ extension InMemoryStore {
         let deleted = save.deletions.compactMap { current($0.id, at: $0.expectedVersion) }
         for lock in save.locks { _ = current(lock.id, at: lock.expectedVersion) }
         guard conflicts.isEmpty else { throw .conflict(conflicts) }
+        assert(deleted.count == save.deletions.count, "\(deleted.count) rows of \(save.deletions.count) deletions")
         return deleted
     }
 
@@ -127,6 +134,7 @@ extension InMemoryStore {
         for (key, edit) in plan.allEdits() {
             let old = state.lists[key] ?? []
             let new = edit.applied(to: old)
+            assert(edit.relationship.isOrdered || new.isEmpty || new[0].key <= new[new.count - 1].key, "invariant 1")
             state.lists[key] = new.isEmpty ? nil : new
             guard edit.relationship.inverse == nil else { continue }
             let (before, after) = (Set(old), Set(new))

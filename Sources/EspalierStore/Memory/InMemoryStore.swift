@@ -45,6 +45,7 @@ public final class InMemoryStore: PersistentStore {
         return try withState { state throws(StoreError) in
             let first = state.lastKeys[entity.root] + 1
             state.lastKeys[entity.root] += UInt64(count)
+            assert(first > 0 && state.lastKeys[entity.root] >= first - 1, "keys from \(first) on are reserved")
             return (0..<UInt64(count)).map {
                 ObjectID(storeTag: storeTag, entityTag: entity.tag, key: first + $0)
             }
@@ -62,7 +63,10 @@ public final class InMemoryStore: PersistentStore {
     }
 
     /// Replaces the application's values.
+    ///
+    /// - Throws: `.invalidRequest` if composites nest more than 15 deep.
     public func setMetadata(_ metadata: [String: AttributeValue]) throws(StoreError) {
+        try SaveChecks.check(metadata: metadata)
         try withState { state throws(StoreError) in state.metadata = metadata }
     }
 

@@ -12,13 +12,19 @@ struct MemoryRow: PredicateSubject {
 
     func value(at slot: Int) throws(StoreError) -> AttributeValue { row.values[slot] }
 
-    func destination(at slot: Int) throws(StoreError) -> MemoryRow? { row.destinations[slot].flatMap(subject) }
+    func destination(at slot: Int) throws(StoreError) -> MemoryRow? {
+        assert(!entity.relationships[slot].isToMany, "\(entity.relationships[slot].name) is a list")
+        return row.destinations[slot].flatMap(subject)
+    }
 
     func destinations(at slot: Int) throws(StoreError) -> [MemoryRow] {
         state.links(of: row.id, entity.relationships[slot]).compactMap(subject)
     }
 
-    func destinationID(at slot: Int) throws(StoreError) -> ObjectID? { row.destinations[slot] }
+    func destinationID(at slot: Int) throws(StoreError) -> ObjectID? {
+        assert(!entity.relationships[slot].isToMany, "\(entity.relationships[slot].name) is a list")
+        return row.destinations[slot]
+    }
 
     func destinationIDs(at slot: Int) throws(StoreError) -> [ObjectID] {
         state.links(of: row.id, entity.relationships[slot])

@@ -22,6 +22,7 @@ extension MemoryState: SaveState {
     func rows(
         of entity: Entity, from key: UInt64, leadingInto gone: RowSet, at slot: Int, countMax: Int
     ) -> (rows: [ObjectSnapshot], next: UInt64?) {
+        assert(countMax > 0 && !entity.relationships[slot].isToMany, "\(countMax) rows by slot \(slot)")
         let family = Set(entity.family)
         let found = rows[entity.root].values.filter { row in
             guard row.id.key >= key, family.contains(row.entity), let destination = row.destinations[slot] else {
@@ -29,11 +30,16 @@ extension MemoryState: SaveState {
             }
             return gone.contains(destination)
         }.sorted { $0.id.key < $1.id.key }
+        assert(
+            found.allSatisfy { schema.roots[$0.entity] == entity.root }, "rows of another hierarchy than \(entity.name)"
+        )
         return (found.prefix(countMax).map(\.snapshot), found.dropFirst(countMax).first?.id.key)
     }
 
     func holder(of values: [AttributeValue], inGroup group: Int) -> ObjectID? {
-        groups[group][values]?.min { $0.key < $1.key }
+        assert(schema.groups[group].isUnique, "invariant 2: \(schema.groups[group].name) is no constraint")
+        assert(!values.contains(where: \.isNull), "invariant 2: rows with null share no values")
+        return groups[group][values]?.min { $0.key < $1.key }
     }
 
     mutating func remove(_ deleted: ArraySlice<ObjectSnapshot>) {
@@ -51,6 +57,7 @@ extension MemoryState: SaveState {
         for (snapshot, destinations) in changes {
             guard var new = row(snapshot.id) else { continue }
             let old = new
+            assert(destinations.allSatisfy { $0.slot < new.destinations.count }, "a relationship of another entity")
             new.version += 1
             for (slot, destination) in destinations { new.destinations[slot] = destination }
             for group in constraints(of: new) where key(old, group) != key(new, group) {

@@ -17,7 +17,8 @@ struct MemoryState: Sendable {
         var destinations: [ObjectID?]
 
         var snapshot: ObjectSnapshot {
-            ObjectSnapshot(id: id, version: version, values: values, destinations: destinations)
+            assert(version > 0, "\(id) has no version")
+            return ObjectSnapshot(id: id, version: version, values: values, destinations: destinations)
         }
 
         func value(of property: Entity.Property) -> AttributeValue {
@@ -59,6 +60,7 @@ struct MemoryState: Sendable {
 
     func row(_ id: ObjectID) -> Row? {
         guard let entity = schema.entity(of: id), let row = rows[entity.root][id.key], row.id == id else { return nil }
+        assert(row.entity == entity.index && row.values.count == entity.attributes.count, "\(id) is of another entity")
         return row
     }
 
@@ -71,6 +73,7 @@ struct MemoryState: Sendable {
 
     /// The values of a row in a group; `nil` if one of them is null.
     func key(_ row: Row, _ group: Int) -> [AttributeValue]? {
+        assert(schema.groups[group].isUnique, "invariant 2: \(schema.groups[group].name) is no constraint")
         let values = schema.groups[group].elements.map { row.value(of: $0.property) }
         return values.contains(where: \.isNull) ? nil : values
     }
@@ -78,7 +81,30 @@ struct MemoryState: Sendable {
     /// Removes a row from those that have its values in a group.
     mutating func remove(_ row: Row, from group: Int) {
         guard let values = key(row, group) else { return }
+        assert(
+            groups[group][values]?.contains(row.id) == true, "invariant 2: \(row.id) is not among those with its values"
+        )
         groups[group][values]?.remove(row.id)
         if groups[group][values]?.isEmpty == true { groups[group][values] = nil }
+    }
+
+    // MARK: Invariants
+
+    /// Asserts that hierarchies and constraints have their tables, and invariant 1 for some lists; to be called in
+    /// `assert`.
+    ///
+    /// O(hierarchies): of many lists, 64 are checked.
+    func checkInvariants() -> Bool {
+        let entities = schema.model.entities
+        assert(rows.count == entities.count && lastKeys.count == entities.count, "\(rows.count) hierarchies")
+        assert(goneVersions.count == entities.count && groups.count == schema.groups.count, "\(groups.count) groups")
+        for entity in entities where entity.root != entity.index {
+            assert(rows[entity.index].isEmpty && lastKeys[entity.index] == 0, "rows of \(entity.name) are at its root")
+        }
+        for (position, group) in schema.groups.enumerated() {
+            assert(group.isUnique || groups[position].isEmpty, "invariant 2: \(group.name) is no constraint")
+        }
+        assert(lists.prefix(64).allSatisfy { !$0.value.isEmpty }, "invariant 1: a list is empty")
+        return true
     }
 }

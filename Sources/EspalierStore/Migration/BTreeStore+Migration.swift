@@ -170,6 +170,7 @@ extension BTreeStore {
             guard case .migrationRefused(_, let refusal) = error else { throw error }
             failures = refusal.failures
         }
+        assert((outcome == nil) == !failures.isEmpty, "a trial without an outcome has \(failures.count) failures")
         let refusal = MigrationRefusal(losses: losses, obstacles: known.obstacles, failures: failures)
         return MigrationPlan(
             difference: difference, steps: steps, refusal: refusal.isEmpty ? nil : refusal, outcome: outcome)

@@ -56,6 +56,7 @@ extension MigrationRun {
     func build(
         _ position: Int, _ catalog: StoreCatalog, in transaction: inout StoreTransaction<WriteTransaction>
     ) throws(StoreError) {
+        assert(catalog.schema === schema, "an index of another model is built")
         let family = match.new.entities[schema.groups[position].entity].family
         // Without rows from the older model there are no entries.
         guard family.contains(where: { match.oldEntities[$0] != nil }) else { return }
@@ -87,6 +88,8 @@ extension MigrationRun {
             required, objectCountMax: MigrationFailures.objectCountMax, in: transaction)
         for property in missing {
             let subject = "\(property.required.entity).\(property.required.name)"
+            assert(property.rowCount >= property.objects.count, "\(property.objects.count) rows are named")
+            assert(!property.objects.isEmpty, "\(property.rowCount) rows without \(subject) are not named")
             for (position, id) in property.objects.enumerated() {
                 let count = position == 0 ? property.rowCount - property.objects.count + 1 : 1
                 failures.add(subject, .noValue, formerID(id, catalog), count: count)

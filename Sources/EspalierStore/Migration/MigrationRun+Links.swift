@@ -51,6 +51,7 @@ extension MigrationRun {
         _ relationship: Relationship, _ origin: PairOrigin, into links: Tree<[UInt8]>?, owners: Tree<[UInt8]>?,
         isOrdered: Bool, _ transaction: inout StoreTransaction<WriteTransaction>
     ) throws(StoreError) {
+        assert(links != nil || owners != nil, "pairs of \(relationship.name) are gathered for no tree")
         for former in origin.relationships {
             if former.isToMany {
                 try gatherLinks(former, for: relationship, origin, links, owners, isOrdered, &transaction)
@@ -64,6 +65,7 @@ extension MigrationRun {
         _ former: Relationship, for relationship: Relationship, _ origin: PairOrigin, _ links: Tree<[UInt8]>?,
         _ owners: Tree<[UInt8]>?, _ isOrdered: Bool, _ transaction: inout StoreTransaction<WriteTransaction>
     ) throws(StoreError) {
+        assert(!former.isToMany, "\(former.name) is a list")
         let declaring = match.old.entities[former.declaredBy]
         let reader = RowReader(numbering: oldCatalog.numbering)
         var cursor = try transaction.cursor(over: try trees.current(oldCatalog.rowTree(of: declaring)))
@@ -86,6 +88,7 @@ extension MigrationRun {
         _ former: Relationship, for relationship: Relationship, _ origin: PairOrigin, _ links: Tree<[UInt8]>?,
         _ owners: Tree<[UInt8]>?, _ isOrdered: Bool, _ transaction: inout StoreTransaction<WriteTransaction>
     ) throws(StoreError) {
+        assert(former.isToMany, "\(former.name) is no list")
         let tree = try trees.current(oldCatalog.linkTree(of: former))
         let declaring = match.old.entities[former.declaredBy]
         let rows = try trees.current(oldCatalog.rowTree(of: declaring))
@@ -121,6 +124,7 @@ extension MigrationRun {
         _ links: Tree<[UInt8]>?, _ owners: Tree<[UInt8]>?, _ isOrdered: Bool,
         _ transaction: inout StoreTransaction<WriteTransaction>
     ) throws(StoreError) {
+        assert(isOrdered == relationship.isOrdered, "the order of \(relationship.name)")
         var pair = found
         if origin.isReversed { (pair.owner, pair.destination, pair.position) = (found.destination, found.owner, nil) }
         guard let owner = fates[pair.owner.number], let destination = fates[pair.destination.number],
@@ -133,6 +137,7 @@ extension MigrationRun {
                 oldCatalog.numbering.id(entityNumber: pair.owner.number, key: pair.owner.key))
             return
         }
+        assert(oldCatalog.numbering.isKnown(entityNumber: pair.owner.number), "an owner of a removed entity has a fate")
         let (from, to) = (pair.owner.key &+ owner.offset, pair.destination.key &+ destination.offset)
         if let links {
             let key =

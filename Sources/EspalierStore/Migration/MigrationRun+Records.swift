@@ -17,6 +17,7 @@ extension MigrationRun {
     func nameTrees(
         keeping kept: [Int?], in transaction: inout StoreTransaction<WriteTransaction>
     ) throws(StoreError) {
+        assert(kept.count == schema.groups.count, "\(kept.count) of \(schema.groups.count) groups are decided")
         var names: [UInt32: String] = [:]
         for hierarchy in match.hierarchies where hierarchy.takesOver {
             let root = match.new.entities[hierarchy.root]
@@ -31,6 +32,7 @@ extension MigrationRun {
         for case let (position, former?) in kept.enumerated() {
             names[oldCatalog.groupTrees[former].id] = StoreName.group(schema.groups[position], match.new)
         }
+        assert(Set(names.values).count == names.count, "two trees get one name")
         for tree in oldTrees() { trees.add(tree, name: names[tree.id]) }
         try trees.rename(in: &transaction)
         let there = Set(names.values)
@@ -83,6 +85,7 @@ extension MigrationRun {
             numbers[entity.index] = number
             try transaction.put(Array(entity.name.utf8), for: StoreName.entity(last), in: records)
         }
+        assert(!numbers.contains(0), "an entity of the newer model has no number")
         let current = try renameFields(records, in: &transaction)
         var layoutNumber = max(numbering.layouts.count - 1, 0)
         for entity in match.new.entities where !entity.isAbstract {

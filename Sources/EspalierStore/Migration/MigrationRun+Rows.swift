@@ -44,6 +44,7 @@ extension MigrationRun {
         of root: Entity, isTakenOver: Bool, _ catalog: StoreCatalog, _ pairs: GatheredPairs,
         in transaction: inout StoreTransaction<WriteTransaction>
     ) throws(StoreError) {
+        assert(root.root == root.index, "\(root.name) has no tree of its own")
         let tree = try trees.current(oldCatalog.rowTree(of: root))
         let last = fates.formerLastKeys[root.index] ?? 0
         var rewriter = RowRewriter(self, catalog, pairs)
@@ -77,6 +78,7 @@ extension MigrationRun {
                 if isTakenOver { try transaction.remove(key, from: tree) }
             }
             guard let bytes else { continue }
+            assert(!fate.entity.isAbstract && !bytes.isEmpty, "a row of \(fate.entity.name) has \(bytes.count) bytes")
             try transaction.put(bytes, for: key &+ fate.offset, in: catalog.rowTree(of: fate.entity))
         }
         outcome.rowsWritten += rewriter.rowCount
@@ -120,6 +122,8 @@ struct RowRewriter {
                 destinations.append(try paired(key &+ fate.offset, relationship, id, in: transaction))
             }
         }
+        assert(attributes.count == fate.entity.attributes.count, "\(attributes.count) values of \(fate.entity.name)")
+        assert(destinations.count == fate.entity.relationships.count, "\(destinations.count) destinations")
         let values = RowValues(attributes, destinations)
         let version = RowReader.version(of: row)
         let (offsets, byteCount) = encoder.measure(fate.entity.index, version: version, values) { $0 }
@@ -159,6 +163,7 @@ struct RowRewriter {
     private func destination(
         at former: Int, _ row: RawSpan, of relationship: Relationship, _ id: ObjectID?
     ) -> ObjectID? {
+        assert(!relationship.isToMany, "\(relationship.name) is a list")
         guard let reference = reader.reference(at: former, row), let fate = run.fates[reference.entity] else {
             return nil
         }
@@ -174,6 +179,7 @@ struct RowRewriter {
         _ owner: UInt64, _ relationship: Relationship, _ id: ObjectID?,
         in transaction: borrowing StoreTransaction<WriteTransaction>
     ) throws(StoreError) -> ObjectID? {
+        assert(!relationship.isToMany, "\(relationship.name) is a list")
         let declared = run.match.new.entities[relationship.declaredBy].relationships[relationship.slot]
         guard let tree = pairs[RelationshipID(declared)] else { return nil }
         var (found, count): (ObjectID?, Int) = (nil, 0)

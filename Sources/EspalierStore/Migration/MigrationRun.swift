@@ -43,6 +43,7 @@ final class MigrationRun {
                 Self.movesReferences(former, to: relationship, match, fates, oldCatalog)
             }
         }
+        assert(changes.count == oldCatalog.numbering.entities.count, "\(changes.count) changes of entities")
     }
 
     /// Migrates the store; the transaction is not committed.
@@ -151,9 +152,11 @@ struct MigrationFailures {
     var isEmpty: Bool { order.isEmpty }
 
     mutating func add(_ subject: String, _ reason: MigrationFailure.Reason, _ object: ObjectID?, count: Int = 1) {
+        assert(count > 0, "\(count) rows fail")
         let kind = Kind(subject: subject, reason: reason)
         if found[kind] == nil { order.append(kind) }
         found[kind, default: (0, [])].count += count
+        assert(found[kind].map { $0.objects.count < $0.count } ?? false, "more rows are named than were counted")
         guard let object, found[kind]?.objects.count ?? 0 < Self.objectCountMax else { return }
         found[kind]?.objects.append(object)
     }

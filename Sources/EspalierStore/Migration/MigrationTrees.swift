@@ -23,6 +23,7 @@ struct MigrationTrees {
 
     /// Notes a tree and its name in the newer model; `nil` if the tree is dropped.
     mutating func add(_ tree: AnyTree, name: String?) {
+        assert(handles.isEmpty, "trees are added after they were renamed")
         moves.append(Move(tree: tree, name: name))
         if name == nil { leaving.append(tree.id) }
     }
@@ -42,6 +43,8 @@ struct MigrationTrees {
             if let stray = try transaction.tree(named: name) { try transaction.dropTree(stray) }
             handles[tree.id] = try transaction.renameTree(tree, to: name)
         }
+        assert(moves.allSatisfy { handles[$0.tree.id] != nil }, "a tree has no handle")
+        assert(Set(handles.values.map(\.name)).count == handles.count, "invariant 1: two trees have one name")
         moves = []
     }
 
@@ -68,6 +71,8 @@ struct MigrationTrees {
     mutating func dropLeaving(
         counters: Tree<UInt64>, in transaction: inout StoreTransaction<WriteTransaction>
     ) throws(StoreError) {
+        assert(moves.isEmpty, "\(moves.count) trees are dropped before they are renamed")
+        assert(leaving.allSatisfy { handles[$0] != nil }, "a tree that is to be dropped has no handle")
         for id in leaving {
             guard let tree = handles[id] else { continue }
             try transaction.remove(Counter.cutEntries(id), from: counters)

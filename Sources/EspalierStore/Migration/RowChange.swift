@@ -69,6 +69,10 @@ struct RowChange {
         // Rows keep no references that are not read any more: the entities that these name may be removed later.
         let read = destinations.compactMap { if case .field(let slot) = $0 { slot } else { nil } }
         if older.relationships.contains(where: { !$0.isToMany && !read.contains($0.slot) }) { rewritesAll = true }
+        assert(sources.count == newer.attributes.count && defaults.count == sources.count, "\(sources.count) sources")
+        assert(destinations.count == newer.relationships.count, "\(destinations.count) destinations")
+        assert(
+            filledSlots.allSatisfy { older.attributes.indices.contains($0) }, "an attribute of \(newer.name) is filled")
     }
 
     private mutating func add(_ attribute: Attribute, from former: Attribute?) {

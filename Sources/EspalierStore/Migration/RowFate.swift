@@ -54,6 +54,8 @@ struct RowFates {
             }
             lastKeys[hierarchy.root] = next
         }
+        assert(self[0] == nil, "no entity has number 0")
+        assert(byNumber.allSatisfy { $0.map { $0.offset <= lastKeys[$0.entity.root] ?? 0 } ?? true }, "an offset")
     }
 
     /// The fate of the rows with this entity number.

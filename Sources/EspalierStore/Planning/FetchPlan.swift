@@ -88,10 +88,15 @@ extension FetchPlan {
         case .rows:
             assert(
                 residual.count == condition.count, "rows that no index has chosen are tested against every condition")
-        case .oneValue(let group, _): assert(schema.groups.indices.contains(group), "there is no group \(group)")
-        case .candidates: break
-        case .index(let group, _, _): assert(schema.groups.indices.contains(group), "there is no group \(group)")
+        case .oneValue(let group, let prefix):
+            assert(schema.groups.indices.contains(group), "there is no group \(group)")
+            assert(!prefix.isEmpty && prefix.count <= GroupKey.valueByteCountMax, "a value of \(prefix.count) bytes")
+        case .candidates(let source): assert(source.checkInvariants(schema))
+        case .index(let group, let range, _):
+            assert(schema.groups.indices.contains(group), "there is no group \(group)")
+            assert(range.upper.map { range.lower.precedes($0) } ?? true, "a range ends where it begins")
         }
+        assert(residual.count <= condition.count, "\(residual.count) conditions are left of \(condition.count)")
         if case .asRead = order, case .index = access { return true }
         if case .asRead = order { assertionFailure("only an index is read in an order other than that of keys") }
         return true
@@ -169,6 +174,25 @@ extension CandidateSource {
         case .union(let sources):
             return sources.flatMap { $0.explanation(schema) } + ["all of these \(sources.count)"]
         }
+    }
+
+    /// Asserts that groups exist and that ranges of entries ascend; to be called in `assert`.
+    ///
+    /// O(ranges).
+    func checkInvariants(_ schema: StoreSchema) -> Bool {
+        switch self {
+        case .keys, .scan: break
+        case .index(let group, let ranges):
+            assert(schema.groups.indices.contains(group), "there is no group \(group)")
+            for (range, next) in zip(ranges, ranges.dropFirst()) {
+                assert(range.upper.map { !next.lower.precedes($0) } ?? false, "ranges of group \(group) overlap")
+            }
+        case .back(let step, let source):
+            assert(schema.model.entities[step.source].relationships.indices.contains(step.slot), "slot \(step.slot)")
+            assert(source.checkInvariants(schema))
+        case .union(let sources): assert(sources.allSatisfy { $0.checkInvariants(schema) })
+        }
+        return true
     }
 
     static func name(of group: Int, _ schema: StoreSchema) -> String {

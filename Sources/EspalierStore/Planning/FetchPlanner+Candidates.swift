@@ -7,6 +7,7 @@ extension FetchPlanner {
     func choices(
         for conditions: [ResolvedPredicate.Node], terms: [PlanTerm?], of entity: Entity
     ) -> [Choice] {
+        assert(terms.count == conditions.count, "\(terms.count) terms of \(conditions.count) conditions")
         var choices = indexChoices(terms, entity)
         for (position, condition) in conditions.enumerated() {
             if let term = terms[position] {
@@ -16,6 +17,8 @@ extension FetchPlanner {
             {
                 choices.append(choice)
             }
+            assert(choices.allSatisfy { $0.estimate >= 0 && $0.cost >= 0 }, "a way has a negative cost")
+            assert(choices.allSatisfy { !$0.used.isEmpty }, "a way answers no condition")
         }
         return choices
     }
@@ -48,6 +51,7 @@ extension FetchPlanner {
             case .bounded: rowCount * share(found.fixedCount) / 10
             case .halfOpen: rowCount * share(found.fixedCount) / 3
             }
+        assert(estimate >= 0, "an estimate of \(estimate) rows")
         return max(1, estimate)
     }
 
@@ -71,6 +75,7 @@ extension FetchPlanner {
 
     /// The way to the objects at the end of a term's path.
     private func farChoice(for term: PlanTerm, _ far: Entity) -> Choice? {
+        assert(term.steps.last.map { $0.destination == far.index } ?? false, "the path does not end at \(far.name)")
         if term.terminal == .object {
             guard case .oneOf(let values)? = term.operation, !values.contains(where: \.isNull) else { return nil }
             let keys = ids(values)

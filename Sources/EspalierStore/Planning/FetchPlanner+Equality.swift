@@ -13,6 +13,7 @@ extension FetchPlanner {
             let position = schema.groupBeginning(with: equality.slot, of: fetch.entity)
         else { return nil }
         let group = schema.groups[position]
+        assert(group.elements[0].property == .attribute(equality.slot), "\(group.name) begins with another property")
         let rowCount = hierarchyCount(of: fetch.entity)
         let estimate = group.isUnique && group.elements.count == 1 ? 1 : Double(rowCount) * Self.pointShare
         guard Self.indexCost(max(1, estimate)) < Double(rowCount) else { return nil }

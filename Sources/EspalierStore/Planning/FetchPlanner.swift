@@ -76,12 +76,14 @@ struct FetchPlanner {
             plan.residual = conditions.indices.filter { !answered.contains($0) }.map { conditions[$0] }
             plan.isExact = candidates.isExact && plan.residual.isEmpty
         }
+        assert(plan.checkInvariants(schema))
         return plan
     }
 
     /// The number of rows in the hierarchy of `entity`; the counters are from the file, so their sum may overflow.
     func hierarchyCount(of entity: Entity) -> UInt64 {
-        schema.model.entities[entity.root].family.reduce(0) { sum, index in
+        assert(statistics.rowCounts.count == schema.model.entities.count, "\(statistics.rowCounts.count) entities")
+        return schema.model.entities[entity.root].family.reduce(0) { sum, index in
             let (sum, overflow) = sum.addingReportingOverflow(statistics.rowCounts[index])
             return overflow ? .max : sum
         }
@@ -124,6 +126,9 @@ struct FetchPlanner {
             // If a range only narrows the conditions, as for BEGINSWITH, most of its rows pass them.
             let usesAll = isRanged && found.used.count == conditions.count
             if !usesAll, let candidates, candidates.estimate < rowCount / 20 { continue }
+            assert(
+                answered.allSatisfy { conditions.indices.contains($0) },
+                "an index answers a condition that is not there")
             return OrderedAccess(
                 access: .index(group: group, isRanged ? found.ranges[0] : .all, isReversed: isReversed),
                 answered: answered)
@@ -134,6 +139,7 @@ struct FetchPlanner {
     /// Whether the sort keys are the properties of `group` from position `start` to its end, all in the index's
     /// direction (`false`) or all against it (`true`).
     private func direction(of sort: [ResolvedSortKey], in group: KeyGroup, after start: Int) -> Bool? {
+        assert(start <= group.elements.count, "\(start) of \(group.elements.count) properties are fixed")
         let elements = group.elements[start...]
         guard elements.count == sort.count else { return nil }
         var isReversed: Bool?

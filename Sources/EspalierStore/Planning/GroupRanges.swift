@@ -93,6 +93,7 @@ struct GroupRanges {
             if !isExact { merge() }
         case .beginsWith(let text):
             var key = prefix
+            assert(element.type == .string, "only text begins with other text")
             KeyCoding.append(textPrefix: text, isAscending: element.isAscending, to: &key)
             ranges = [range(beginningWith: key)]
             openness = .prefix
@@ -113,6 +114,7 @@ struct GroupRanges {
             guard Self.concerns(term, element), case .between(let otherLower, let otherUpper)? = term.operation,
                 (lower == nil) == (otherLower != nil), (upper == nil) == (otherUpper != nil)
             else { continue }
+            assert(!used.contains(position), "condition \(position) is answered twice")
             used.append(position)
             openness = .bounded
             ranges = [range(from: lower ?? otherLower, to: upper ?? otherUpper, element)].compactMap(\.self)
@@ -133,6 +135,7 @@ struct GroupRanges {
         if let low { range.lower = bound(low, element, isLower: true) ?? whole.lower }
         if let high { range.upper = bound(high, element, isLower: false) ?? whole.upper }
         if let upper = range.upper, !range.lower.precedes(upper) { return nil }
+        assert(!range.lower.precedes(whole.lower), "a bound is below all values")
         return range
     }
 
@@ -159,6 +162,7 @@ struct GroupRanges {
 
     /// Removes repeated ranges, which the cut of values can produce.
     private mutating func merge() {
+        assert(!isExact, "ranges of whole values are repeated")
         var merged: [EntryRange] = []
         for range in ranges where merged.last != range { merged.append(range) }
         ranges = merged

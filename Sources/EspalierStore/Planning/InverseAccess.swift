@@ -18,6 +18,9 @@ enum InverseAccess {
     init?(_ step: ResolvedKeyPath.Step, _ schema: StoreSchema) {
         let near = schema.model.entities[step.source]
         let relationship = near.relationships[step.slot]
+        assert(
+            schema.model.destination(of: relationship).index == step.destination, "\(relationship.name) leads elsewhere"
+        )
         if let inverse = schema.model.inverse(of: relationship), inverse.isToMany || relationship.isToMany {
             self = inverse.isToMany ? .links(inverse) : .inline(inverse)
         } else if relationship.isToMany {

@@ -51,6 +51,7 @@ extension [UInt8] {
         var bytes = self
         bytes.removeLast(count - 1 - last)
         bytes[last] += 1
+        assert(precedes(bytes), "a successor follows the bytes")
         return bytes
     }
 

@@ -19,8 +19,9 @@ extension RawSpan {
 
     /// A copy of the bytes in `range`.
     func copy(_ range: Range<Int>) -> [UInt8] {
+        assert(range.lowerBound >= 0 && range.upperBound <= byteCount, "bytes \(range) of \(byteCount)")
         // SAFETY: the buffer does not leave the closure.
-        unsafe extracting(range).withUnsafeBytes { unsafe [UInt8]($0) }
+        return unsafe extracting(range).withUnsafeBytes { unsafe [UInt8]($0) }
     }
 }
 

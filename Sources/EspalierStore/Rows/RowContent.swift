@@ -32,6 +32,7 @@ package final class RowContent: @unchecked Sendable {
     /// Room for rows of `capacity` bytes.
     init(capacity: Int, numbering: StoreNumbering) {
         // SAFETY: this object's own, until `deinit`.
+        assert(capacity >= 0, "memory of \(capacity) bytes")
         unsafe memory = .allocate(byteCount: capacity, alignment: 1)
         (self.capacity, reader, decoded) = (capacity, RowReader(numbering: numbering), nil)
     }
@@ -74,6 +75,7 @@ package final class RowContent: @unchecked Sendable {
     /// Writes the first `byteCount` bytes of `other` at the beginning, where no row is yet.
     func write(_ other: RowContent, byteCount: Int) {
         guard byteCount > 0 else { return }
+        assert(other !== self && byteCount <= capacity, "\(byteCount) bytes into \(capacity)")
         other.withRow(at: RowPlace(offset: 0, byteCount: UInt32(byteCount))) { write($0, at: 0) }
     }
 
@@ -87,12 +89,14 @@ package final class RowContent: @unchecked Sendable {
     }
 
     func version(of place: RowPlace) -> UInt64 {
+        assert((decoded == nil) == (place.byteCount > 0), "a place in another content")
         if let decoded { return decoded.version }
         return withRow(at: place) { RowReader.version(of: $0) }
     }
 
     /// The value of the attribute in `slot`.
     package func value(at slot: Int, of place: RowPlace) -> AttributeValue {
+        assert((decoded == nil) == (place.byteCount > 0), "a place in another content")
         if let decoded { return decoded.values[slot] }
         return withRow(at: place) { reader.value(at: slot, $0) }
     }
@@ -114,12 +118,14 @@ package final class RowContent: @unchecked Sendable {
 
     /// The destination of the to-one relationship in `slot`.
     package func destination(at slot: Int, of place: RowPlace) -> ObjectID? {
+        assert((decoded == nil) == (place.byteCount > 0), "a place in another content")
         if let decoded { return decoded.destinations[slot] }
         return withRow(at: place) { reader.destination(at: slot, $0) }
     }
 
     /// Replaces `row` by the encoded row; returns `false` if there is none.
     func copyRow(at place: RowPlace, to row: inout [UInt8]) -> Bool {
+        assert((decoded == nil) == (place.byteCount > 0), "a place in another content")
         guard decoded == nil else { return false }
         row.removeAll(keepingCapacity: true)
         withRow(at: place) { row.append(copying: $0) }

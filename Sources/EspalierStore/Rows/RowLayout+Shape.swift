@@ -34,11 +34,16 @@ extension RowLayout {
                 let relationships = append(layout?.references ?? [])
                 let firstReference = referenceBits.count
                 referenceBits += layout?.referencePlaces.map { UInt16(truncatingIfNeeded: $0.bit) } ?? []
+                assert((layout?.fields.count ?? 0) <= Int(UInt16.max), "null bits have numbers of two bytes")
+                assert(
+                    layout.map { Int($0.number) == shapes.count } ?? true,
+                    "the position of a shape is its layout's number")
                 shapes.append(
                     RowLayout.Shape(
                         entityNumber: layout?.entityNumber, extent: layout?.extent ?? .none, attributes: attributes,
                         relationships: relationships, firstReference: firstReference))
             }
+            assert(shapes.count == layouts.count, "\(shapes.count) shapes of \(layouts.count) layouts")
         }
 
         /// The shape of layout `number`; `nil` if there is no such layout.
@@ -64,7 +69,8 @@ extension RowLayout {
         /// The null bit of the reference at `position` among those of a row.
         @inline(__always)
         func bit(ofReference position: Int, _ shape: RowLayout.Shape) -> Int {
-            Int(referenceBits[shape.firstReference &+ position])
+            assert(position >= 0 && position < Int(shape.extent.referenceCount), "reference \(position) of a row")
+            return Int(referenceBits[shape.firstReference &+ position])
         }
 
         private mutating func append(_ more: [RowLayout.Place?]) -> Range<Int> {

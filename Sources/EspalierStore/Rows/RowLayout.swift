@@ -163,6 +163,7 @@ final class RowLayout: Sendable {
         integerAttributes = slotted(attributes, in: .integers)
         variableAttributes = slotted(attributes, in: .variable)
         toOnes = slotted(references, in: .references)
+        assert(checkInvariants())
     }
 
     /// The fields of a new row of `entity`: stored attributes, then to-one relationships, in slot order.
@@ -170,6 +171,25 @@ final class RowLayout: Sendable {
         entity.attributes.filter { !$0.isTransient && $0.type != .undefined && $0.type != .objectID }
             .map { Field(name: $0.name, content: .attribute($0.type)) }
             + entity.relationships.filter { !$0.isToMany }.map { Field(name: $0.name, content: .reference) }
+    }
+
+    /// Asserts that fields of a part follow one another without gaps, and that the extent has their sums; to be called
+    /// in `assert`.
+    private func checkInvariants() -> Bool {
+        assert(places.count == fields.count, "\(places.count) places for \(fields.count) fields")
+        assert(Int(extent.nullByteCount) * 8 >= fields.count, "\(extent.nullByteCount) bytes for the null bits")
+        var next = [Int](repeating: 0, count: Part.allCases.count)
+        for (bit, place) in places.enumerated() {
+            assert(place.bit == bit, "field \(bit) has null bit \(place.bit)")
+            assert(place.position == next[Int(place.part.rawValue)], "field \(bit) has position \(place.position)")
+            assert((place.part == .fixed) == (place.width > 0), "field \(bit) has a width of \(place.width) bytes")
+            next[Int(place.part.rawValue)] += max(1, place.width)
+        }
+        let sizes = [extent.fixedByteCount, extent.integerCount, extent.referenceCount, extent.variableCount]
+        assert(next == sizes.map { Int($0) }, "the parts have sizes of \(next), the extent \(sizes)")
+        assert(referencePlaces.count == Int(extent.referenceCount), "\(referencePlaces.count) references")
+        assert(toOnes.count <= referencePlaces.count, "\(toOnes.count) relationships have a place")
+        return true
     }
 }
 
@@ -179,12 +199,14 @@ extension RowLayout {
     var record: [UInt8] {
         var bytes: [UInt8] = []
         bytes.append(littleEndian: entityNumber)
+        assert(fields.count <= Int(UInt16.max), "the catalog counts \(fields.count) fields in two bytes")
         bytes.append(littleEndian: UInt16(fields.count))
         for field in fields {
             bytes.append(littleEndian: field.content.number)
             bytes.append(littleEndian: UInt16(field.name.utf8.count))
             bytes.append(contentsOf: field.name.utf8)
         }
+        assert(Self.decode(record: bytes)?.fields == fields, "a record is read as it was written")
         return bytes
     }
 

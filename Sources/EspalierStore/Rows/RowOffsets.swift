@@ -63,6 +63,7 @@ extension RowOffsets {
 
         @inline(__always)
         private mutating func widen(to power: UInt8, at bit: UInt8) {
+            assert(power <= 3 && bit % 2 == 0 && bit < 8, "width \(power) at bit \(bit)")
             if power > byte >> bit & 3 { byte = byte & ~(3 << bit) | power << bit }
         }
 
@@ -93,12 +94,17 @@ struct RowOffsets {
     init(_ widths: RowOffsets.Widths, _ extent: RowLayout.Extent) {
         // Nothing overflows: a layout has at most 65,535 fields.
         self.widths = widths
+        assert(
+            extent.numberByteCount == 1 || extent.numberByteCount == 3, "a number of \(extent.numberByteCount) bytes")
         nullOffset = 1 &+ Int(extent.numberByteCount) &+ 1 &<< widths.version
         fixedOffset = nullOffset &+ Int(extent.nullByteCount)
         integerOffset = fixedOffset &+ Int(extent.fixedByteCount)
         referenceOffset = integerOffset &+ Int(extent.integerCount) &<< widths.integers
         endOffset = referenceOffset &+ Int(extent.referenceCount) &* widths.referenceByteCount
         variableOffset = endOffset &+ Int(extent.variableCount) &<< widths.ends
+        assert(nullOffset <= fixedOffset && fixedOffset <= integerOffset, "the fixed part follows the null bits")
+        assert(integerOffset <= referenceOffset && referenceOffset <= endOffset, "references follow the integers")
+        assert(endOffset <= variableOffset, "the variable part follows the ends")
     }
 
     /// The offset of the version.
@@ -119,19 +125,22 @@ struct RowOffsets {
 
     @inline(__always)
     func isNull(bit: Int, _ row: RawSpan) -> Bool {
-        row.byte(at: nullOffset &+ bit &>> 3) &>> UInt8(truncatingIfNeeded: bit & 7) & 1 != 0
+        assert(bit >= 0 && nullOffset + bit >> 3 < fixedOffset, "null bit \(bit) of a row")
+        return row.byte(at: nullOffset &+ bit &>> 3) &>> UInt8(truncatingIfNeeded: bit & 7) & 1 != 0
     }
 
     /// The integer at this position among the row's 64-bit integers.
     @inline(__always)
     func integer(at position: Int, _ row: RawSpan) -> Int64 {
-        row.signed(at: integerOffset &+ position &<< widths.integers, power: widths.integers)
+        assert(integerOffset + (position + 1) << widths.integers <= referenceOffset, "integer \(position) of a row")
+        return row.signed(at: integerOffset &+ position &<< widths.integers, power: widths.integers)
     }
 
     /// The reference at this position.
     @inline(__always)
     func reference(at position: Int, _ row: RawSpan) -> (entity: UInt16, key: UInt64) {
         let offset = referenceOffset &+ position &* widths.referenceByteCount
+        assert(offset + widths.referenceByteCount <= endOffset, "reference \(position) of a row")
         switch widths.references {
         case 0: return (UInt16(row.byte(at: offset)), UInt64(row.number(at: offset + 1, as: UInt16.self)))
         case 1:
@@ -145,13 +154,15 @@ struct RowOffsets {
     /// The end of the variable field at this position, counted from the variable part.
     @inline(__always)
     func end(at position: Int, _ row: RawSpan) -> Int {
-        Int(truncatingIfNeeded: row.unsigned(at: endOffset &+ position &<< widths.ends, power: widths.ends))
+        assert(endOffset + (position + 1) << widths.ends <= variableOffset, "end \(position) of a row")
+        return Int(truncatingIfNeeded: row.unsigned(at: endOffset &+ position &<< widths.ends, power: widths.ends))
     }
 
     /// The range of the variable field at this position.
     @inline(__always)
     func range(at position: Int, _ row: RawSpan) -> Range<Int> {
         let start = position == 0 ? 0 : end(at: position - 1, row)
+        assert(position >= 0 && start <= row.byteCount - variableOffset, "the row of field \(position) was checked")
         return variableOffset + start..<variableOffset + end(at: position, row)
     }
 
@@ -159,6 +170,7 @@ struct RowOffsets {
 
     /// Writes the beginning of a row, up to its version, and zeros for all parts before the variable one.
     func begin(_ row: inout MutableRawSpan, _ layout: RowLayout, version: UInt64) {
+        assert(layout.number > 0, "no layout has number 0")
         row.clear(0..<variableOffset)
         row.write(widths.byte, at: 0)
         if layout.extent.numberByteCount == 1 {
@@ -168,12 +180,15 @@ struct RowOffsets {
             row.write(layout.number, at: 2)
         }
         row.write(version, at: Self.versionOffset(row.bytes), power: widths.version)
+        assert(Self.layoutNumber(row.bytes) == layout.number, "the row names layout \(layout.number)")
+        assert(RowReader.version(of: row.bytes) == version, "the row holds version \(version)")
     }
 
     @inline(__always)
     func write(integer number: Int64, at position: Int, _ row: inout MutableRawSpan) {
         row.write(
             UInt64(bitPattern: number), at: integerOffset &+ position &<< widths.integers, power: widths.integers)
+        assert(integer(at: position, row.bytes) == number, "invariant 1: the width holds \(number)")
     }
 
     @inline(__always)
@@ -192,20 +207,25 @@ struct RowOffsets {
             row.write(reference.entity, at: offset)
             row.write(reference.key, at: offset + 2)
         }
+        assert(self.reference(at: position, row.bytes) == reference, "invariant 1: the width holds \(reference)")
     }
 
     @inline(__always)
     func write(end: Int, at position: Int, _ row: inout MutableRawSpan) {
+        assert(end >= 0, "a field ends at \(end)")
         row.write(UInt64(end), at: endOffset &+ position &<< widths.ends, power: widths.ends)
+        assert(self.end(at: position, row.bytes) == end, "invariant 1: the width holds \(end)")
     }
 
     func setNull(_ place: RowLayout.Place, _ row: inout MutableRawSpan) {
         let offset = nullOffset + place.bit / 8
+        assert(place.bit >= 0 && offset < fixedOffset, "null bit \(place.bit) of a row")
         row.write(row.bytes.byte(at: offset) | 1 << UInt8(place.bit % 8), at: offset)
     }
 
     func clearNull(_ place: RowLayout.Place, _ row: inout MutableRawSpan) {
         let offset = nullOffset + place.bit / 8
+        assert(place.bit >= 0 && offset < fixedOffset, "null bit \(place.bit) of a row")
         row.write(row.bytes.byte(at: offset) & ~(1 << UInt8(place.bit % 8)), at: offset)
     }
 
@@ -218,6 +238,7 @@ struct RowOffsets {
             case .references: (referenceOffset + place.position * widths.referenceByteCount, widths.referenceByteCount)
             case .variable: (endOffset + place.position << Int(widths.ends), 1 &<< widths.ends)
             }
+        assert(start + count <= variableOffset, "the bytes of field \(place.bit) end at \(start + count)")
         return start..<start + count
     }
 }
@@ -250,6 +271,7 @@ extension MutableRawSpan {
     /// Writes the low 1 << `power` bytes of `number`.
     @inline(__always)
     mutating func write(_ number: UInt64, at offset: Int, power: Int) {
+        assert(power >= 0 && power <= 3, "a number of 1 << \(power) bytes")
         switch power {
         case 0: write(UInt8(truncatingIfNeeded: number), at: offset)
         case 1: write(UInt16(truncatingIfNeeded: number), at: offset)

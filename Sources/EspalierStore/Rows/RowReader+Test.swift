@@ -38,6 +38,8 @@ extension RowReader {
     private func combined(
         _ test: RowTest, _ row: RawSpan, _ shape: RowLayout.Shape, _ offsets: RowOffsets, _ scratch: inout [UInt8]
     ) -> RowTest.Verdict {
+        assert(test.kind == .all || test.kind == .any || test.kind == .not, "\(test.kind) combines no tests")
+        assert(test.kind != .not || test.children.count == 1, "\(test.children.count) tests are negated")
         let decisive: RowTest.Verdict = test.kind == .any ? .passes : .fails
         var isUnknown = false
         for child in test.children {
@@ -71,6 +73,7 @@ extension RowReader {
             guard unsafe isASCII || (!test.needsASCII && TextFolding.isPlain(bytes)) else { return .unknown }
             guard test.ignoresCase else { return unsafe verdict(test, bytes, isASCII: isASCII) }
             if scratch.count < bytes.count { scratch = [UInt8](repeating: 0, count: max(64, 2 * bytes.count)) }
+            assert(scratch.count >= bytes.count, "room for \(bytes.count) folded bytes")
             return unsafe scratch.withUnsafeMutableBufferPointer { lowered in
                 for index in 0..<bytes.count {
                     let byte = unsafe bytes[index]
@@ -102,6 +105,7 @@ extension RowReader {
             }
             return .fails
         default:
+            assert(test.kind == .text && test.texts.count == 1, "a range of text with \(test.texts.count) bounds")
             guard let bound = test.texts.first else { return .unknown }
             // SAFETY: as above.
             let order = unsafe Self.order(text, bound)

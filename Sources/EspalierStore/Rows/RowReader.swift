@@ -70,8 +70,10 @@ struct RowReader {
     /// The damage of a row whose fields are not sound.
     @inline(never)
     private func damage(of row: RawSpan, _ shape: RowLayout.Shape, _ offsets: RowOffsets) -> Damage {
+        assert(!hasSoundFields(row, shape, offsets), "the row is not damaged")
         guard row.byteCount >= offsets.variableOffset else { return .tooShort(byteCount: row.byteCount) }
         let layout = layout(of: row)
+        assert(layout.entityNumber == shape.entityNumber, "the shape of layout \(layout.number)")
         if let broken = firstBrokenReference(row, shape, offsets) {
             return .reference(field: layout.fields[layout.referencePlaces[broken].bit].name)
         }
@@ -117,7 +119,8 @@ struct RowReader {
     /// The offsets of the parts of a checked row of this shape.
     @inline(__always)
     func offsets(of row: RawSpan, _ shape: RowLayout.Shape) -> RowOffsets {
-        RowOffsets(RowOffsets.Widths(byte: row.byte(at: 0)), shape.extent)
+        assert(RowOffsets.Widths(byte: row.byte(at: 0)).isPossible, "the row was not checked")
+        return RowOffsets(RowOffsets.Widths(byte: row.byte(at: 0)), shape.extent)
     }
 
     /// The number of a checked row's entity.
@@ -228,6 +231,7 @@ struct RowReader {
 
     /// The name of the first field whose bytes read differently from what was written; `nil` if there is none.
     func contentProblem(_ row: RawSpan) -> String? {
+        assert((try? check(row)) != nil, "the structure of the row was checked")
         let layout = layout(of: row)
         let offsets = offsets(of: row, shape(of: row))
         for bit in layout.fields.count..<8 * Int(layout.extent.nullByteCount) where offsets.isNull(bit: bit, row) {
@@ -256,6 +260,7 @@ struct RowReader {
 
     @inline(__always)
     private func reference(at place: RowLayout.Place, _ offsets: RowOffsets, _ row: RawSpan) -> ObjectID? {
+        assert(place.part == .references, "a destination is not among the references")
         let reference = offsets.reference(at: place.position, row)
         return numbering.id(entityNumber: reference.entity, key: reference.key)
     }
@@ -276,6 +281,7 @@ struct RowReader {
     private func rarerValue(
         of type: AttributeType, at place: RowLayout.Place, _ offsets: RowOffsets, _ row: RawSpan
     ) -> AttributeValue {
+        assert(place.part == .fixed || place.part == .variable, "a value of type \(type) is in another part")
         let offset = offsets.fixedOffset + place.position
         switch type {
         case .integer16: return .integer(Int64(row.number(at: offset, as: Int16.self)))
@@ -296,6 +302,7 @@ struct RowReader {
     }
 
     private func isText(_ range: Range<Int>, _ row: RawSpan) -> Bool {
+        assert(range.upperBound <= row.byteCount, "text \(range) of \(row.byteCount) bytes")
         // SAFETY: the buffer does not leave the closure. ASCII is valid UTF-8: most fields need no array and no string.
         let bits = unsafe row.extracting(range).withUnsafeBytes { unsafe $0.reduce(into: 0 as UInt8) { $0 |= $1 } }
         return bits < 0x80 || String(validating: row.copy(range), as: UTF8.self) != nil

@@ -74,6 +74,8 @@ final class RowTest {
     }
 
     private static func combined(_ kind: Kind, _ nodes: [ResolvedPredicate.Node]) -> RowTest? {
+        assert(kind == .all || kind == .any || kind == .not, "\(kind) combines no tests")
+        assert(kind != .not || nodes.count == 1, "\(nodes.count) conditions are negated")
         let test = RowTest(kind)
         for node in nodes {
             guard let child = make(node) else { return nil }
@@ -125,6 +127,7 @@ final class RowTest {
             }
             guard comparison.operator == .in, numbers.count == values.count - (values.first?.isNull == true ? 1 : 0)
             else { return nil }
+            assert(zip(numbers, numbers.dropFirst()).allSatisfy { $0 <= $1 }, "a list of numbers ascends")
             let test = RowTest(.integers)
             (test.integerList, test.passesNull) = (numbers, numbers.count < values.count)
             return test
@@ -207,6 +210,7 @@ final class RowTest {
             let texts = values.compactMap(bytes)
             guard comparison.operator == .in, texts.count == values.count - (values.first?.isNull == true ? 1 : 0)
             else { return nil }
+            assert(zip(texts, texts.dropFirst()).allSatisfy { !$1.precedes($0) }, "a list of texts ascends")
             test = RowTest(.texts)
             (test.texts, test.passesNull) = (texts, texts.count < values.count)
         } else if case .value(let value) = comparison.right, let text = bytes(value) {

@@ -54,6 +54,7 @@ final class StoreNumbering: Sendable {
 
     /// By entity number: whether rows of that entity are rows of `entity`.
     func isWanted(_ entity: Entity, includesSubentities: Bool) -> [Bool] {
+        assert(self.entity(entityNumbers[entity.index]) === entity, "\(entity.name) is of another model")
         if includesSubentities || entity.family.count == 1 { return families[entity.index] }
         var isWanted = [Bool](repeating: false, count: entities.count)
         isWanted[Int(entityNumbers[entity.index])] = true
@@ -84,7 +85,10 @@ final class StoreNumbering: Sendable {
     func isOwn(_ id: ObjectID) -> Bool { id.storeTag == storeTag && numberByTag[id.entityTag] != nil }
 
     /// An ID in the form that rows and indexes hold; the ID belongs to this store's model.
-    func reference(_ id: ObjectID) -> (entity: UInt16, key: UInt64) { (entityNumber(ofTag: id.entityTag), id.key) }
+    func reference(_ id: ObjectID) -> (entity: UInt16, key: UInt64) {
+        assert(!id.isTemporary && id.storeTag == storeTag, "\(id) names no row of this store")
+        return (entityNumber(ofTag: id.entityTag), id.key)
+    }
 
     /// The number of the entity whose IDs have `tag`, one of this store's model.
     func entityNumber(ofTag tag: UInt32) -> UInt16 {
@@ -98,6 +102,8 @@ final class StoreNumbering: Sendable {
 
     /// Asserts invariant 2; to be called in `assert`.
     private func checkInvariants() -> Bool {
+        assert(entityNumbers.count == currentLayouts.count, "\(entityNumbers.count) entities have layouts")
+        assert(shapesAgree(), "shapes have the numbers of the layouts")
         for (index, number) in entityNumbers.enumerated() {
             assert(entity(number)?.index == index, "number \(number) belongs to entity \(index)")
             guard let layout = currentLayouts[index] else { continue }
@@ -110,5 +116,10 @@ final class StoreNumbering: Sendable {
             assert(Int(layout.number) == number, "layout \(layout.number) has position \(number)")
         }
         return true
+    }
+
+    /// Whether there is a shape exactly for each layout, of the same entity.
+    private func shapesAgree() -> Bool {
+        layouts.indices.allSatisfy { shapes[UInt16($0)]?.entityNumber == layouts[$0]?.entityNumber }
     }
 }

@@ -68,6 +68,13 @@ package enum TaggedValue {
         }
     }
 
+    /// Whether `decode` can read a value: composites nest less than `depthMax` deep.
+    static func isReadable(_ value: AttributeValue, depth: Int = 0) -> Bool {
+        guard depth < depthMax else { return false }
+        guard case .composite(let parts) = value else { return true }
+        return parts.values.allSatisfy { isReadable($0, depth: depth + 1) }
+    }
+
     /// The value that `bytes` encode as a whole; `nil` if they are not a tagged value.
     package static func decode(_ bytes: [UInt8]) -> AttributeValue? {
         var reader = Reader(bytes: bytes)
@@ -115,6 +122,7 @@ package enum TaggedValue {
         }
 
         private mutating func take(_ count: Int) -> ArraySlice<UInt8>? {
+            assert(count >= 0 && offset <= bytes.count, "\(count) bytes at \(offset) of \(bytes.count)")
             guard bytes.count - offset >= count else { return nil }
             defer { offset += count }
             return bytes[offset..<offset + count]
@@ -139,10 +147,12 @@ enum DecimalBytes {
     static let count = 18
 
     static func append(_ number: Decimal, to bytes: inout [UInt8]) {
+        let start = bytes.count
         let parts = number.parts
         bytes.append(UInt8(bitPattern: Int8(parts?.exponent ?? 0)))
         bytes.append(parts.map { $0.isNegative ? 1 : 0 } ?? 2)
         bytes.append(littleEndian: parts?.significand ?? 0)
+        assert(bytes.count - start == count, "a decimal of \(bytes.count - start) bytes")
     }
 
     static func decode(_ bytes: ArraySlice<UInt8>) -> Decimal? {

@@ -84,7 +84,9 @@ struct DeleteRules {
     mutating func delete<Rows: SaveState & ~Copyable>(
         _ deleted: [ObjectSnapshot], in rows: inout Rows
     ) throws(StoreError) {
+        assert(gone.isEmpty && steps.isEmpty, "the rules of one save are applied at once")
         for row in deleted { gone.insert(row.id) }
+        assert(gone.count == deleted.count, "\(deleted.count) deletions of \(gone.count) rows")
         for start in stride(from: 0, to: deleted.count, by: Self.requestBatch) {
             try remove(deleted[start..<min(start + Self.requestBatch, deleted.count)], in: &rows)
         }
@@ -112,6 +114,7 @@ struct DeleteRules {
     private mutating func remove<Rows: SaveState & ~Copyable>(
         _ batch: ArraySlice<ObjectSnapshot>, in rows: inout Rows
     ) throws(StoreError) {
+        assert(batch.allSatisfy { gone.contains($0.id) }, "a row is removed that is not deleted")
         var next: [ObjectID] = []
         var links: [Links] = []
         var start = batch.startIndex
@@ -143,6 +146,7 @@ struct DeleteRules {
     ) throws(StoreError) {
         guard let first = batch.first else { return }
         let entity = model.entities[schema.entityIndex(of: first.id)]
+        assert(batch.last?.id.entityTag == first.id.entityTag, "rows of one entity are removed together")
         for relationship in entity.relationships {
             if relationship.isToMany {
                 for row in batch { try applyRule(ofList: relationship, of: row.id, &rows) }
@@ -168,6 +172,7 @@ struct DeleteRules {
     private func noteLinks(
         in list: Relationship, across slot: Int, _ batch: ArraySlice<ObjectSnapshot>, _ links: inout [Links]
     ) {
+        assert(list.isToMany, "\(list.name) is no list")
         let position =
             links.firstIndex { RelationshipID($0.list) == RelationshipID(list) } ?? links.count
         if position == links.count { links.append(Links(list: list)) }
@@ -183,6 +188,7 @@ struct DeleteRules {
         ofToOne relationship: Relationship, of batch: ArraySlice<ObjectSnapshot>, _ next: inout [ObjectID],
         _ rows: inout Rows
     ) throws(StoreError) {
+        assert(!relationship.isToMany, "the rule of \(relationship.name) is that of a list")
         let (rule, slot, inverse) = (relationship.deleteRule, relationship.slot, model.inverse(of: relationship))
         let back = inverse?.isToMany == false ? inverse : nil
         if back == nil, rule == .nullify || rule == .noAction { return }
@@ -245,6 +251,7 @@ struct DeleteRules {
     private mutating func empty<Rows: SaveState & ~Copyable>(
         _ relationship: Relationship, of owner: ObjectID, _ rows: inout Rows
     ) throws(StoreError) {
+        assert(gone.contains(owner), "the list of a row that stays is emptied")
         while true {
             let ids = try takeLinks(of: owner, relationship, from: &rows)
             if let inverse = model.inverse(of: relationship), !inverse.isToMany {
@@ -259,6 +266,7 @@ struct DeleteRules {
     private mutating func takeDestinations<Rows: SaveState & ~Copyable>(
         of owner: ObjectID, _ relationship: Relationship, from rows: inout Rows
     ) throws(StoreError) -> (rows: [ObjectSnapshot], isEmptied: Bool) {
+        assert(relationship.deleteRule == .cascade, "the destinations of \(relationship.name) are not deleted")
         let ids = try takeLinks(of: owner, relationship, from: &rows)
         var found = try rows.rows(ids).compactMap(\.self).filter {
             !gone.contains($0.id) && !requested.hasRemoved($0.id, from: relationship, of: owner)
@@ -266,6 +274,7 @@ struct DeleteRules {
         if let inverse = model.inverse(of: relationship), !inverse.isToMany {
             found.removeAll { $0.destination(at: inverse.slot) != owner || isSet(inverse.slot, of: $0.id) }
         }
+        assert(found.count <= ids.count, "\(found.count) rows of \(ids.count) links")
         return (found, ids.count < Self.batch)
     }
 
@@ -273,6 +282,7 @@ struct DeleteRules {
     private mutating func takeLinks<Rows: SaveState & ~Copyable>(
         of owner: ObjectID, _ relationship: Relationship, from rows: inout Rows
     ) throws(StoreError) -> [ObjectID] {
+        assert(relationship.isToMany && gone.contains(owner), "the list \(relationship.name) of \(owner) is emptied")
         let ids = try rows.links(of: owner, relationship, countMax: Self.batch)
         let inverse = model.inverse(of: relationship)
         for id in ids {
@@ -281,6 +291,7 @@ struct DeleteRules {
             try rows.removeLink(of: id, to: owner, inverse)
             note(id)
         }
+        assert(ids.count <= Self.batch, "invariant 1: a batch of \(ids.count) destinations")
         return ids
     }
 
@@ -290,6 +301,7 @@ struct DeleteRules {
     private mutating func clear<Rows: SaveState & ~Copyable>(
         _ relationship: Relationship, of ids: [ObjectID], leadingTo destination: ObjectID, _ rows: inout Rows
     ) throws(StoreError) {
+        assert(!relationship.isToMany && gone.contains(destination), "\(destination) stays and may be led to")
         var changes: [(row: ObjectSnapshot, destinations: [(slot: Int, destination: ObjectID?)])] = []
         for case let row? in try rows.rows(ids.filter { !gone.contains($0) })
         where row.destination(at: relationship.slot) == destination {
@@ -303,6 +315,7 @@ struct DeleteRules {
     private mutating func noteEmptied(
         _ relationship: Relationship, of id: ObjectID, instead destination: ObjectID
     ) -> Bool {
+        assert(!gone.contains(id) && gone.contains(destination), "\(id) leads to a row that stays, or is deleted")
         if isSet(relationship.slot, of: id) { return true }
         if !relationship.isOptional { deferredChecks.append(.required(id, relationship, instead: destination)) }
         note(id)
@@ -318,6 +331,7 @@ struct DeleteRules {
     /// does not set that.
     private func setDestination(at slot: Int, of id: ObjectID) -> ObjectID?? {
         guard !updates.isEmpty, let position = updates[id] else { return nil }
+        assert(save.updates[position].id == id, "update \(position) is of another row")
         return save.updates[position].destinations.last { $0.slot == slot }?.destination
     }
 
@@ -331,6 +345,8 @@ struct DeleteRules {
                 let found = try rows.rows(
                     of: model.entities[relationship.declaredBy], from: key, leadingInto: gone, at: relationship.slot,
                     countMax: Self.batch)
+                assert(found.next.map { $0 > key } ?? true, "reading continues at \(key) again")
+                assert(found.rows.count <= Self.batch, "a batch of \(found.rows.count) rows")
                 next = found.next
                 var changes: [(row: ObjectSnapshot, destinations: [(slot: Int, destination: ObjectID?)])] = []
                 for row in found.rows {
@@ -357,6 +373,7 @@ struct DeleteRules {
         for check in deferredChecks where conflicts.count < Self.conflictCountMax {
             switch check {
             case .list(let owner, let relationship):
+                assert(gone.contains(owner), "the list of a row that stays is checked")
                 let left = try rows.links(of: owner, relationship, countMax: 10)
                 guard !left.isEmpty, let inverse = model.inverse(of: relationship) else { continue }
                 if relationship.deleteRule == .deny {
@@ -367,6 +384,7 @@ struct DeleteRules {
                     }
                 }
             case .denied(let owner, let relationship, let destinations):
+                assert(gone.contains(owner), "the relationship of a row that stays denies its deletion")
                 let staying = destinations.filter { !gone.contains($0) }
                 let left = zip(staying, try rows.rows(staying)).compactMap { $1 == nil ? nil : $0 }
                 guard !left.isEmpty else { continue }
@@ -383,6 +401,7 @@ struct DeleteRules {
                     .init(.required, owner: owner, relationship: relationship.name, destinations: [destination]))
             }
         }
+        assert(conflicts.allSatisfy { !$0.destinations.isEmpty }, "a conflict is about no destination")
         return conflicts
     }
 }

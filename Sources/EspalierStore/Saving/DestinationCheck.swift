@@ -29,8 +29,10 @@ struct DestinationCheck {
         var distinct: [ObjectID] = []
         distinct.reserveCapacity(wanted.count)
         for id in wanted where distinct.last != id { distinct.append(id) }
+        assert(zip(distinct, distinct.dropFirst()).allSatisfy { ($0.entityTag, $0.key) < ($1.entityTag, $1.key) })
         let missing = Set(try rows.missing(distinct))
         guard !missing.isEmpty else { return [] }
+        assert(missing.isSubset(of: distinct), "rows are missing that nothing leads to")
         var conflicts: [ReferenceConflict] = []
         var seen = Set<ReferenceConflict>()
         forEachReference { owner, relationship, destination in
@@ -39,6 +41,7 @@ struct DestinationCheck {
                 .missing, owner: owner, relationship: relationship.name, destinations: [destination])
             if seen.insert(conflict).inserted { conflicts.append(conflict) }
         }
+        assert(!conflicts.isEmpty, "nothing leads to the missing rows")
         return conflicts
     }
 
@@ -56,10 +59,12 @@ struct DestinationCheck {
         for update in save.updates where !update.destinations.isEmpty {
             let entity = model.entities[schema.entityIndex(of: update.id)]
             for case let (slot, destination?) in update.destinations {
+                assert(!entity.relationships[slot].isToMany, "an update sets a destination of a list")
                 body(update.id, entity.relationships[slot], destination)
             }
         }
         for (key, edit) in plan.edits where !edit.added.isEmpty {
+            assert(edit.relationship.isToMany, "\(edit.relationship.name) is no list")
             let inverse = model.inverse(of: edit.relationship)
             if let inverse, !inverse.isToMany { continue }
             for destination in edit.added { body(key.owner, edit.relationship, destination) }

@@ -38,7 +38,10 @@ struct ListEdit {
     private(set) var removed: [ObjectID] = []
     fileprivate(set) var order: SentOrder?
 
-    fileprivate init(_ relationship: Relationship) { self.relationship = relationship }
+    fileprivate init(_ relationship: Relationship) {
+        assert(relationship.isToMany, "\(relationship.name) is no list")
+        self.relationship = relationship
+    }
 
     fileprivate mutating func add(_ id: ObjectID) { added.append(id) }
     fileprivate mutating func remove(_ id: ObjectID) { removed.append(id) }
@@ -105,6 +108,7 @@ struct LinkPlan {
         for position in additions.indices { Self.sort(&additions[position].links) }
         for (position, row) in updated where !save.updates[position].destinations.isEmpty {
             let update = save.updates[position]
+            assert(update.id == row.id, "the row of update \(position) is another one")
             let entity = model.entities[schema.entityIndex(of: update.id)]
             for (slot, destination) in update.destinations {
                 follow(entity.relationships[slot], of: update.id, from: row.destination(at: slot), to: destination)
@@ -146,6 +150,7 @@ struct LinkPlan {
     ) throws(StoreError) {
         let inverse = model.inverse(of: change.relationship)
         if let inverse, !inverse.isToMany {
+            assert(change.relationship.isOrdered, "only the order of a derived list can be sent")
             edit(change.relationship, change.owner) { $0.order = change.order }
             return
         }
@@ -180,6 +185,7 @@ struct LinkPlan {
                 }
             }
         }
+        assert(checkInvariants())
         return edits
     }
 
@@ -204,10 +210,12 @@ struct LinkPlan {
             }
             for (slot, addition) in slots {
                 guard let owner = save.destination(at: slot, ofInsertion: position) else { continue }
+                assert(!owner.isTemporary, "\(owner) has no permanent ID")
                 additions[addition].links.append(Link(owner: owner, destination: id))
             }
             for (slot, inverse) in ordered {
                 guard let owner = save.destination(at: slot, ofInsertion: position) else { continue }
+                assert(!owner.isTemporary, "\(owner) has no permanent ID")
                 edit(inverse, owner) { $0.add(id) }
             }
         }
@@ -216,6 +224,7 @@ struct LinkPlan {
     /// The position of a relationship's links in `additions`; relationships are few, so they are searched one by one.
     private mutating func addition(across relationship: Relationship, countMax: Int) -> Int {
         if let position = additions.firstIndex(where: { $0.relationship === relationship }) { return position }
+        assert(relationship.isToMany && !relationship.isOrdered, "\(relationship.name) has edits of its own")
         additions.append((relationship, []))
         // Unused capacity is never touched.
         additions[additions.count - 1].links.reserveCapacity(countMax)
@@ -245,6 +254,7 @@ struct LinkPlan {
             ends[owner] -= 1
             sorted[ends[owner]] = link
         }
+        assert(ends.first == 0, "the links of the least owner are first")
         links = sorted
     }
 

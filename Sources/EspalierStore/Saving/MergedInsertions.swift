@@ -91,6 +91,9 @@ struct MergedInsertions {
         for position in order() where !constraints[schema.entityIndex(of: save.ids[position])].isEmpty {
             try resolve(position, rows)
         }
+        assert(targets.count == replacements.count, "\(targets.count) insertions have \(replacements.count) rows")
+        assert(
+            targets.values.allSatisfy { replacements[$0] == nil }, "a row that is merged itself replaces another one")
         changes = Set(targets.values).sorted { $0.key < $1.key }.compactMap(change)
     }
 
@@ -124,6 +127,7 @@ struct MergedInsertions {
                 }
             }
         }
+        assert(order.count == save.ids.count, "\(order.count) of \(save.ids.count) insertions are resolved")
         return order
     }
 
@@ -152,8 +156,10 @@ struct MergedInsertions {
             found = holder
             if wanted == .merge { action = .merge }
         }
-        guard let found else { return noteValues(of: id) }
+        // A stored row that has the ID of the insertion is not merged with itself: the store refuses the ID.
+        guard let found, found != id else { return noteValues(of: id) }
         if insertions[found] == nil, try !isStored(found, rows) { return noteValues(of: id) }
+        assert(targets[position] == nil, "\(id) is merged into two rows")
         targets[position] = found
         replacements[id] = found
         if action == .merge { merge(save.insertions[position].row, into: found) }
@@ -163,6 +169,7 @@ struct MergedInsertions {
     private func holder<Rows: SaveState & ~Copyable>(
         of values: [AttributeValue], _ group: Int, _ rows: borrowing Rows
     ) throws(StoreError) -> ObjectID? {
+        assert(schema.groups[group].isUnique, "rows may share values in \(schema.groups[group].name)")
         let key = key(of: values, group)
         func has(_ id: ObjectID) -> Bool { self.values(of: id, group).map { self.key(of: $0, group) } == key }
         if let id = brought[key], has(id) { return id }
@@ -176,6 +183,7 @@ struct MergedInsertions {
     ) throws(StoreError) -> Bool {
         if storedRows[id] != nil { return true }
         guard let row = try rows.rows([id])[0] else { return false }
+        assert(row.id == id, "\(row.id) was read instead of \(id)")
         let entity = schema.model.entities[schema.entityIndex(of: id)]
         var values = TargetRow.Values(
             attributes: entity.attributes.indices.map { row.value(at: $0) },
@@ -192,8 +200,10 @@ struct MergedInsertions {
 
     /// Applies the values of an insertion to a row.
     private mutating func merge(_ row: RowValues, into id: ObjectID) {
+        assert(insertions[id] != nil || storedRows[id] != nil, "\(id) is neither new nor was it read")
         let attributes = schema.model.entities[schema.entityIndex(of: id)].attributes
         let new = insertions[id].map { newRows[$0] ?? save.insertions[$0].row.copy() }
+        assert(new?.isShared != true, "the values of \(id) have another owner")
         for slot in 0..<row.attributeCount where !attributes[slot].isTransient {
             let value = row.attribute(at: slot)
             guard value != attributes[slot].defaultValue else { continue }
@@ -240,6 +250,7 @@ struct MergedInsertions {
     }
 
     private func key(of values: [AttributeValue], _ group: Int) -> Key {
+        assert(values.count == schema.groups[group].elements.count, "\(values.count) values in a constraint")
         var bytes: [UInt8] = []
         for (value, element) in zip(values, schema.groups[group].elements) {
             if case .objectID(let id) = value {
@@ -257,6 +268,7 @@ struct MergedInsertions {
     /// The change of a stored row; `nil` if it has all values already.
     private func change(of id: ObjectID) -> SaveRequest.Update? {
         guard let row = storedRows[id] else { return nil }
+        assert(row.stored.id == id, "\(row.stored.id) was read instead of \(id)")
         var change = SaveRequest.Update(id: id, expectedVersion: row.stored.version)
         let (before, after) = (row.updated, row.merged)
         for slot in after.attributes.indices where after.attributes[slot] != before.attributes[slot] {
@@ -308,6 +320,7 @@ struct MergedInsertions {
                 }
             }
         }
+        assert(united.count <= links.count, "\(links.count) changes of lists become \(united.count)")
         return united
     }
 
@@ -336,6 +349,7 @@ struct MergedInsertions {
             guard let target = targets[position] else { return new.next() }
             return rows[target] ?? storedRows[target]?.stored
         }
+        assert(all.count == save.ids.count, "\(all.count) rows for \(save.ids.count) insertions")
         return SaveResult(
             inserted: SnapshotList(all), merged: targets.keys.sorted(),
             updated: SnapshotList(updated.prefix(save.updates.count)))

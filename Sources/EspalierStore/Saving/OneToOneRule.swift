@@ -32,11 +32,13 @@ struct OneToOneRule {
         for (position, id) in save.ids.enumerated() {
             for (relationship, inverse) in schema.oneToOnes[schema.entityIndex(of: id)] {
                 guard let new = save.destination(at: relationship.slot, ofInsertion: position) else { continue }
+                assert(!new.isTemporary, "\(new) has no permanent ID")
                 settings.append(
                     Setting(owner: id, relationship: relationship, inverse: inverse, old: nil, new: new))
             }
         }
         for (position, row) in updated where !save.updates[position].destinations.isEmpty {
+            assert(save.updates[position].id == row.id, "the row of update \(position) is another one")
             for (relationship, inverse) in schema.oneToOnes[schema.entityIndex(of: row.id)] {
                 guard let set = save.updates[position].destinations.last(where: { $0.slot == relationship.slot })
                 else { continue }
@@ -67,6 +69,7 @@ struct OneToOneRule {
             }
             // The first step may have changed the same row.
             guard let other = try rows.rows([new])[0] else { continue }
+            assert(other.id == new, "\(other.id) was read instead of \(new)")
             try set(setting.inverse, of: other, to: owner, instead: owner, &rows)
         }
     }
@@ -75,6 +78,7 @@ struct OneToOneRule {
         _ relationship: Relationship, of row: ObjectSnapshot, to destination: ObjectID?, instead former: ObjectID,
         _ rows: inout Rows
     ) throws(StoreError) {
+        assert(!relationship.isToMany, "\(relationship.name) is a list")
         try rows.setDestinations([(row, [(relationship.slot, destination)])])
         changed.insert(row.id)
         if destination == nil, !relationship.isOptional { emptied.append((row.id, relationship, former)) }

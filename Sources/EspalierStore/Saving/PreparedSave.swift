@@ -91,7 +91,9 @@ struct PreparedSave {
 
     /// The destination of the to-one relationship in `slot` of the new row at `position`.
     func destination(at slot: Int, ofInsertion position: Int) -> ObjectID? {
-        insertions[position].row.destination(at: slot).map(permanentIDs.permanent)
+        let destination = insertions[position].row.destination(at: slot).map(permanentIDs.permanent)
+        assert(destination?.isTemporary != true, "invariant 1: a new row leads to a temporary ID")
+        return destination
     }
 
     /// `conflicts` with the IDs of the request: a row that is not inserted keeps its temporary one.
@@ -175,6 +177,7 @@ struct PreparedSave {
         }
         updates += merged.changes.filter { added[$0.id] != nil }
         let kept = insertions.indices.filter { merged.targets[$0] == nil }
+        assert(kept.count + merged.targets.count == insertions.count, "\(kept.count) insertions create rows")
         (insertions, ids) = (kept.map { insertions[$0] }, kept.map { ids[$0] })
         assert(checkInvariants())
     }
@@ -244,8 +247,10 @@ struct PreparedSave {
             guard assigned.set(id, for: requested) else {
                 throw .invalidRequest(reason: "\(requested) is inserted twice")
             }
+            assert(assigned[requested] == id, "the ID that \(requested) got is not found")
             ids.append(id)
         }
+        assert(ids.count == insertions.count, "\(ids.count) IDs for \(insertions.count) new rows")
         return (ids, assigned, hasReserved)
     }
 
@@ -300,6 +305,7 @@ struct PreparedSave {
 
     @inline(never)
     private mutating func setDestination(_ id: ObjectID, at place: Int, ofUpdate position: Int) {
+        assert(!id.isTemporary, "invariant 1: an update leads to a temporary ID")
         updates[position].destinations[place].destination = id
     }
 

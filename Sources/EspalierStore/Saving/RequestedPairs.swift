@@ -38,12 +38,14 @@ struct RequestedPairs {
 
     /// The destinations that the request adds to the list of a to-many relationship.
     func added(to relationship: Relationship, of owner: ObjectID) -> [ObjectID] {
+        assert(relationship.isToMany, "\(relationship.name) is no list")
         if added.isEmpty { return [] }
         return added[ListID(relationship, of: owner)] ?? []
     }
 
     /// Whether the request removes a destination from the list of a to-many relationship.
     func hasRemoved(_ id: ObjectID, from relationship: Relationship, of owner: ObjectID) -> Bool {
+        assert(relationship.isToMany, "\(relationship.name) is no list")
         if removed.isEmpty { return false }
         return removed[ListID(relationship, of: owner)]?.contains(id) == true
     }

@@ -56,6 +56,7 @@ struct SaveChecks {
         guard let permanent = permanentIDs[id] else {
             throw .invalidRequest(reason: "\(id) is temporary and not among the insertions")
         }
+        assert(!permanent.isTemporary && permanent.storeTag == storeTag, "\(id) got \(permanent)")
         return permanent
     }
 
@@ -90,6 +91,15 @@ struct SaveChecks {
                 reason: "relationship \(relationship.name) leads to \(expected.name), not to \(entity.name)")
         }
         return id
+    }
+
+    /// Requires that the application's values can be read back.
+    static func check(metadata: [String: AttributeValue]) throws(StoreError) {
+        for (name, value) in metadata where !TaggedValue.isReadable(value) {
+            throw .invalidRequest(
+                reason: "composites in the metadata value \"\(name)\" are nested more than "
+                    + "\(TaggedValue.depthMax - 1) deep")
+        }
     }
 
     /// Whether `attribute` is stored; if it is, `value` must fit.

@@ -17,11 +17,13 @@ enum StoreName {
     }
 
     static func links(_ relationship: Relationship, _ model: ManagedObjectModel) -> String {
-        "links:\(model.entities[relationship.declaredBy].name).\(relationship.name)"
+        assert(relationship.isToMany, "\(relationship.name) has no list")
+        return "links:\(model.entities[relationship.declaredBy].name).\(relationship.name)"
     }
 
     static func owners(_ relationship: Relationship, _ model: ManagedObjectModel) -> String {
-        "owners:\(model.entities[relationship.declaredBy].name).\(relationship.name)"
+        assert(relationship.isToMany && relationship.inverse == nil, "\(relationship.name) has no tree of owners")
+        return "owners:\(model.entities[relationship.declaredBy].name).\(relationship.name)"
     }
 
     static let format = Array("format".utf8)

@@ -47,6 +47,7 @@ package final class KeyGroup: Sendable {
         name: String, entity: ManagedObjectModel.EntityIndex, elements: [Element], properties: [String],
         isUnique: Bool
     ) {
+        assert(!elements.isEmpty && elements.count == properties.count, "\(name) has \(elements.count) properties")
         (self.name, self.entity, self.elements) = (name, entity, elements)
         (self.properties, self.isUnique) = (properties, isUnique)
     }
@@ -154,6 +155,7 @@ package final class StoreSchema: Sendable {
         }
         roots = model.entities.map(\.root)
         entityByTag = EntityTagTable(model.entities.map { ($0.tag, $0.index) })
+        assert(checkInvariants())
     }
 
     /// The entity of the row with this ID, if the model has it.
@@ -172,7 +174,10 @@ package final class StoreSchema: Sendable {
     }
 
     /// The one group of `entity` that begins with the attribute in `slot`; `nil` if there is none, or several.
-    func groupBeginning(with slot: Int, of entity: Entity) -> Int? { groupsByFirstAttribute[entity.index][slot] }
+    func groupBeginning(with slot: Int, of entity: Entity) -> Int? {
+        assert(model.entities[entity.index] === entity, "\(entity.name) is of another model")
+        return groupsByFirstAttribute[entity.index][slot]
+    }
 
     /// The index of the entity of a row of this store.
     @inline(__always)
@@ -189,6 +194,25 @@ package final class StoreSchema: Sendable {
         for (slot, _) in values where indexedAttributes[entity][slot] { return true }
         for (slot, _) in destinations where indexedRelationships[entity][slot] { return true }
         return false
+    }
+
+    /// Asserts invariant 2, and that each table has a place for each entity; to be called in `assert`.
+    private func checkInvariants() -> Bool {
+        let count = model.entities.count
+        assert(groupsByEntity.count == count && roots.count == count, "\(roots.count) of \(count) entities")
+        assert(
+            plainTypes.count == count && plainDestinations.count == count, "\(plainTypes.count) of \(count) entities")
+        assert(hasOneToOnes || oneToOnes.allSatisfy(\.isEmpty), "one-to-one relationships are not known")
+        for entity in model.entities {
+            let own = groupsByEntity[entity.index].map { model.entities[groups[$0].entity] }
+            assert(
+                own.allSatisfy { entity.isKind(of: $0) }, "invariant 2: a group of another family than \(entity.name)")
+            assert(entityByTag[entity.tag] == entity.index, "the tag of \(entity.name) is another entity's")
+            assert(roots[roots[entity.index]] == roots[entity.index], "the root of \(entity.name) is below another one")
+            assert(plainTypes[entity.index].count == entity.attributes.count, "slots of \(entity.name)")
+            assert(plainDestinations[entity.index].count == entity.relationships.count, "slots of \(entity.name)")
+        }
+        return true
     }
 
     private static func groups(declaredBy entity: Entity) -> [KeyGroup] {

@@ -290,6 +290,26 @@ import Testing
         #expect(try fixture.store.metadata() == values)
     }
 
+    @Test(arguments: StoreKind.allCases)
+    func `metadata that nests too deep to be read back is refused`(kind: StoreKind) throws {
+        let fixture = try StoreFixture(kind)
+        func nested(_ depth: Int) -> AttributeValue {
+            (0..<depth).reduce(.integer(1)) { value, _ in .composite(["inner": value]) }
+        }
+        let deepest = ["value": nested(15)]
+        try fixture.store.setMetadata(deepest)
+
+        for depth in [16, 17, 100] {
+            let error = #expect(throws: StoreError.self) {
+                try fixture.store.setMetadata(["plain": .integer(2), "value": nested(depth)])
+            }
+            if case .invalidRequest = error {} else { Issue.record("\(depth): \(String(describing: error))") }
+        }
+
+        try fixture.reopen()
+        #expect(try fixture.store.metadata() == deepest)
+    }
+
     @Test(arguments: StoreKind.allCases) func `requests that do not fit are refused and change nothing`(kind: StoreKind)
         throws
     {
