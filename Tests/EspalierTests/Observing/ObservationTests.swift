@@ -23,7 +23,6 @@ import Testing
             artist.name = "Nina"
             for number in 0..<2 {
                 let album = Album(context: writer)
-        album.title = "New"
                 (album.title, album.artist) = ("Album \(number)", artist)
                 for track in 0..<(number == 0 ? 2 : 0) {
                     let made = Track(context: writer)
@@ -160,6 +159,7 @@ import Testing
                 }) == 1)
         #expect(artist.name == "Eunice")
         let album = Album(context: writer)
+        album.title = "New"
         #expect(
             try calls(
                 reading: { _ = artist.albums },
