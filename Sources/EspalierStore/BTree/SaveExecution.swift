@@ -294,8 +294,7 @@ struct SaveExecution: ~Copyable {
                 try patch(save, position, &versionConflicts)
             }
         }
-        assert(
-            next == rewritten.count || !versionConflicts.isEmpty, "\(next) of \(rewritten.count) rows were rewritten")
+        assert(next == rewritten.count || !versionConflicts.isEmpty, "\(next) of \(rewritten.count) rows")
         guard versionConflicts.isEmpty else { throw .conflict(versionConflicts) }
     }
 
@@ -459,8 +458,7 @@ struct SaveExecution: ~Copyable {
         assert(conflicts.isEmpty, "\(conflicts.count) conflicts are committed")
         assert(newEntries.allSatisfy(\.isEmpty), "some entries were not written")
         assert(insertedRows.count == save.ids.count, "\(insertedRows.count) rows of \(save.ids.count) were inserted")
-        assert(
-            updatedRows.count == save.updates.count, "\(updatedRows.count) rows of \(save.updates.count) were updated")
+        assert(updatedRows.count == save.updates.count, "\(updatedRows.count) of \(save.updates.count) rows")
         for (index, delta) in rowDeltas.enumerated() where delta != 0 {
             assert(!catalog.model.entities[index].isAbstract, "an abstract entity gained \(delta) rows")
         }
