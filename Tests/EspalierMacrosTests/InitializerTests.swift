@@ -52,20 +52,25 @@ import Testing
         #expect(pilot.managedObjectContext === context)
     }
 
-    @Test func `an object joins a context whose model orders its properties otherwise, and keeps its values`() throws {
-        let description = EntityDescription(
-            "Pilot",
-            attributes: [
-                AttributeDescription("hours", .integer64), AttributeDescription("nick", .string),
-                AttributeDescription("name", .string),
-            ])
+    /// A pilot that was made without a context, and has joined one whose model gives pilots these attributes.
+    private func pilot(
+        joiningModelWith attributes: [AttributeDescription]
+    ) throws -> (Pilot, ManagedObjectContext) {
         let container = try PersistentContainer(
-            model: ManagedObjectModel(entities: [description]), stores: [.inMemory])
+            model: ManagedObjectModel(entities: [EntityDescription("Pilot", attributes: attributes)]),
+            stores: [.inMemory])
         let context = ManagedObjectContext(container.persistentStoreCoordinator)
         let pilot = Pilot()
         (pilot.name, pilot.hours) = ("Amelia", 9)
-
         try context.insert(pilot)
+        return (pilot, context)
+    }
+
+    @Test func `an object joins a context whose model orders its properties otherwise, and keeps its values`() throws {
+        let (pilot, context) = try pilot(joiningModelWith: [
+            AttributeDescription("hours", .integer64), AttributeDescription("nick", .string),
+            AttributeDescription("name", .string),
+        ])
 
         #expect(pilot.name == "Amelia" && pilot.hours == 9 && pilot[attribute: "nick"] == .null)
         try context.save()
@@ -73,14 +78,7 @@ import Testing
     }
 
     @Test func `a value that the context's model cannot hold is reported by the save`() throws {
-        let description = EntityDescription("Pilot", attributes: [AttributeDescription("name", .integer64)])
-        let container = try PersistentContainer(
-            model: ManagedObjectModel(entities: [description]), stores: [.inMemory])
-        let context = ManagedObjectContext(container.persistentStoreCoordinator)
-        let pilot = Pilot()
-        (pilot.name, pilot.hours) = ("Amelia", 9)
-
-        try context.insert(pilot)
+        let (_, context) = try pilot(joiningModelWith: [AttributeDescription("name", .integer64)])
 
         #expect(context.recordedViolations.map(\.property) == ["name", "hours"])
         #expect(throws: ContextError.self) { try context.save() }

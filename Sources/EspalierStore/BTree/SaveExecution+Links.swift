@@ -34,6 +34,7 @@ extension SaveExecution {
     }
 
     private mutating func writeUnordered(_ edit: ListEdit, of owner: ObjectID) throws(StoreError) {
+        assert(!edit.relationship.isOrdered && edit.order == nil, "\(edit.relationship.name) has no order")
         let tree = catalog.linkTree(of: edit.relationship)
         for destination in edit.removed.sorted(by: { $0.key < $1.key }) {
             LinkKey.writeUnordered(owner.key, destination.key, to: &linkKey)
@@ -61,6 +62,7 @@ extension SaveExecution {
     /// - Parameter others: members of the list that have no entries at this moment.
     /// - Complexity: O(n) to read and compare the list; `ListPositions` tells how many entries are written.
     mutating func writeWhole(_ edit: ListEdit, of owner: ObjectID, besides others: [ObjectID] = []) throws(StoreError) {
+        assert(edit.relationship.isOrdered, "\(edit.relationship.name) has no order")
         let tree = catalog.linkTree(of: edit.relationship)
         let old = try transaction.links(keyedBy: owner.key, edit.relationship, catalog)
         let changes = ListPositions(

@@ -143,8 +143,7 @@ struct SaveExecution: ~Copyable {
             _ = try stored(expectations(save.updates.indices), &conflicts)
             throw .conflict(conflicts + otherConflicts)
         }
-        assert(updated.count == positions.count, "\(updated.count) rows of \(positions.count) updates")
-        assert(deleted.count == save.deletions.count, "\(deleted.count) rows of \(save.deletions.count) deletions")
+        assert(updated.count == positions.count && deleted.count == save.deletions.count, "a row has no conflict")
         return (zip(positions, updated).map { ($0, $1) }, deleted)
     }
 
@@ -219,7 +218,6 @@ struct SaveExecution: ~Copyable {
     }
 
     private mutating func removeChangedEntries(_ update: SaveRequest.Update, _ old: ObjectSnapshot) throws(StoreError) {
-        assert(update.id == old.id, "the entries of \(old.id) change with \(update.id)")
         for group in changedGroups(update, old) {
             oldKey.encode(catalog.schema.groups[group], .snapshot(old), catalog.numbering)
             try removeOldEntry(group, old.id.key)
@@ -294,7 +292,7 @@ struct SaveExecution: ~Copyable {
                 try patch(save, position, &versionConflicts)
             }
         }
-        assert(next == rewritten.count || !versionConflicts.isEmpty, "\(next) of \(rewritten.count) rows")
+        assert(next == rewritten.count, "\(next) of \(rewritten.count) rows were rewritten")
         guard versionConflicts.isEmpty else { throw .conflict(versionConflicts) }
     }
 
@@ -458,7 +456,8 @@ struct SaveExecution: ~Copyable {
         assert(conflicts.isEmpty, "\(conflicts.count) conflicts are committed")
         assert(newEntries.allSatisfy(\.isEmpty), "some entries were not written")
         assert(insertedRows.count == save.ids.count, "\(insertedRows.count) rows of \(save.ids.count) were inserted")
-        assert(updatedRows.count == save.updates.count, "\(updatedRows.count) of \(save.updates.count) rows")
+        assert(
+            updatedRows.count == save.updates.count, "\(updatedRows.count) rows of \(save.updates.count) were updated")
         for (index, delta) in rowDeltas.enumerated() where delta != 0 {
             assert(!catalog.model.entities[index].isAbstract, "an abstract entity gained \(delta) rows")
         }

@@ -4,11 +4,15 @@ internal import EspalierModel
 
 extension MemoryState: SaveState {
     func links(of owner: ObjectID, _ relationship: Relationship) -> [ObjectID] {
-        lists[ListID(relationship, of: owner)] ?? []
+        assert(relationship.isToMany, "\(relationship.name) is no list")
+        let list = lists[ListID(relationship, of: owner)] ?? []
+        assert(relationship.isOrdered || list.isEmpty || list[0].key <= list[list.count - 1].key, "invariant 1")
+        return list
     }
 
     func owners(leadingTo destination: ObjectID, _ relationship: Relationship) -> [ObjectID] {
-        Array(owners[ListID(relationship, of: destination)] ?? [])
+        assert(relationship.isToMany && relationship.inverse == nil, "owners along \(relationship.name) are not known")
+        return Array(owners[ListID(relationship, of: destination)] ?? [])
     }
 
     func rows(_ ids: [ObjectID]) -> [ObjectSnapshot?] { ids.map { row($0)?.snapshot } }

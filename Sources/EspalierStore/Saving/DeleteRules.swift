@@ -75,6 +75,7 @@ struct DeleteRules {
         (self.save, self.schema) = (save, schema)
         guard !save.deletions.isEmpty else { return }
         for position in save.updates.indices { updates[save.updates[position].id] = position }
+        assert(updates.count == save.updates.count, "a row is updated twice")
         for change in save.links { requested.note(change, inverse: schema.model.inverse(of: change.relationship)) }
     }
 
@@ -219,6 +220,7 @@ struct DeleteRules {
     private mutating func applyRule<Rows: SaveState & ~Copyable>(
         ofList relationship: Relationship, of owner: ObjectID, _ rows: inout Rows
     ) throws(StoreError) {
+        assert(relationship.isToMany && gone.contains(owner), "the rule of \(relationship.name) of \(owner)")
         let added = requested.added(to: relationship, of: owner)
         if relationship.deleteRule == .cascade, !added.isEmpty { steps.append(.rows(added)) }
         let hasStored = try !rows.links(of: owner, relationship, countMax: 1).isEmpty

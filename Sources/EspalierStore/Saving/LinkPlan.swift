@@ -259,6 +259,7 @@ struct LinkPlan {
     }
 
     private mutating func edit(_ relationship: Relationship, _ owner: ObjectID, _ change: (inout ListEdit) -> Void) {
+        assert(!owner.isTemporary && owner.storeTag == storeTag, "\(owner) is no row of this store")
         let id = RelationshipID(relationship)
         let table = places.firstIndex { $0.relationship == id } ?? places.count
         if table == places.count { places.append((id, ObjectIDTable())) }

@@ -15,6 +15,7 @@ struct RequestedPairs {
     /// Notes a change of the request; an order without its base is ignored.
     mutating func note(_ change: PreparedSave.ListChange, inverse: Relationship?) {
         if let inverse, !inverse.isToMany { return }
+        assert(change.relationship.isToMany, "\(change.relationship.name) is no list")
         var (added, removed) = (change.added, change.removed)
         if let edits = change.order?.edits {
             (added, removed) = (edits.added, edits.removed)
@@ -29,6 +30,7 @@ struct RequestedPairs {
     private mutating func note(
         _ id: ObjectID, in change: PreparedSave.ListChange, _ inverse: Relationship?, isAdded: Bool
     ) {
+        assert(inverse?.isToMany != false, "a list with a to-one inverse has no pairs of its own")
         var pairs = [(ListID(change.relationship, of: change.owner), id)]
         if let inverse { pairs.append((ListID(inverse, of: id), change.owner)) }
         for (list, id) in pairs {
