@@ -10,6 +10,11 @@ extension StoreError {
         .damagedContent(path: nil, entity: entity, key: key, reason: reason)
     }
 
+    /// Whether a file that was to be opened, and not created, does not exist.
+    package var isMissingFile: Bool {
+        if case .storage(.opening(.noSuchStore), _) = self { true } else { false }
+    }
+
     /// Runs `body` for the store in the file at `path`, and adds the path to its errors.
     static func withPath<Answer: ~Copyable>(
         _ path: String?, _ body: () throws(StoreError) -> Answer
