@@ -51,6 +51,7 @@ let package = Package(
         .library(name: "EspalierEngine", targets: ["EspalierEngine"]),
         .library(name: "EspalierModelFile", targets: ["EspalierModelFile"]),
         .library(name: "EspalierCoreData", targets: ["EspalierCoreData"]),
+        .plugin(name: "EspalierClasses", targets: ["EspalierClasses"]),
         .executable(name: "dbtool", targets: ["dbtool"]),
     ],
     targets: [
@@ -74,6 +75,11 @@ let package = Package(
                     ["-L", swiftSyntaxFolder, "-Xlinker", "-rpath", "-Xlinker", swiftSyntaxFolder]
                         + swiftSyntaxLibraries.map { "-l\($0)" })
             ]),
+        .executableTarget(
+            name: "EspalierClassWriter", dependencies: ["EspalierModel", "EspalierModelFile"], swiftSettings: strict),
+        .plugin(
+            name: "EspalierClasses", capability: .buildTool(), dependencies: ["EspalierClassWriter"],
+            path: "Sources/EspalierClasses"),
         .executableTarget(
             name: "dbtool",
             dependencies: [
@@ -103,6 +109,10 @@ let package = Package(
         .testTarget(
             name: "EspalierModelFileTests", dependencies: ["EspalierModelFile", "EspalierModel", "TestSupport"],
             exclude: ["Models"], swiftSettings: strict),
+        .testTarget(
+            name: "EspalierClassesTests",
+            dependencies: ["Espalier", "EspalierModel", "EspalierModelFile", "TestSupport"],
+            swiftSettings: strict, plugins: ["EspalierClasses"]),
         .testTarget(
             name: "EspalierCoreDataTests",
             dependencies: [

@@ -11,9 +11,9 @@ import Testing
         try withTemporaryFolder { folder in
             let output = try run(
                 "Shop", in: folder, dependency: ".package(name: \"Espalier\", path: \"\(root.path)\")",
-                identity: "Espalier")
+                identity: "Espalier", model: Self.model)
 
-            #expect(output == Self.expectedOutput)
+            #expect(output == Self.expectedOutput + "1.5\n")
         }
     }
 
@@ -67,8 +67,18 @@ import Testing
 
     private static let expectedOutput = "Kind of Blue: [\"Blue in Green\", \"So What\"]\n"
 
+    /// A model file, whose class the program prints the default of.
+    private static let model = """
+        <model><entity name="Größe"><attribute name="faktor" attributeType="Double" defaultValueString="1.5"/>
+        </entity></model>
+        """
+
     /// Builds and runs a package with the program above; returns the program's output.
-    private func run(_ name: String, in folder: URL, dependency: String, identity: String) throws -> String {
+    ///
+    /// - Parameter model: A model file, whose classes the build plug-in makes for the program.
+    private func run(
+        _ name: String, in folder: URL, dependency: String, identity: String, model: String? = nil
+    ) throws -> String {
         let package = folder.appending(path: name)
         try write(
             """
@@ -80,11 +90,15 @@ import Testing
                 dependencies: [\(dependency)],
                 targets: [
                     .executableTarget(
-                        name: "\(name)", dependencies: [.product(name: "Espalier", package: "\(identity)")])
+                        name: "\(name)", dependencies: [.product(name: "Espalier", package: "\(identity)")],
+                        plugins: [\(model == nil ? "" : ".plugin(name: \"EspalierClasses\", package: \"\(identity)\")")])
                 ])
 
             """, to: package.appending(path: "Package.swift"))
-        try write(Self.program, to: package.appending(path: "Sources/\(name)/main.swift"))
+        let sources = package.appending(path: "Sources/\(name)")
+        let end = model == nil ? "" : "print(Größe().faktor)\n"
+        try write(Self.program + end, to: sources.appending(path: "main.swift"))
+        if let model { try write(model, to: sources.appending(path: "Maße.xcdatamodel/contents")) }
         let build = try Command("swift", ["run", "--disable-index-store", name], in: package)
         let log = (build.errors + build.output).split(separator: "\n")
         let complaints = log.filter { line in ["error: ", "warning: "].contains { line.contains($0) } }

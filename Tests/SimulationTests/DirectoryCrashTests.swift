@@ -258,6 +258,43 @@ private struct DirectoryRun {
         }
     }
 
+    @Test func `a power loss while a store is removed leaves the whole store or none, and its name is free`() throws {
+        let seed = testSeed(default: 4060)
+        let system = SimulatedFileSystem(seed: seed)
+        let options = DatabaseOptions()
+        let database = try Database.open("store", in: system, options: options)
+        var write = try database.beginWrite()
+        let tree = try write.tree(named: "t", orCreate: UInt64.self)
+        try write.put([1, 2, 3], for: 7, in: tree)
+        try write.commit(.durable)
+        // The store was not closed: its log has the only copy of the commit.
+        let killed = system.afterKill()
+        let images = Mutex<[SimulatedFileSystem]>([])
+        killed.beforeEachChange { [weak killed] operation in
+            guard let killed else { return }
+            for number in 0..<UInt64(50) {
+                let image = killed.afterPowerLoss(seed: UInt64(operation) &* 1009 &+ number)
+                images.withLock { $0.append(image) }
+            }
+        }
+        try Database.remove(at: "store", in: killed)
+        killed.beforeEachChange(nil)
+        #expect(killed.paths.isEmpty)
+        images.withLock { $0.append(killed) }
+
+        var outcomes: [Bool: Int] = [:]
+        for image in images.withLock(\.self) {
+            let isThere = image.paths.contains("store")
+            outcomes[isThere, default: 0] += 1
+            let again = try Database.open("store", in: image, options: options)
+            let content = try Workload.content(of: again).content
+            let value = content["t"]?[Workload.bytes(of: 7)]
+            #expect(value == (isThere ? [1, 2, 3] : nil), "seed \(seed): \(image.paths)")
+            try again.close()
+        }
+        #expect(outcomes[true] ?? 0 > 10 && outcomes[false] ?? 0 > 10, "\(outcomes)")
+    }
+
     @Test func `names that no sync covers survive a power loss in every part and order`() throws {
         let system = SimulatedFileSystem(seed: 1)
         for name in ["a", "b"] { _ = try system.open(name, role: .store, mode: .createExclusively) }

@@ -26,6 +26,8 @@ enum ImportTable {
         "EspalierCoreData": ["EspalierEngine", "EspalierModel", "EspalierModelFile", "EspalierStore"],
         "Espalier": ["EspalierMacros", "EspalierModel", "EspalierStore"],
         "EspalierMacros": [],
+        "EspalierClasses": ["EspalierClassWriter"],
+        "EspalierClassWriter": ["EspalierModel", "EspalierModelFile"],
         "dbtool": [
             "EspalierAudit", "EspalierEngine", "EspalierModel", "EspalierModelFile", "EspalierCoreData",
             "EspalierStore", "Espalier",
@@ -45,6 +47,8 @@ enum ImportTable {
             "SwiftSyntax", "SwiftSyntaxMacros", "SwiftSyntaxBuilder", "SwiftDiagnostics",
             "SwiftCompilerPluginMessageHandling",
         ],
+        "EspalierClasses": ["Foundation", "PackagePlugin"],
+        "EspalierClassWriter": ["Foundation"],
         "dbtool": ["Foundation", "FoundationEssentials", "Synchronization"],
     ]
 }

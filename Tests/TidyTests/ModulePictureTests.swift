@@ -27,6 +27,11 @@ import Testing
                     name: "EspalierCoreData",
                     dependencies: ["EspalierEngine", "EspalierModel", "EspalierModelFile", "EspalierStore"]),
                 .executableTarget(
+                    name: "EspalierClassWriter", dependencies: ["EspalierModel", "EspalierModelFile"]),
+                .plugin(
+                    name: "EspalierClasses", capability: .buildTool(), dependencies: ["EspalierClassWriter"],
+                    path: "Sources/EspalierClasses"),
+                .executableTarget(
                     name: "dbtool",
                     dependencies: [
                         "EspalierAudit", "EspalierEngine", "EspalierModel", "EspalierModelFile", "EspalierCoreData",

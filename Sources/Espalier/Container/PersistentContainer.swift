@@ -2,16 +2,23 @@
 //
 // Invariants
 //   1. The container owns its main context; the context does not need the container, only the coordinator.
+//   2. `openedStores` are the stores of `persistentStoreDescriptions`, in their order.
+// Not here: containers by name, in memory, opened beside other work, and erased (+Making).
 
 public import EspalierModel
 import EspalierStore
+import Synchronization
 
 /// A stack of model, coordinator and contexts (Behaviour PS-24).
 public final class PersistentContainer: Sendable {
     /// The stores and their model.
     public let persistentStoreCoordinator: PersistentStoreCoordinator
+    /// The stores that the container has opened.
+    public let persistentStoreDescriptions: [PersistentStoreDescription]
+    /// Guards the stores that the container has opened; `erase` replaces them.
+    let openedStores = Mutex<[any PersistentStore]>([])
 
-    @MainActor private var madeViewContext: ManagedObjectContext?
+    @MainActor private(set) var madeViewContext: ManagedObjectContext?
 
     /// The main actor's context.
     ///
@@ -38,10 +45,26 @@ public final class PersistentContainer: Sendable {
     /// Opens all stores.
     ///
     /// - Throws: `ContextError` of the first store that cannot be opened; the stores opened before it are closed again.
-    public init(model: ManagedObjectModel, stores: [PersistentStoreDescription]) throws(ContextError) {
+    public convenience init(
+        model: ManagedObjectModel, stores: [PersistentStoreDescription]
+    ) throws(ContextError) {
+        try self.init(model: model, stores: stores, progress: { _ in })
+    }
+
+    /// Opens all stores.
+    ///
+    /// - Parameter progress: called after each store with the number of open ones.
+    init(
+        model: ManagedObjectModel, stores: [PersistentStoreDescription], progress: (Int) -> Void
+    ) throws(ContextError) {
         persistentStoreCoordinator = PersistentStoreCoordinator(managedObjectModel: model)
+        persistentStoreDescriptions = stores
         do {
-            for description in stores { _ = try persistentStoreCoordinator.addPersistentStore(description) }
+            for (position, description) in stores.enumerated() {
+                let store = try persistentStoreCoordinator.addPersistentStore(description)
+                openedStores.withLock { $0.append(store) }
+                progress(position + 1)
+            }
         } catch {
             // The caller gets the error of the store that failed to open; the stores closed here have nothing unsaved.
             for store in persistentStoreCoordinator.persistentStores { try? store.close() }
@@ -67,6 +90,11 @@ public final class PersistentContainer: Sendable {
 
     /// Makes a context for work off the main actor.
     public func newBackgroundContext() -> BackgroundContext { BackgroundContext(persistentStoreCoordinator) }
+
+    /// Makes a context for an actor of the application, which conforms to ``ContextActor``.
+    public func newIsolatedContext(name: String? = nil) -> IsolatedContext {
+        IsolatedContext(persistentStoreCoordinator, name: name)
+    }
 
     /// Runs `body` with a new context, off the main actor.
     ///

@@ -42,6 +42,8 @@ public enum ContextError: Error, Sendable {
     case unknownRelationship(String, entity: String)
     /// No open store can hold objects of this entity: the application has added none, or has closed it.
     case noStore(entity: String)
+    /// The model has no configuration of this name.
+    case unknownConfiguration(String, known: [String])
     /// There is no built-in store of this kind.
     case unsupportedStore(StoreType)
     /// The store is open for reading only (513).
@@ -77,11 +79,13 @@ public enum ContextError: Error, Sendable {
         case .store(.incompatibleModel), .store(.otherFormat): 134100
         case .store(.migrationRefused): 134190
         case .unsupportedStore: 134000
+        case .store(let error) where error.isMissingFile: 260
         case .store, .queryGenerationExpired: 134030
         case .unsettledSave, .alreadySaving, .unknownEntity, .abstractEntity, .objectOfOtherContext,
             .objectWithoutContext, .contextEnded, .wrongResultType, .invalidPredicate, .unknownRelationship, .noStore,
             .relationshipAcrossStores,
-            .queryGenerationOfOtherStores, .invalidURI, .eventIsNotRecorded, .storeIsChosen, .storeRefusesEntity:
+            .queryGenerationOfOtherStores, .invalidURI, .eventIsNotRecorded, .storeIsChosen, .storeRefusesEntity,
+            .unknownConfiguration:
             134060
         }
     }
@@ -129,6 +133,9 @@ extension ContextError: CustomStringConvertible {
         case .noStore(let entity):
             "no open store accepts objects of \(entity): add one to the coordinator first, or open the container again "
                 + "if it was closed"
+        case .unknownConfiguration(let name, let known):
+            "the model has no configuration \"\(name)\"; it has "
+                + (known.isEmpty ? "none: name the entities of the store instead" : known.joined(separator: ", "))
         case .unsupportedStore(let type):
             "no built-in store of type \(type.rawValue) fits the description: a store in a file needs a path, a store "
                 + "in "

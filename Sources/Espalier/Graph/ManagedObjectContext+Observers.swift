@@ -17,6 +17,7 @@ final class ContextObservers {
     fileprivate(set) var objectsDidChange = Observers<(ManagedObjectContext.ObjectsDidChangeMessage) -> Void>()
     fileprivate(set) var didMerge = Observers<(ManagedObjectContext.DidMergeChangesMessage) -> Void>()
     fileprivate(set) var didLoseGeneration = Observers<(ManagedObjectContext.DidLoseGenerationMessage) -> Void>()
+    fileprivate(set) var didFailToAutosave = Observers<(ManagedObjectContext.DidFailToAutosaveMessage) -> Void>()
     /// Whether a generation was lost after the last `DidLoseGenerationMessage`.
     fileprivate var hasLostGeneration = false
     /// The objects that have changed after the last `ObjectsDidChangeMessage`.
@@ -74,6 +75,15 @@ extension ManagedObjectContext {
         madeObservers.didLoseGeneration.add(body)
     }
 
+    /// Calls `body` after each save of a context with `autosaveEnabled` that has failed (SD-16).
+    ///
+    /// - Returns: the token of the observation, which ends when the token is freed or canceled.
+    public func addObserver(
+        for message: DidFailToAutosaveMessage.Type, _ body: @escaping (DidFailToAutosaveMessage) -> Void
+    ) -> ObservationToken {
+        madeObservers.didFailToAutosave.add(body)
+    }
+
     private var madeObservers: ContextObservers {
         if let observers { return observers }
         let made = ContextObservers()
@@ -102,6 +112,12 @@ extension ManagedObjectContext {
     func tellDidMerge(_ changes: SavedChanges) {
         guard let observers, !observers.didMerge.isEmpty else { return }
         tell(DidMergeChangesMessage(context: self, changes: changes), observers.didMerge.current())
+    }
+
+    /// Notifies observers that a save of the context's own accord has failed.
+    func tellDidFailToAutosave(_ error: ContextError) {
+        guard let observers, !observers.didFailToAutosave.isEmpty else { return }
+        tell(DidFailToAutosaveMessage(context: self, error: error), observers.didFailToAutosave.current())
     }
 
     private func tell<Message>(_ message: Message, _ observers: [(token: ObservationToken, body: (Message) -> Void)]) {

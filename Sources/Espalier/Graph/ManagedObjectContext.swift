@@ -77,6 +77,20 @@ public final class ManagedObjectContext {
         set { eventRecord = newValue ? eventRecord ?? EventRecord() : nil }
     }
 
+    /// Whether the context saves by itself at the end of each event in which something has changed (SD-16).
+    ///
+    /// The view context saves as soon as the main actor is free, a ``BackgroundContext`` after each `perform`, and any
+    /// other context at the end of `processPendingChanges()`. A child saves to its parent. If a save fails, the changes
+    /// stay, observers get a ``DidFailToAutosaveMessage``, and the next event tries again.
+    public var autosaveEnabled = false {
+        didSet {
+            // Who observes changes is told of the first one of an event, after which the context saves.
+            autosaveToken = autosaveEnabled ? addObserver(for: ObjectsDidChangeMessage.self) { _ in } : nil
+            if autosaveEnabled, hasChanges { eventNotice?() }
+        }
+    }
+    private var autosaveToken: ObservationToken?
+
     /// The receiver of the context's requests to its stores; at first the one that the process asks for, if it does
     /// (DB-01).
     public var requestLog = RequestLog.ofProcess { didSet { memory.logsRequests = requestLog != nil } }

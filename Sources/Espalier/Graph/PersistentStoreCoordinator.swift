@@ -66,11 +66,12 @@ public final class PersistentStoreCoordinator: Sendable {
     /// Opens a store and adds it (PS-02).
     ///
     /// - Throws: `ContextError.store` if it cannot be opened; `.unsupportedStore` for a kind of store that is not built
-    ///   in: open such a store yourself and pass it to `add`.
+    ///   in: open such a store yourself and pass it to `add`; `.unknownConfiguration`.
     @discardableResult
     public func addPersistentStore(
         _ description: PersistentStoreDescription
     ) throws(ContextError) -> any PersistentStore {
+        let entityNames = try entityNames(of: description)
         let store: any PersistentStore
         switch (description.type, description.path) {
         case (.inMemory, nil): store = InMemoryStore(model: managedObjectModel)
@@ -84,8 +85,17 @@ public final class PersistentStoreCoordinator: Sendable {
             }
         default: throw .unsupportedStore(description.type)
         }
-        add(store, entityNames: description.entityNames)
+        add(store, entityNames: entityNames)
         return store
+    }
+
+    /// The entities of a described store: those that it names, or those of its configuration.
+    private func entityNames(of description: PersistentStoreDescription) throws(ContextError) -> Set<String>? {
+        guard let name = description.configurationName else { return description.entityNames }
+        guard let entities = managedObjectModel.entities(forConfigurationNamed: name) else {
+            throw .unknownConfiguration(name, known: managedObjectModel.configurations.map(\.name))
+        }
+        return Set(entities.map(\.name))
     }
 
     /// The changes that adding a store would make to its file, and the reasons that prevent them (SD-30).

@@ -1,6 +1,7 @@
 // The description of a store to open: its kind, file and entities, and whether it may be migrated.
 
 public import EspalierStore
+public import FoundationEssentials
 
 /// A store to be opened (PS-26).
 public struct PersistentStoreDescription: Sendable {
@@ -14,16 +15,26 @@ public struct PersistentStoreDescription: Sendable {
     ///
     /// Each entity includes its whole hierarchy.
     public var entityNames: Set<String>?
+    /// The configuration of the model that names these entities instead; `nil` = `entityNames` does (MD-04).
+    public var configurationName: String?
     /// The changes that opening may make to a file of another model; by default everything that loses no data.
     public var migration: MigrationOptions
 
     /// A B-tree file; opening creates it if it does not exist.
+    ///
+    /// The path `/dev/null` describes a store in memory, as it does in Core Data.
     public init(
         path: String, isReadOnly: Bool = false, entityNames: Set<String>? = nil,
         migration: MigrationOptions = .automatic
     ) {
         (type, self.path, self.isReadOnly, self.entityNames) = (.btree, path, isReadOnly, entityNames)
         self.migration = migration
+        if path == "/dev/null" { (type, self.path) = (.inMemory, nil) }
+    }
+
+    /// A B-tree file at a URL; opening creates it if it does not exist.
+    public init(url: URL, isReadOnly: Bool = false, migration: MigrationOptions = .automatic) {
+        self.init(path: url.path, isReadOnly: isReadOnly, migration: migration)
     }
 
     private init(type: StoreType, entityNames: Set<String>?) {

@@ -53,6 +53,14 @@ extension ManagedObjectContext {
         public let context: ManagedObjectContext
     }
 
+    /// A save that the context made of its own accord has failed; its changes are as they were (SD-16).
+    public struct DidFailToAutosaveMessage {
+        /// The context with the changes.
+        public let context: ManagedObjectContext
+        /// What `save()` would have thrown.
+        public let error: ContextError
+    }
+
     /// The context has merged saves of other contexts (NT-05).
     public struct DidMergeChangesMessage {
         /// The context that has merged.

@@ -30,10 +30,12 @@ extension ManagedObjectContext {
 
     /// Merges waiting saves of other contexts and runs the delete rules of deleted objects (MC-36).
     ///
-    /// This call ends an event: it notifies observers of the objects that have changed in it.
+    /// This call ends an event: it notifies observers of the objects that have changed in it, and then saves if
+    /// `autosaveEnabled` is set.
     public func processPendingChanges() {
         processChanges()
         endUndoEvent()
+        if autosaveEnabled { autosave() }
     }
 
     /// Merges waiting saves of other contexts and runs the delete rules of deleted objects, without ending the event's

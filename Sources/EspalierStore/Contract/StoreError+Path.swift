@@ -4,10 +4,17 @@
 //   1. Within a store, errors have no path. `withPath(_:_:)` adds it where they leave the store, so that no layer below
 //      has to know it.
 
+import EspalierEngine
+
 extension StoreError {
     /// The error for content that breaks a rule: its row, if it is in one, and the problem.
     static func damaged(entity: String = "", key: UInt64 = 0, reason: String) -> StoreError {
         .damagedContent(path: nil, entity: entity, key: key, reason: reason)
+    }
+
+    /// Whether a file that was to be opened, and not created, does not exist.
+    package var isMissingFile: Bool {
+        if case .storage(.opening(.noSuchStore), _) = self { true } else { false }
     }
 
     /// Runs `body` for the store in the file at `path`, and adds the path to its errors.

@@ -94,7 +94,7 @@ enum ToolError: Error, CustomStringConvertible {
         case .partlySaved(let error): exitCode(of: error)
         case .violations, .conflicts, .constraints, .references, .unsettledSave, .alreadySaving, .unknownEntity,
             .abstractEntity, .objectOfOtherContext, .objectWithoutContext, .contextEnded, .objectNotFound,
-            .wrongResultType, .unknownRelationship, .noStore, .unsupportedStore, .readOnlyStore,
+            .wrongResultType, .unknownRelationship, .noStore, .unsupportedStore, .unknownConfiguration, .readOnlyStore,
             .relationshipAcrossStores, .queryGenerationOfOtherStores, .eventIsNotRecorded, .storeIsChosen,
             .storeRefusesEntity:
             .unavailable

@@ -1,0 +1,73 @@
+// A context that an actor of the application owns: the actor's methods use its objects, and run on its executor (SD-27).
+//
+// Invariants
+//   1. The context is used only on its executor: the one accessor checks that.
+
+import EspalierModel
+
+/// A context for one actor of the application, and the executor that the actor runs on.
+public final class IsolatedContext: Sendable {
+    let executor: ContextExecutor
+    // SAFETY: only `context` reads it, which checks that the executor runs the caller.
+    private nonisolated(unsafe) let guarded: ManagedObjectContext
+
+    /// A context on the stores of a coordinator, with a serial queue of its own.
+    ///
+    /// - Parameters:
+    ///   - name: the context's name, for messages.
+    ///   - automaticallyMergesChanges: whether the context merges what other contexts have saved at each fetch, save
+    ///     and `processPendingChanges`.
+    public init(
+        _ coordinator: PersistentStoreCoordinator, name: String? = nil, automaticallyMergesChanges: Bool = true
+    ) {
+        executor = ContextExecutor(label: "espalier.actor" + (name.map { "." + $0 } ?? ""))
+        let context = ManagedObjectContext(coordinator)
+        context.name = name
+        context.automaticallyMergesChangesFromParent = automaticallyMergesChanges
+        unsafe guarded = context
+    }
+
+    /// The context; the caller runs on the executor.
+    fileprivate var context: ManagedObjectContext {
+        executor.checkIsolated()
+        return unsafe guarded
+    }
+}
+
+/// An actor whose methods work with objects of a context of its own (SD-27).
+///
+///     actor Importer: ContextActor {
+///         let isolatedContext: IsolatedContext
+///
+///         init(_ container: PersistentContainer) { isolatedContext = container.newIsolatedContext() }
+///
+///         func add(_ name: String) throws -> ObjectID {
+///             let artist = Artist(context: context)
+///             artist.name = name
+///             try context.save()
+///             return artist.objectID
+///         }
+///     }
+///
+/// Objects stay inside the actor, because they are not Sendable: a method returns IDs, ``Ref`` or values. The actor
+/// runs on a serial queue that only it uses, whichever thread has made it, and may wait for disks there.
+public protocol ContextActor: Actor {
+    /// The context and the executor, which the actor makes once.
+    nonisolated var isolatedContext: IsolatedContext { get }
+}
+
+extension ContextActor {
+    /// The executor of the context's work.
+    public nonisolated var unownedExecutor: UnownedSerialExecutor {
+        // SAFETY: the actor keeps the context and its executor for life.
+        unsafe isolatedContext.executor.asUnownedSerialExecutor()
+    }
+
+    /// The context of the actor.
+    public var context: ManagedObjectContext { isolatedContext.context }
+
+    /// The object with this ID, if a store holds it and it is of this class.
+    public subscript<Object: ManagedObject>(id: ObjectID, as type: Object.Type) -> Object? {
+        (try? context.existingObject(with: id)) as? Object
+    }
+}

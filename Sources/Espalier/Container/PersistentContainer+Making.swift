@@ -1,0 +1,115 @@
+// Containers by name, at a URL, in memory with first objects, opened beside other work, and emptied (PS-24, SD-13).
+
+public import EspalierModel
+public import EspalierStore
+public import FoundationEssentials
+
+extension PersistentContainer {
+    // MARK: By name and by URL
+
+    /// The folder of stores that have only a name: the system's folder for data of applications, and in it one that has
+    /// the name of the program.
+    ///
+    /// On Linux that is `$XDG_DATA_HOME/PROGRAM`, or `~/.local/share/PROGRAM`.
+    public static var defaultDirectoryURL: URL {
+        let program = CommandLine.arguments.first.map { URL(filePath: $0).lastPathComponent } ?? "Espalier"
+        return URL.applicationSupportDirectory.appending(path: program)
+    }
+
+    /// Opens the store called `name` in the default directory, which is made if it does not exist.
+    ///
+    /// The file is `NAME.espalier`.
+    ///
+    /// - Throws: `ModelError` if the classes make no valid model; `ContextError` if the file cannot be opened, or if
+    ///   `name` is empty or has a slash; an error of the system if the folder cannot be made.
+    public convenience init(
+        name: String, for classes: [ManagedObject.Type], migration: MigrationOptions = .automatic
+    ) throws {
+        guard !name.isEmpty, !name.contains("/") else {
+            throw ContextError.store(
+                .invalidRequest(reason: "\"\(name)\" is no name of a container: it becomes the name of a file"))
+        }
+        let folder = Self.defaultDirectoryURL
+        try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
+        try self.init(for: classes, at: folder.appending(path: name + ".espalier"), migration: migration)
+    }
+
+    /// Opens the file at `url` for objects of these classes; creates it if it does not exist.
+    ///
+    /// - Throws: `ModelError` if the classes make no valid model; `ContextError` if the file cannot be opened.
+    public convenience init(
+        for classes: [ManagedObject.Type], at url: URL, migration: MigrationOptions = .automatic
+    ) throws {
+        try self.init(for: classes, at: url.path, migration: migration)
+    }
+
+    // MARK: For previews and tests
+
+    /// A container with a store in memory, and the objects that `populate` makes in it: for previews and tests.
+    ///
+    /// - Parameter populate: called with a context that is saved afterwards.
+    /// - Throws: `ModelError` if the classes make no valid model; what `populate` throws; `ContextError` of the save.
+    public convenience init(
+        inMemoryFor classes: [ManagedObject.Type], populate: (ManagedObjectContext) throws -> Void = { _ in }
+    ) throws {
+        try self.init(model: ManagedObjectModel(for: classes), stores: [.inMemory])
+        let context = ManagedObjectContext(persistentStoreCoordinator)
+        try populate(context)
+        if context.hasChanges { try context.save() }
+    }
+
+    // MARK: Beside other work
+
+    /// Opens all stores on a thread of their own, so that neither the caller's actor nor the threads of tasks wait for
+    /// recoveries and migrations.
+    ///
+    /// - Parameter progress: called after each store, on that thread, with the number of open ones.
+    /// - Throws: `ContextError` of the first store that cannot be opened; the stores opened before it are closed again.
+    public static func open(
+        model: ManagedObjectModel, stores: [PersistentStoreDescription],
+        progress: @escaping @Sendable (Int) -> Void = { _ in }
+    ) async throws(ContextError) -> PersistentContainer {
+        let executor = ContextExecutor(label: "espalier.open")
+        let outcome = await withCheckedContinuation { continuation in
+            executor.async {
+                let outcome: Result<PersistentContainer, ContextError>
+                do throws(ContextError) {
+                    outcome = .success(try PersistentContainer(model: model, stores: stores, progress: progress))
+                } catch {
+                    outcome = .failure(error)
+                }
+                continuation.resume(returning: outcome)
+            }
+        }
+        return try outcome.get()
+    }
+
+    // MARK: Emptying
+
+    /// Removes all objects: closes each store, removes its file, and opens an empty one with the same description
+    /// (SD-13).
+    ///
+    /// The view context is reset. Objects of other contexts belong to stores that no longer exist: let these contexts
+    /// go before. A store that the application has added itself stays as it is.
+    ///
+    /// - Throws: `ContextError` if a store is read-only, or cannot be closed, removed or opened; a store that cannot be
+    ///   removed is open again with its objects, and those after it are as they were.
+    @MainActor public func erase() throws(ContextError) {
+        for case let description in persistentStoreDescriptions where description.isReadOnly {
+            throw .readOnlyStore(path: description.path)
+        }
+        madeViewContext?.reset()
+        for (position, description) in persistentStoreDescriptions.enumerated() {
+            try persistentStoreCoordinator.remove(openedStores.withLock { $0[position] })
+            var failure: ContextError?
+            do throws(ContextError) {
+                try persistentStoreCoordinator.destroyPersistentStore(description)
+            } catch {
+                failure = error
+            }
+            let store = try persistentStoreCoordinator.addPersistentStore(description)
+            openedStores.withLock { $0[position] = store }
+            if let failure { throw failure }
+        }
+    }
+}

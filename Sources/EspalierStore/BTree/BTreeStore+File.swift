@@ -1,0 +1,60 @@
+// What can be done with a store's file without a model: reading what it says of itself, and removing it.
+
+public import EspalierEngine
+public import EspalierModel
+public import FoundationEssentials
+
+/// What a store file says of itself (PS-05, MD-06).
+public struct StoreMetadata: Sendable {
+    /// The UUID of the file.
+    public let identifier: UUID
+    /// The model with which the file was last opened for writing, without the parts that no store keeps.
+    public let model: ManagedObjectModel
+    /// The values that the application keeps with the store.
+    public let values: [String: AttributeValue]
+
+    /// The version hash of each entity, by name.
+    public var entityVersionHashesByName: [String: [UInt8]] { model.entityVersionHashesByName }
+
+    /// Whether a store of `model` has the same version hashes, so that opening it migrates nothing (MD-06).
+    ///
+    /// Hash modifiers do not count, because no store keeps them.
+    public func isCompatible(with model: ManagedObjectModel) -> Bool {
+        // A valid model stays valid without the parts that no store keeps.
+        let stored = try? ManagedObjectModel(entities: model.storedDescriptions)
+        return (stored ?? model).entityVersionHashesByName == entityVersionHashesByName
+    }
+}
+
+extension BTreeStore {
+    /// What the store at `path` says of itself, read without a model and without a change to the file; another process
+    /// may be writing it (PS-05).
+    ///
+    /// - Throws: `StoreError.incompatibleModel` for a file that is no object store, or in which nothing was ever
+    ///   stored; `.storage` for all errors of the engine; `.damaged`.
+    /// - Complexity: O(size of the model and of the metadata), and of the log if the store was not closed.
+    public static func metadata(ofStoreAt path: String) throws(StoreError) -> StoreMetadata {
+        var options = DatabaseOptions()
+        options.access = .readOnly
+        let store = try openWithStoredModel(path: path, options: options)
+        do throws(StoreError) {
+            let values = try store.metadata()
+            try store.close()
+            return StoreMetadata(identifier: store.identifier, model: store.model, values: values)
+        } catch {
+            // The caller gets the first error.
+            try? store.close()
+            throw error
+        }
+    }
+
+    /// Removes the store at `path`, with its log (PS-03).
+    ///
+    /// No process may have it open for writing. Damaged stores, and stores of newer versions, are removed as well; a
+    /// file that is no store is not.
+    ///
+    /// - Throws: `StoreError.storage` with the engine's error: `noSuchStore`, `notAStore`, `storeBusy`, `path`, `io`.
+    public static func destroy(at path: String) throws(StoreError) {
+        try StoreError.withPath(path) { () throws(StoreError) in try withStoreErrors(try Database.remove(at: path)) }
+    }
+}

@@ -1,0 +1,213 @@
+// Containers by name, in memory and opened beside other work; stores that are asked, removed and emptied.
+
+import Espalier
+import EspalierModel
+import EspalierStore
+import Foundation
+import Synchronization
+import TestSupport
+import Testing
+
+@Suite struct ContainerFileTests {
+    // MARK: Making
+
+    @Test func `a name becomes a file in the folder for data of applications, and no other path`() throws {
+        #expect(PersistentContainer.defaultDirectoryURL.path.hasPrefix("/"))
+        for name in ["", "a/b", "../a"] {
+            let error = contextError { _ = try PersistentContainer(name: name, for: musicClasses) }
+            guard case .store(.invalidRequest(let reason))? = error else {
+                Issue.record("\(name): \(String(describing: error))")
+                continue
+            }
+            #expect(reason.contains("\"\(name)\""))
+        }
+    }
+
+    @MainActor @Test func `a container of a name finds its objects again`() throws {
+        let name = "Größe-\(UUID().uuidString)"
+        let file = PersistentContainer.defaultDirectoryURL.appending(path: name + ".espalier")
+        defer { try? FileManager.default.removeItem(at: file) }
+        let first = try PersistentContainer(name: name, for: musicClasses)
+        Artist(context: first.viewContext).name = "Miles"
+        try first.viewContext.save()
+        try first.close()
+        let second = try PersistentContainer(for: musicClasses, at: file)
+
+        #expect(try second.viewContext.fetch(FetchRequest<Artist>()).map(\.name) == ["Miles"])
+        try second.close()
+    }
+
+    @MainActor @Test func `the path of no file and the container for previews keep their objects in memory`() throws {
+        let container = try PersistentContainer(inMemoryFor: musicClasses) { context in
+            Artist(context: context).name = "Nina"
+        }
+        #expect(try container.viewContext.fetch(FetchRequest<Artist>()).map(\.name) == ["Nina"])
+        #expect(throws: CancellationError.self) {
+            try PersistentContainer(inMemoryFor: musicClasses) { _ in throw CancellationError() }
+        }
+
+        let nowhere = try PersistentContainer(for: musicClasses, at: "/dev/null")
+        #expect(nowhere.persistentStoreCoordinator.persistentStores.map(\.type) == [.inMemory])
+    }
+
+    @Test func `a container that is opened beside other work tells of each store, or has the error of one`() async throws {
+        let folder = FileManager.default.temporaryDirectory.appending(path: "espalier-\(UUID().uuidString)")
+        try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
+        defer { try? FileManager.default.removeItem(at: folder) }
+        let model = try ManagedObjectModel(for: musicClasses)
+        let stores = ["a", "b"].map { PersistentStoreDescription(url: folder.appending(path: $0)) }
+        let counts = Mutex<[Int]>([])
+        let container = try await PersistentContainer.open(model: model, stores: stores) { count in
+            counts.withLock { $0.append(count) }
+        }
+        #expect(counts.withLock(\.self) == [1, 2])
+        #expect(container.persistentStoreCoordinator.persistentStores.count == 2)
+        try container.close()
+
+        let error = await #expect(throws: ContextError.self) {
+            try await PersistentContainer.open(
+                model: model, stores: [stores[0], PersistentStoreDescription(path: folder.path)])
+        }
+        #expect(error?.code == 134030)
+        // The first store was closed again.
+        try BTreeStore.destroy(at: stores[0].path ?? "")
+    }
+
+    @Test func `a store takes the entities of a configuration, and an unknown one is refused with those there are`()
+        throws
+    {
+        let classes = try ManagedObjectModel(for: musicClasses)
+        let model = try ManagedObjectModel(
+            entities: classes.descriptions,
+            configurations: [ConfigurationDescription("People", entities: ["Listener", "Playlist"])])
+        let coordinator = PersistentStoreCoordinator(managedObjectModel: model)
+        var description = PersistentStoreDescription.inMemory
+        description.configurationName = "Peeple"
+        let error = contextError { try coordinator.addPersistentStore(description) }
+        #expect(coordinator.persistentStores.isEmpty)
+        guard case .unknownConfiguration("Peeple", known: ["People"])? = error else {
+            Issue.record("\(String(describing: error))")
+            return
+        }
+        description.configurationName = "People"
+        try coordinator.addPersistentStore(description)
+        let context = ManagedObjectContext(coordinator)
+        _ = try context.insertNewObject(forEntityName: "Artist")
+
+        #expect(contextError { try context.save() }?.code == 134060)
+        context.rollback()
+        _ = try context.insertNewObject(forEntityName: "Listener")
+        #expect(violations { try context.save() }.allSatisfy { $0.code == 1570 })
+    }
+
+    // MARK: Files
+
+    @MainActor @Test func `a store is asked for its model and metadata without being opened, also beside its writer`()
+        throws
+    {
+        try withTemporaryFolder { folder in
+            let path = folder.appending(path: "music.espalier").path
+            let container = try PersistentContainer(for: musicClasses, at: path)
+            let store = try #require(container.persistentStoreCoordinator.persistentStore(atPath: path))
+            try store.setMetadata(["größe": .string("viel"), "count": .integer(3)])
+            let open = try PersistentStoreCoordinator.metadataForPersistentStore(atPath: path)
+            try container.close()
+            let before = try Data(contentsOf: URL(filePath: path))
+            let metadata = try PersistentStoreCoordinator.metadataForPersistentStore(atPath: path)
+
+            #expect(metadata.identifier == store.identifier && open.identifier == store.identifier)
+            #expect(metadata.values == ["größe": .string("viel"), "count": .integer(3)] && open.values == metadata.values)
+            #expect(metadata.isCompatible(with: container.managedObjectModel))
+            #expect(!metadata.isCompatible(with: try ManagedObjectModel(for: sensorClasses)))
+            #expect(try Data(contentsOf: URL(filePath: path)) == before)
+            let missing = folder.appending(path: "missing").path
+            let error = contextError { _ = try PersistentStoreCoordinator.metadataForPersistentStore(atPath: missing) }
+            #expect(error?.code == 260)
+            let reading = PersistentStoreDescription(path: missing, isReadOnly: true)
+            let coordinator = container.persistentStoreCoordinator
+            #expect(contextError { try coordinator.addPersistentStore(reading) }?.code == 260)
+        }
+    }
+
+    @MainActor @Test func `a store is found by its path, however that is written`() throws {
+        try withTemporaryFolder { folder in
+            let path = folder.appending(path: "music.espalier").path
+            let container = try PersistentContainer(for: musicClasses, at: path)
+            let coordinator = container.persistentStoreCoordinator
+            let link = folder.appending(path: "link")
+            try FileManager.default.createSymbolicLink(at: link, withDestinationURL: URL(filePath: path))
+
+            #expect(coordinator.persistentStore(atPath: folder.path + "/./music.espalier") != nil)
+            #expect(coordinator.persistentStore(atPath: link.path) != nil)
+            #expect(coordinator.persistentStore(atPath: folder.path + "/other") == nil)
+            try container.close()
+        }
+    }
+
+    @MainActor @Test func `a store that is open is not destroyed, and a closed one is gone with its log`() throws {
+        try withTemporaryFolder { folder in
+            let description = PersistentStoreDescription(url: folder.appending(path: "music.espalier"))
+            let model = try ManagedObjectModel(for: musicClasses)
+            let container = try PersistentContainer(model: model, stores: [description])
+            let coordinator = container.persistentStoreCoordinator
+            Artist(context: container.viewContext).name = "Miles"
+            try container.viewContext.save()
+
+            #expect(contextError { try coordinator.destroyPersistentStore(description) }?.code == 134030)
+            #expect(try container.viewContext.count(FetchRequest<Artist>()) == 1)
+            try container.close()
+            try coordinator.destroyPersistentStore(description)
+            #expect(try FileManager.default.contentsOfDirectory(atPath: folder.path).isEmpty)
+            // There is nothing to do.
+            try coordinator.destroyPersistentStore(description)
+            try coordinator.destroyPersistentStore(.inMemory)
+
+            let text = folder.appending(path: "letter.txt")
+            try Data(repeating: 65, count: 100_000).write(to: text)
+            let other = PersistentStoreDescription(url: text)
+            #expect(contextError { try coordinator.destroyPersistentStore(other) } != nil)
+            #expect(try Data(contentsOf: text).count == 100_000)
+        }
+    }
+
+    @MainActor @Test(arguments: StoreKind.allCases)
+    func `an erased container is empty and goes on, and its view context forgets what it had`(kind: StoreKind) throws {
+        try withTemporaryFolder { folder in
+            let description =
+                kind == .btree ? PersistentStoreDescription(url: folder.appending(path: "a")) : .inMemory
+            let container = try PersistentContainer(
+                model: ManagedObjectModel(for: musicClasses), stores: [description])
+            let context = container.viewContext
+            let artist = Artist(context: context)
+            artist.name = "Miles"
+            try context.save()
+            let id = artist.objectID
+            Artist(context: context).name = "unsaved"
+            try container.erase()
+
+            #expect(try context.count(FetchRequest<Artist>()) == 0 && !context.hasChanges)
+            #expect(throws: ContextError.self) { try context.existingObject(with: id) }
+            Artist(context: context).name = "Nina"
+            try context.save()
+            #expect(try ManagedObjectContext(container.persistentStoreCoordinator).count(FetchRequest<Artist>()) == 1)
+            try container.close()
+        }
+    }
+
+    @MainActor @Test func `a container with a store for reading only is not erased`() throws {
+        try withTemporaryFolder { folder in
+            let path = folder.appending(path: "a").path
+            let container = try PersistentContainer(for: musicClasses, at: path)
+            Artist(context: container.viewContext).name = "Miles"
+            try container.viewContext.save()
+            try container.close()
+            let reader = try PersistentContainer(
+                model: ManagedObjectModel(for: musicClasses),
+                stores: [.inMemory, PersistentStoreDescription(path: path, isReadOnly: true)])
+
+            #expect(contextError { try reader.erase() }?.code == 513)
+            #expect(try reader.viewContext.count(FetchRequest<Artist>()) == 1)
+            try reader.close()
+        }
+    }
+}
