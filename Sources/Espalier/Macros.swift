@@ -22,7 +22,7 @@ public import EspalierModel
 ///   - uniquenessConstraints: Groups of properties whose values together must be unique (MD-12).
 ///   - indexes: Indexes besides those of `@Attribute(.indexed)`.
 ///   - originalName: The name in an older version of the model (MD-33).
-@attached(member, names: named(entityName), named(entityDescription))
+@attached(member, names: named(entityName), named(entityDescription), named(_propertyPaths))
 @attached(memberAttribute)
 public macro Entity(
     isAbstract: Bool = false, uniquenessConstraints: [[String]] = [], indexes: [EntityDescription.Index] = [],

@@ -54,6 +54,42 @@ struct EntityClass {
             """
     }
 
+    /// The class property that lists the key paths of this class's properties, inherited ones included.
+    var propertyPaths: DeclSyntax {
+        """
+        \(raw: accessLevel)override class var _propertyPaths: [_PropertyPath] {
+            _propertyPaths(of: \(raw: typeName).self)
+        }
+        """
+    }
+
+    /// The function that makes the key paths with a subclass as their root: key paths of two roots are never equal.
+    var propertyPathsOfRoot: DeclSyntax {
+        let superclass = declaration.inheritanceClause?.inheritedTypes.first?.type.trimmedDescription ?? "ManagedObject"
+        let paths = modelledNames.map { name in
+            "            _PropertyPath(\"\(name)\", \\_Root.`\(name)`, \\_Root?.?.`\(name)`),\n"
+        }
+        let own = paths.isEmpty ? "" : " + [\n\(paths.joined())        ]"
+        return """
+            \(raw: accessLevel)class func _propertyPaths<_Root: \(raw: typeName)>(of root: _Root.Type) -> [_PropertyPath] {
+                \(raw: superclass)._propertyPaths(of: root)\(raw: own)
+            }
+            """
+    }
+
+    private var typeName: String { declaration.name.text }
+
+    /// The names of the properties that a fetch can name, in source order.
+    private var modelledNames: [String] {
+        declaration.memberBlock.members.compactMap { item in
+            guard let variable = item.decl.as(VariableDeclSyntax.self),
+                case .modelled(let property) = ModelledProperty.read(variable), property.transientMark == nil,
+                !Self.reservedNames.contains(property.name)
+            else { return nil }
+            return property.name
+        }
+    }
+
     /// The argument of `@Entity` with the label `label`, rewritten as an argument of the description.
     ///
     /// - Parameter name: the label in the description, if it differs.

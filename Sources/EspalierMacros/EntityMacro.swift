@@ -1,7 +1,8 @@
 // `@Entity`: makes a class with plain stored properties an entity of the model.
 //
 // Invariants
-//   1. The class gets `entityName` and `entityDescription`; each modelled property gets `@_EntityProperty`.
+//   1. The class gets `entityName`, `entityDescription` and the key paths of its properties; each modelled property gets
+//      `@_EntityProperty`.
 //   2. A property's index is its position among the modelled properties of its own class, in source order.
 //   3. Overloads in the runtime, not the macro, decide whether a property is an attribute or a relationship: a macro
 //      sees only the name of a type.
@@ -20,7 +21,10 @@ extension EntityMacro: MemberMacro {
         conformingTo protocols: [TypeSyntax], in context: some MacroExpansionContext
     ) throws -> [DeclSyntax] {
         guard let entityClass = EntityClass(declaration, attribute: node, in: context) else { return [] }
-        return [entityClass.entityName, entityClass.entityDescription(in: context)]
+        return [
+            entityClass.entityName, entityClass.entityDescription(in: context), entityClass.propertyPaths,
+            entityClass.propertyPathsOfRoot,
+        ]
     }
 }
 

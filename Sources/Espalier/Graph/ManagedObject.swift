@@ -131,6 +131,14 @@ open class ManagedObject {
     /// The name is empty for `ManagedObject` itself.
     open class var entityDescription: EntityDescription { EntityDescription("") }
 
+    /// The key paths of the modelled properties; `@Entity` overrides it.
+    open class var _propertyPaths: [_PropertyPath] { [] }
+
+    /// The key paths of `ManagedObject` itself, of which none is modelled.
+    ///
+    /// For @Entity only.
+    public class func _propertyPaths<Root: ManagedObject>(of root: Root.Type) -> [_PropertyPath] { [] }
+
     /// The name of the class's entity: the name of the class, unless overridden together with `entityDescription`.
     open class var entityName: String { String(describing: self) }
 
