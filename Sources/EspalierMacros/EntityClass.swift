@@ -66,13 +66,14 @@ struct EntityClass {
     /// The function that makes the key paths with a subclass as their root: key paths of two roots are never equal.
     var propertyPathsOfRoot: DeclSyntax {
         let superclass = declaration.inheritanceClause?.inheritedTypes.first?.type.trimmedDescription ?? "ManagedObject"
-        let paths = modelledNames.map { name in
-            "            _PropertyPath(\"\(name)\", \\_Root.`\(name)`, \\_Root?.?.`\(name)`),\n"
+        // One statement for each property: the compiler checks them one by one, however many there are.
+        let additions = modelledNames.map { name in
+            "    paths.append(_PropertyPath(\"\(name)\", \\_Root.`\(name)`, \\_Root?.?.`\(name)`))\n"
         }
-        let own = paths.isEmpty ? "" : " + [\n\(paths.joined())        ]"
         return """
             \(raw: accessLevel)class func _propertyPaths<_Root: \(raw: typeName)>(of root: _Root.Type) -> [_PropertyPath] {
-                \(raw: superclass)._propertyPaths(of: root)\(raw: own)
+                \(raw: additions.isEmpty ? "let" : "var") paths = \(raw: superclass)._propertyPaths(of: root)
+            \(raw: additions.joined())    return paths
             }
             """
     }

@@ -82,12 +82,12 @@ final class PropertyPaths: Sendable {
                     guard compositionCount <= Self.compositionCountMax else { return nil }
                     guard let longer = beginning.appending(path: property.chained) else { continue }
                     let chain = names + [property.name]
-                    if longer.hashValue == hash, type(of: longer).valueType == valueType,
-                        type(of: longer).rootType == root
+                    if type(of: longer).valueType == valueType, type(of: longer).rootType == root,
+                        longer.hashValue == hash
                     {
                         return chain
                     }
-                    next.append((longer, chain))
+                    if type(of: property.path).valueType is any ToOneProperty.Type { next.append((longer, chain)) }
                 }
             }
             level = next
