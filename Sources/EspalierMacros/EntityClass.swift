@@ -55,16 +55,24 @@ struct EntityClass {
     }
 
     /// The class property that lists the key paths of this class's properties, inherited ones included.
-    var propertyPaths: DeclSyntax {
-        """
-        \(raw: accessLevel)override class var _propertyPaths: [_PropertyPath] {
-            _propertyPaths(of: \(raw: typeName).self)
+    ///
+    /// None for a class that belongs to an actor: the description of a class belongs to none, and may not form such key
+    /// paths.
+    var propertyPaths: [DeclSyntax] {
+        let isIsolated = declaration.attributes.contains { attribute in
+            attribute.as(AttributeSyntax.self)?.attributeName.trimmedDescription.hasSuffix("Actor") == true
         }
-        """
+        if isIsolated { return [] }
+        let list: DeclSyntax = """
+            \(raw: accessLevel)override class var _propertyPaths: [_PropertyPath] {
+                _propertyPaths(of: \(raw: typeName).self)
+            }
+            """
+        return [list, propertyPathsOfRoot]
     }
 
     /// The function that makes the key paths with a subclass as their root: key paths of two roots are never equal.
-    var propertyPathsOfRoot: DeclSyntax {
+    private var propertyPathsOfRoot: DeclSyntax {
         let superclass = declaration.inheritanceClause?.inheritedTypes.first?.type.trimmedDescription ?? "ManagedObject"
         // One statement for each property: the compiler checks them one by one, however many there are.
         let additions = modelledNames.map { name in

@@ -21,10 +21,7 @@ extension EntityMacro: MemberMacro {
         conformingTo protocols: [TypeSyntax], in context: some MacroExpansionContext
     ) throws -> [DeclSyntax] {
         guard let entityClass = EntityClass(declaration, attribute: node, in: context) else { return [] }
-        return [
-            entityClass.entityName, entityClass.entityDescription(in: context), entityClass.propertyPaths,
-            entityClass.propertyPathsOfRoot,
-        ]
+        return [entityClass.entityName, entityClass.entityDescription(in: context)] + entityClass.propertyPaths
     }
 }
 

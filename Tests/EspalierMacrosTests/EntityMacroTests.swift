@@ -126,7 +126,7 @@ import Testing
                 @Entity final class Track: ManagedObject { var rating: Optional<Int>; var next: Optional<Music.Track> }
                 @Entity class Empty: ManagedObject {}
                 @Entity final class Heir: Empty { var all: Swift.Set<Track>; var list: Array<Track> }
-                @MainActor @Espalier.Entity final class Isolated: ManagedObject {}
+                @MainActor @Espalier.Entity final class Isolated: ManagedObject { var name: String = "" }
             }
             private enum Grade: String, CaseIterable, AttributeConvertible { case low, high }
             @Entity fileprivate final class Exam: ManagedObject { var grade: Grade = .high; var before: Grade? }

@@ -153,10 +153,10 @@ extension ManagedObject {
 }
 
 /// An optional type.
-private protocol OptionalType {
+protocol OptionalType {
     static var content: Any.Type { get }
 }
 
 extension Optional: OptionalType {
-    fileprivate static var content: Any.Type { Wrapped.self }
+    static var content: Any.Type { Wrapped.self }
 }

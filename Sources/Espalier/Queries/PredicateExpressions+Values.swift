@@ -88,7 +88,7 @@ extension TranslationProblem {
         let names = paths.propertyNames
         let reason =
             names.isEmpty
-            ? "the class \(objectClass) is not marked with @Entity"
+            ? "the class \(objectClass) is not marked with @Entity, or belongs to an actor"
             : "it is computed, transient or not in the model; the properties of \(objectClass) are \(names.joined(separator: ", "))"
         return TranslationProblem("the property \(path) of type \(type(of: path).valueType)", reason)
     }
@@ -128,9 +128,14 @@ extension OrderedToMany: ToManyProperty {
 }
 
 extension Set: ToManyProperty where Element: ManagedObject {
-    static func memberPath(of path: AnyKeyPath) -> MemberPath? {
-        path == \Self.count ? .count : path == \Self.isEmpty ? .isEmpty : nil
-    }
+    static func memberPath(of path: AnyKeyPath) -> MemberPath? { Espalier.memberPath(path, of: Element.self) }
+}
+
+/// A path of a set.
+///
+/// Generic over `Hashable`: the compiler (Swift 6.3.1) crashes on a key path of a set whose element is a subclass.
+private func memberPath<Element: Hashable>(_ path: AnyKeyPath, of type: Element.Type) -> MemberPath? {
+    path == \Set<Element>.count ? .count : path == \Set<Element>.isEmpty ? .isEmpty : nil
 }
 
 extension Array: ToManyProperty where Element: ManagedObject {

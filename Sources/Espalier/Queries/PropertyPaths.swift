@@ -11,7 +11,7 @@ import Synchronization
 
 final class PropertyPaths: Sendable {
     /// The greatest number of key paths that the search for one chain composes.
-    static let compositionCountMax = 50_000
+    static let compositionCountMax = 5_000
 
     private static let known = Mutex<[ObjectIdentifier: PropertyPaths]>([:])
 
@@ -34,9 +34,11 @@ final class PropertyPaths: Sendable {
     private let chains = Mutex<[PathKey: [String]]>([:])
 
     private init(_ objectClass: ManagedObject.Type) {
-        func identity<Object: EntityClass>(_ type: Object.Type) -> [_PropertyPath] { Object.identityPaths }
+        func identity<Object: EntityClass>(_ type: Object.Type) -> [_PropertyPath] { identityPaths(of: type) }
         properties = objectClass._propertyPaths
-        let all = properties + identity(objectClass as any EntityClass.Type)
+        // A metatype that is converted statically would be opened as that of `ManagedObject`.
+        let entityClass = (objectClass as Any.Type) as? any EntityClass.Type
+        let all = properties + (entityClass.map { identity($0) } ?? [])
         names = Dictionary(all.map { (PathKey($0.path), $0.name) }, uniquingKeysWith: { first, _ in first })
     }
 
@@ -70,6 +72,8 @@ final class PropertyPaths: Sendable {
     }
 
     private func search(for path: AnyKeyPath) -> [String]? {
+        // A chain ends in an optional.
+        guard type(of: path).valueType is any OptionalType.Type else { return nil }
         let (root, valueType, hash) = (type(of: path).rootType, type(of: path).valueType, path.hashValue)
         var level = properties.map { (path: $0.path as AnyKeyPath, names: [$0.name]) }
         var compositionCount = 0
@@ -114,12 +118,10 @@ extension Optional: ToOneProperty where Wrapped: ManagedObject {
     static var destinationClass: ManagedObject.Type { Wrapped.self }
 }
 
-extension EntityClass {
-    /// The key paths that identify an object.
-    fileprivate static var identityPaths: [_PropertyPath] {
-        [
-            _PropertyPath("objectID", \Self.objectID, \Self?.?.objectID),
-            _PropertyPath("objectID", \Self.ref, \Self?.?.ref),
-        ]
-    }
+/// The key paths that identify an object of a class.
+private func identityPaths<Object: ManagedObject>(of type: Object.Type) -> [_PropertyPath] {
+    [
+        _PropertyPath("objectID", \Object.objectID, \Object?.?.objectID),
+        _PropertyPath("objectID", \Object.ref, \Object?.?.ref),
+    ]
 }
