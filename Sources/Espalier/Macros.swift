@@ -36,7 +36,10 @@ public import EspalierModel
 ///   - indexes: Indexes besides those of `@Attribute(.indexed)` and `#Index`.
 ///   - originalName: The name in an older version of the model (MD-33).
 ///   - hashModifier: A text that changes the version hash where nothing else has changed (MD-05).
-@attached(member, names: named(entityName), named(entityDescription), named(_entityProperties), named(init))
+@attached(
+    member,
+    names: named(entityName), named(entityDescription), named(_entityProperties), named(_propertyPaths), named(init)
+)
 @attached(memberAttribute)
 public macro Entity(
     isAbstract: Bool = false, uniquenessConstraints: [[String]] = [], indexes: [EntityDescription.Index] = [],

@@ -35,5 +35,9 @@ do {
 for omission in omissions { print("warning: \(model.path): \(omission)") }
 let source = Data(classes.text.utf8)
 if (try? Data(contentsOf: output)) != source {
-    do { try source.write(to: output, options: .atomic) } catch { fail("\(output.path): \(error.localizedDescription)") }
+    do {
+        try source.write(to: output, options: .atomic)
+    } catch {
+        fail("\(output.path): \(error.localizedDescription)")
+    }
 }

@@ -7,7 +7,7 @@
 import Foundation
 import PackagePlugin
 
-/// Adds the classes of model files to a target:
+/// Adds the classes of model files to a target.
 ///
 /// ```swift
 /// .target(

@@ -70,6 +70,51 @@ struct EntityClass {
             """
     }
 
+    /// The class property that lists the key paths of this class's properties, inherited ones included.
+    ///
+    /// None for a class that belongs to an actor: the description of a class belongs to none, and may not form such key
+    /// paths.
+    var propertyPaths: [DeclSyntax] {
+        let isIsolated = declaration.attributes.contains { attribute in
+            attribute.as(AttributeSyntax.self)?.attributeName.trimmedDescription.hasSuffix("Actor") == true
+        }
+        if isIsolated { return [] }
+        let list: DeclSyntax = """
+            \(raw: accessLevel)override class var _propertyPaths: [_PropertyPath] {
+                _propertyPaths(of: \(raw: typeName).self)
+            }
+            """
+        return [list, propertyPathsOfRoot]
+    }
+
+    /// The function that makes the key paths with a subclass as their root: key paths of two roots are never equal.
+    private var propertyPathsOfRoot: DeclSyntax {
+        let superclass = declaration.inheritanceClause?.inheritedTypes.first?.type.trimmedDescription ?? "ManagedObject"
+        // One statement for each property: the compiler checks them one by one, however many there are.
+        let additions = modelledNames.map { name in
+            "    paths.append(_PropertyPath(\"\(name)\", \\_Root.`\(name)`, \\_Root?.?.`\(name)`))\n"
+        }
+        return """
+            \(raw: accessLevel)class func _propertyPaths<_Root: \(raw: typeName)>(of root: _Root.Type) -> [_PropertyPath] {
+                \(raw: additions.isEmpty ? "let" : "var") paths = \(raw: superclass)._propertyPaths(of: root)
+            \(raw: additions.joined())    return paths
+            }
+            """
+    }
+
+    private var typeName: String { declaration.name.text }
+
+    /// The names of the properties that a fetch can name, in source order.
+    private var modelledNames: [String] {
+        declaration.memberBlock.members.compactMap { item in
+            guard let variable = item.decl.as(VariableDeclSyntax.self),
+                case .modelled(let property) = ModelledProperty.read(variable), property.transientMark == nil,
+                !Self.reservedNames.contains(property.name)
+            else { return nil }
+            return property.name
+        }
+    }
+
     /// The argument of `@Entity` with the label `label`, rewritten as an argument of the description.
     ///
     /// - Parameter name: the label in the description, if it differs.

@@ -1,8 +1,8 @@
 // `@Entity`: makes a class with plain stored properties an entity of the model.
 //
 // Invariants
-//   1. The class gets `entityName`, `_entityProperties` and `entityDescription`; each modelled property gets
-//      `@_EntityProperty`.
+//   1. The class gets `entityName`, `_entityProperties`, `entityDescription` and the key paths of its properties; each
+//      modelled property gets `@_EntityProperty`.
 //   2. A property's index is its position among the modelled properties of its own class, in source order.
 //   3. Overloads in the runtime, not the macro, decide whether a property is an attribute or a relationship: a macro
 //      sees only the name of a type.
@@ -24,7 +24,8 @@ extension EntityMacro: MemberMacro {
         let members = [
             entityClass.entityName, entityClass.entityProperties(in: context), entityClass.entityDescription,
         ]
-        return members + (entityClass.hasOwnDesignatedInitializer ? [entityClass.seedInitializer] : [])
+        let initializers = entityClass.hasOwnDesignatedInitializer ? [entityClass.seedInitializer] : []
+        return members + entityClass.propertyPaths + initializers
     }
 }
 

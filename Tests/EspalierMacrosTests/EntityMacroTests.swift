@@ -44,6 +44,36 @@ import Testing
         #expect(!text.contains("\"count\""))
     }
 
+    @Test func `a class lists the key paths of its properties, also for subclasses`() throws {
+        let text = try expansions(
+            of: """
+                import Espalier
+                @Entity public class Track: ManagedObject {
+                    var name: String = ""
+                    @Transient var note: String?
+                    var `class`: Int?
+                    var length: Int { name.count }
+                }
+                @Entity final class Bonus: Track {}
+                """)
+
+        #expect(
+            text.contains(
+                #"""
+                public override class var _propertyPaths: [_PropertyPath] {
+                    _propertyPaths(of: Track.self)
+                }
+
+                public class func _propertyPaths<_Root: Track>(of root: _Root.Type) -> [_PropertyPath] {
+                    var paths = ManagedObject._propertyPaths(of: root)
+                    paths.append(_PropertyPath("name", \_Root.`name`, \_Root?.?.`name`))
+                    paths.append(_PropertyPath("class", \_Root.`class`, \_Root?.?.`class`))
+                    return paths
+                }
+                """#), "\(text)")
+        #expect(text.contains("let paths = Track._propertyPaths(of: root)"))
+    }
+
     @Test func `a class describes itself`() throws {
         let text = try expansions(
             of: #"""
@@ -101,7 +131,7 @@ import Testing
                 @Entity final class Track: ManagedObject { var rating: Optional<Int>; var next: Optional<Music.Track> }
                 @Entity class Empty: ManagedObject {}
                 @Entity final class Heir: Empty { var all: Swift.Set<Track>; var list: Array<Track> }
-                @MainActor @Espalier.Entity final class Isolated: ManagedObject {}
+                @MainActor @Espalier.Entity final class Isolated: ManagedObject { var name: String = "" }
             }
             private enum Grade: String, CaseIterable, AttributeConvertible { case low, high }
             @Entity fileprivate final class Exam: ManagedObject { var grade: Grade = .high; var before: Grade? }

@@ -15,7 +15,8 @@ struct ModulePicture: Equatable {
         let tokens = manifest.tokens.filter { $0.kind != .comment }
         var edges: [String: Set<String>] = [:]
         for start in tokens.indices.dropFirst() {
-            guard ["target", "executableTarget", "macro", "plugin"].contains(tokens[start].text), tokens[start - 1].isCode(".")
+            guard ["target", "executableTarget", "macro", "plugin"].contains(tokens[start].text),
+                tokens[start - 1].isCode(".")
             else { continue }
             var (name, label, depth) = ("", "", 0)
             var dependencies: Set<String> = []

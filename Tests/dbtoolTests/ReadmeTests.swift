@@ -17,7 +17,7 @@ import Testing
         let program = try ExampleProgram(
             firstOf: readme, modules: ["EspalierEngine", "EspalierModel", "EspalierStore", "Espalier"])
 
-        #expect(program.source.split(separator: "\n").count == 16)
+        #expect(program.source.split(separator: "\n").count == 17)
         try withTemporaryFolder { folder in
             let run = try program.run(in: folder)
 

@@ -3,6 +3,7 @@
 public import EspalierModel
 public import EspalierStore
 public import FoundationEssentials
+import Synchronization
 
 extension PersistentContainer {
     // MARK: By name and by URL
@@ -13,7 +14,8 @@ extension PersistentContainer {
     /// On Linux that is `$XDG_DATA_HOME/PROGRAM`, or `~/.local/share/PROGRAM`.
     public static var defaultDirectoryURL: URL {
         let program = CommandLine.arguments.first.map { URL(filePath: $0).lastPathComponent } ?? "Espalier"
-        return URL.applicationSupportDirectory.appending(path: program)
+        let folders = FileManager.default.urls(for: .applicationSupportDirectory, in: .userDomainMask)
+        return (folders.first ?? URL(filePath: ".")).appending(path: program)
     }
 
     /// Opens the store called `name` in the default directory, which is made if it does not exist.

@@ -34,7 +34,7 @@ extension PersistentStoreCoordinator {
         guard description.type == .btree, let path = description.path else { return }
         do throws(StoreError) {
             try BTreeStore.destroy(at: path)
-        } catch where error.isMissingFile {
+        } catch  where error.isMissingFile {
             return
         } catch {
             throw ContextError(error)

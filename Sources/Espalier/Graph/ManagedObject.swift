@@ -138,6 +138,14 @@ open class ManagedObject {
     /// For @Entity only.
     open class var _entityProperties: [_PropertyDescription] { [] }
 
+    /// The key paths of the modelled properties; `@Entity` overrides it.
+    open class var _propertyPaths: [_PropertyPath] { [] }
+
+    /// The key paths of `ManagedObject` itself, of which none is modelled.
+    ///
+    /// For @Entity only.
+    public class func _propertyPaths<Root: ManagedObject>(of root: Root.Type) -> [_PropertyPath] { [] }
+
     /// The name of the class's entity: the name of the class, unless overridden together with `entityDescription`.
     open class var entityName: String { String(describing: self) }
 

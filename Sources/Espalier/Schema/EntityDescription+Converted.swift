@@ -68,8 +68,3 @@ extension _CodableDescriptions where Self == EntityDescription {
             transformerName: AttributeTransformers.codableName)
     }
 }
-
-/// Tells optional types from others: an optional of a `Codable` type is `Codable` itself.
-private protocol OptionalType {}
-
-extension Optional: OptionalType {}

@@ -58,8 +58,9 @@ extension FetchKeyPath: CustomStringConvertible {
 extension FetchExpression: CustomStringConvertible {
     private static let infix: [String: (symbol: String, precedence: Int)] = [
         "union:with:": ("UNION", 1), "intersect:with:": ("INTERSECT", 1), "minus:with:": ("MINUS", 1),
-        "add:to:": ("+", 2), "from:subtract:": ("-", 2), "multiply:by:": ("*", 3), "divide:by:": ("/", 3),
-        "raise:toPower:": ("**", 4),
+        "bitwiseOr:with:": ("|", 2), "bitwiseAnd:with:": ("&", 3),
+        "add:to:": ("+", 4), "from:subtract:": ("-", 4), "multiply:by:": ("*", 5), "divide:by:": ("/", 5),
+        "raise:toPower:": ("**", 6),
     ]
 
     /// The expression in Core Data's predicate language.
@@ -80,10 +81,10 @@ extension FetchExpression: CustomStringConvertible {
     }
 
     private func infixDescription(_ name: String, _ left: FetchExpression, _ right: FetchExpression) -> String? {
-        if FetchExpression.isNegation(name, left, right) { return "-" + right.description(above: 4) }
+        if FetchExpression.isNegation(name, left, right) { return "-" + right.description(above: 6) }
         if let infix = FetchExpression.infix[name] {
             // ** is right-associative, the other operators are left-associative.
-            let isPower = infix.precedence == 4
+            let isPower = infix.precedence == 6
             return left.description(above: isPower ? infix.precedence : infix.precedence - 1)
                 + " \(infix.symbol) " + right.description(above: isPower ? infix.precedence - 1 : infix.precedence)
         }
@@ -92,8 +93,8 @@ extension FetchExpression: CustomStringConvertible {
             if case .value = left { return nil }
             return "CAST(\(left), \(right))"
         case ("objectFrom:withIndex:", .value(.string(let word))) where ["FIRST", "LAST", "SIZE"].contains(word):
-            return left.description(above: 5) + "[\(word)]"
-        case ("objectFrom:withIndex:", .value(.integer)): return left.description(above: 5) + "[\(right)]"
+            return left.description(above: 7) + "[\(word)]"
+        case ("objectFrom:withIndex:", .value(.integer)): return left.description(above: 7) + "[\(right)]"
         default: return nil
         }
     }
@@ -114,8 +115,8 @@ extension FetchExpression: CustomStringConvertible {
         case .function(let name, let arguments) where arguments.count == 2:
             isLoose =
                 FetchExpression.isNegation(name, arguments[0], arguments[1])
-                ? precedence == 5 : FetchExpression.infix[name].map { $0.precedence <= precedence } ?? false
-        case .value(let value): isLoose = precedence == 5 && value.number != nil
+                ? precedence == 7 : FetchExpression.infix[name].map { $0.precedence <= precedence } ?? false
+        case .value(let value): isLoose = precedence == 7 && value.number != nil
         default: isLoose = false
         }
         return isLoose ? "(\(description))" : description

@@ -56,6 +56,7 @@ struct PredicateLexer {
     private static let longSymbols: Set<String> = ["**", "==", "=<", "=>", "<=", ">=", "<>", "!=", "&&", "||", ":="]
     private static let shortSymbols: Set<Unicode.Scalar> = [
         "=", "<", ">", "!", "+", "-", "*", "/", "(", ")", "{", "}", "[", "]", ",", ".",
+        "&", "|",
     ]
 
     init(_ text: String) {

@@ -10,9 +10,10 @@ extension PredicateParser {
     }
 
     private static let infixes: [String: Infix] = [
-        "+": Infix(function: "add:to:", precedence: 2), "-": Infix(function: "from:subtract:", precedence: 2),
-        "*": Infix(function: "multiply:by:", precedence: 3), "/": Infix(function: "divide:by:", precedence: 3),
-        "**": Infix(function: "raise:toPower:", precedence: 4),
+        "|": Infix(function: "bitwiseOr:with:", precedence: 2), "&": Infix(function: "bitwiseAnd:with:", precedence: 3),
+        "+": Infix(function: "add:to:", precedence: 4), "-": Infix(function: "from:subtract:", precedence: 4),
+        "*": Infix(function: "multiply:by:", precedence: 5), "/": Infix(function: "divide:by:", precedence: 5),
+        "**": Infix(function: "raise:toPower:", precedence: 6),
         "UNION": Infix(function: "union:with:", precedence: 1),
         "INTERSECT": Infix(function: "intersect:with:", precedence: 1),
         "MINUS": Infix(function: "minus:with:", precedence: 1),

@@ -3,7 +3,7 @@
 // Invariants
 //   1. Any text gives a predicate or a located error, in linear time and bounded stack: nesting is limited to
 //      `nestingMax`, the height of the result to `ResolvedPredicate.depthMax`.
-//   2. OR < AND < NOT < comparison < UNION/INTERSECT/MINUS < + - < * / < ** < unary minus (PR-04); ** is
+//   2. OR < AND < NOT < comparison < UNION/INTERSECT/MINUS < | < & < + - < * / < ** < unary minus (PR-04); ** is
 //      right-associative, the other operators are left-associative; keywords are accepted in any case.
 //   3. A parenthesis contains a condition or an expression; the parser decides which at its end, so no text is read
 //      twice.
@@ -147,12 +147,13 @@ struct PredicateParser {
             case "c": options.insert(.caseInsensitive)
             case "d": options.insert(.diacriticInsensitive)
             case "n": options.insert(.normalized)
+            case "w": options.insert(.wholeCharacters)
             case "l":
                 throw lexer.error(
                     .unsupported("comparison by locale, [l],", instead: "use [cd]"), at: letters.start)
             default:
                 throw lexer.error(
-                    .unexpected(found: "option '\(letter)'", expected: "c, d or n"), at: letters.start)
+                    .unexpected(found: "option '\(letter)'", expected: "c, d, n or w"), at: letters.start)
             }
         }
         try advance()

@@ -26,6 +26,7 @@ extension FetchPredicate.Comparison.Options {
     package var suffix: String {
         let letters: [(FetchPredicate.Comparison.Options, String)] = [
             (.caseInsensitive, "c"), (.diacriticInsensitive, "d"), (.normalized, "n"), (.localeSensitive, "l"),
+            (.wholeCharacters, "w"),
         ]
         let present = letters.filter { contains($0.0) }.map(\.1).joined()
         return present.isEmpty ? "" : "[\(present)]"

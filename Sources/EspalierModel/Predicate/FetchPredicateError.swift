@@ -14,6 +14,8 @@ public struct FetchPredicateError: Error, Hashable, Sendable, CustomStringConver
         case tooDeep(limit: Int)
         /// The grammar contains it, but Espalier cannot evaluate it.
         case unsupported(String, instead: String)
+        /// An expression of a typed predicate has no counterpart in a fetch.
+        case untranslatable(String, because: String)
         /// A placeholder has no argument.
         case missingArgument(placeholder: String, argumentCount: Int)
         /// There are more arguments than placeholders.
@@ -55,6 +57,8 @@ public struct FetchPredicateError: Error, Hashable, Sendable, CustomStringConver
         let suggestion: String?
         /// The subject of the error, in words.
         var subject = "predicate"
+        /// The file and line at which a typed predicate was passed.
+        var place: String?
     }
 
     /// A single reference, so that the many functions that can throw this error keep small stack frames.
@@ -83,6 +87,16 @@ public struct FetchPredicateError: Error, Hashable, Sendable, CustomStringConver
     /// The name that was probably meant.
     public var suggestion: String? { facts.suggestion }
 
+    /// The file and line, as in `Music/Albums.swift:12`, at which a typed predicate, sort key or path was passed.
+    public var place: String? { facts.place }
+
+    /// An error in a typed predicate, sort key or path.
+    package init(_ reason: Reason, subject: String, fileID: String, line: Int) {
+        var facts = Facts(reason: reason, text: nil, column: nil, suggestion: nil)
+        (facts.subject, facts.place) = (subject, "\(fileID):\(line)")
+        box = .facts(facts)
+    }
+
     /// The same error with a sort key as its subject.
     func inSortKey(_ keyPath: FetchKeyPath) -> FetchPredicateError {
         var facts = facts
@@ -94,7 +108,8 @@ public struct FetchPredicateError: Error, Hashable, Sendable, CustomStringConver
 
     /// The error with its place and remedy; if there is a text, it is shown with a caret below it.
     public var description: String {
-        var description = facts.subject + (column.map { ", column \($0)" } ?? "") + ": " + reason.description
+        var description = facts.subject + (column.map { ", column \($0)" } ?? "") + (place.map { " at \($0)" } ?? "")
+        description += ": " + reason.description
         if let suggestion { description += "; did you mean '\(suggestion)'?" }
         if let text, let column { description += "\n" + FetchPredicateError.excerpt(of: text, column: column) }
         return description
@@ -125,6 +140,7 @@ extension FetchPredicateError.Reason: CustomStringConvertible {
                 + "digits"
         case .tooDeep(let limit): "nested more than \(limit) levels deep"
         case .unsupported(let what, let instead): "\(what) is not supported; \(instead)"
+        case .untranslatable(let expression, let reason): "\(expression) cannot be part of a fetch: \(reason)"
         case .missingArgument(let placeholder, let count):
             "\(placeholder) has no argument: the call passes only \(count)"
         case .surplusArguments(let used, let given):

@@ -19,6 +19,8 @@ enum GrammarFunction {
     case cast
     /// The time at which the predicate is resolved.
     case now
+    /// The names of an entity and of all that inherit from it: `SELF.entity IN entityFamily("Media")`.
+    case entityFamily
     /// Part of the grammar, but not supported: the alternative to use.
     case refused(instead: String)
 
@@ -43,6 +45,7 @@ enum GrammarFunction {
         "union:with:": .collection(.union, count: 2), "intersect:with:": .collection(.intersect, count: 2),
         "minus:with:": .collection(.minus, count: 2), "distinct": .collection(.distinct, count: 1),
         "objectFrom:withIndex:": .element, "castObject:toType:": .cast, "now": .now,
+        "characterCount": .scalar(.characterCount, .text, count: 1), "entityFamily": .entityFamily,
         "ln": .refused(instead: "compute it before and pass the value"),
         "log": .refused(instead: "compute it before and pass the value"),
         "exp": .refused(instead: "compute it before and pass the value"),

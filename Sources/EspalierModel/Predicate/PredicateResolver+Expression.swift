@@ -109,6 +109,7 @@ extension PredicateResolver {
                 expression: .function(function, operands.map(\.expression)), family: family, isCollection: true,
                 keyPath: operands[0].keyPath)
         case .element: return try element(of: operands[0], at: operands[1])
+        case .entityFamily: return try entityFamily(of: operands[0])
         case .cast: return try cast(operands[0], to: operands[1])
         }
     }
@@ -209,6 +210,16 @@ extension PredicateResolver {
             type: collection.type, keyPath: collection.keyPath)
     }
 
+    /// The names of an entity and of all that inherit from it.
+    private func entityFamily(of name: Operand) throws(FetchPredicateError) -> Operand {
+        guard case .value(.string(let text)) = name.expression, let entity = model.entity(named: text) else {
+            throw FetchPredicateError(
+                .typeMismatch(found: name.description, expected: "the name of an entity in 'entityFamily'"))
+        }
+        let names = entity.family.map { AttributeValue.string(model.entities[$0].name) }
+        return Operand(expression: .values(names), family: .text, isCollection: true)
+    }
+
     /// Whether all the to-many relationships of a path are ordered.
     private func isOrdered(_ path: ResolvedKeyPath) -> Bool {
         path.steps.allSatisfy { !$0.isToMany || model.entities[$0.source].relationships[$0.slot].isOrdered }
@@ -247,6 +258,7 @@ extension GrammarFunction {
         switch self {
         case .aggregate: 1
         case .scalar(_, _, let count), .collection(_, let count): count
+        case .entityFamily: 1
         case .element, .cast: 2
         case .now: 0
         case .refused: nil

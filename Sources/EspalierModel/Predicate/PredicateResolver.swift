@@ -154,7 +154,7 @@ struct Sides {
 
 extension FetchPredicate.Comparison.Operator {
     /// The operator that gives the same result with the sides exchanged; `nil` if there is none.
-    var mirrored: Self? {
+    package var mirrored: Self? {
         switch self {
         case .equal, .notEqual: self
         case .lessThan: .greaterThan

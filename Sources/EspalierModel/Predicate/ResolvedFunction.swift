@@ -16,6 +16,8 @@ package enum ResolvedFunction: Sendable, Hashable {
     case add, subtract, multiply, divide, modulus, power
     case squareRoot, absolute, floor, ceiling, truncate
     case uppercase, lowercase, canonical
+    /// The number of characters of a text, as Swift counts them.
+    case characterCount
     case bitAnd, bitOr, bitXor, shiftLeft, shiftRight, onesComplement
     /// CAST to a type.
     case cast(AttributeType)
@@ -44,7 +46,7 @@ package enum ResolvedFunction: Sendable, Hashable {
             let root = first.approximation?.squareRoot() ?? .nan
             return root.isNaN ? .null : .double(root)
         case .absolute, .floor, .ceiling, .truncate: return rounding(first)
-        case .uppercase, .lowercase, .canonical: return text(first)
+        case .uppercase, .lowercase, .canonical, .characterCount: return text(first)
         case .bitAnd, .bitOr, .bitXor, .shiftLeft, .shiftRight, .onesComplement: return bits(first, second)
         case .cast(let type): return ResolvedFunction.cast(first, to: type)
         case .noIndex: return first
@@ -190,6 +192,7 @@ package enum ResolvedFunction: Sendable, Hashable {
         switch self {
         case .uppercase: return .string(text.uppercased())
         case .lowercase: return .string(text.lowercased())
+        case .characterCount: return .integer(Int64(text.count))
         default: return .string(TextFolding.folded(text, [.caseInsensitive, .diacriticInsensitive]))
         }
     }

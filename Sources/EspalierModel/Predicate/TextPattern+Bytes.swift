@@ -8,6 +8,13 @@ extension TextPattern {
     ///
     /// - Parameter isASCII: whether all bytes are below 0x80; otherwise the text is canonically composed.
     package func matches(_ folded: UnsafeBufferPointer<UInt8>, isASCII: Bool) -> Bool? {
+        // SAFETY: the bytes are read within the call only.
+        let isMatch = unsafe matchesScalars(folded, isASCII: isASCII)
+        let isCertain = !findsWholeCharacters || isMatch == false || isASCII && !splitsLineEnd
+        return isCertain ? isMatch : nil
+    }
+
+    private func matchesScalars(_ folded: UnsafeBufferPointer<UInt8>, isASCII: Bool) -> Bool? {
         switch matcher {
         // SAFETY: all cases read the bytes within the call only.
         case .contains(let part): unsafe part.isIn(folded)

@@ -2,7 +2,8 @@
 //
 // Invariants
 //   1. Both sides are folded the same way (TextFolding), so an index over folded text gives the same answer.
-//   2. CONTAINS, BEGINSWITH and ENDSWITH compare Unicode scalars of the folded text; empty text is in every text.
+//   2. CONTAINS, BEGINSWITH and ENDSWITH compare Unicode scalars of the folded text; empty text is in every text. With
+//      [w] the match must also begin and end between two characters of the text.
 //   3. In LIKE, `?` matches one scalar, `*` any number (line breaks too), and `\` makes the next character a literal;
 //      it takes O(text x pattern) time and does not recurse (PR-06).
 //   4. MATCHES is a regular expression in ICU's syntax over scalars that has to match the whole text (PR-07).
@@ -29,6 +30,10 @@ package final class TextPattern: Sendable {
     let source: String
     /// The folded text with which every match begins; `nil` if there is none.
     let requiredPrefix: String?
+    /// The characters to find, if [w] requires whole ones.
+    private let characters: [Character]?
+    /// Whether a match of bytes in ASCII text may be within a character: only `"\r\n"` has two scalars there.
+    let splitsLineEnd: Bool
 
     /// Prepares `pattern` for `operator`.
     ///
@@ -54,12 +59,35 @@ package final class TextPattern: Sendable {
         }
         requiredPrefix = prefix?.isEmpty == false ? prefix : nil
         (self.options, source) = (options, pattern)
+        let isWhole = options.contains(.wholeCharacters) && [.contains, .beginsWith, .endsWith].contains(`operator`)
+        characters = isWhole ? Array(folded) : nil
+        splitsLineEnd = folded.unicodeScalars.first == "\n" || folded.unicodeScalars.last == "\r"
     }
+
+    /// Whether a match must consist of whole characters.
+    var findsWholeCharacters: Bool { characters != nil }
 
     /// Whether `text` matches.
     ///
     /// - Throws: `PatternLimit` if MATCHES takes more steps than the limit for one text.
     func matches(_ text: String) throws(PatternLimit) -> Bool {
+        try matchesScalars(text) && characters.map { isWhole($0, in: text) } ?? true
+    }
+
+    /// Whether the characters of the pattern are characters of a text that contains its scalars.
+    ///
+    /// - Complexity: O(n) for most texts, O(n * count of the pattern) at worst.
+    private func isWhole(_ pattern: [Character], in text: String) -> Bool {
+        let text = Array(TextFolding.folded(text, options))
+        guard text.count >= pattern.count else { return false }
+        switch matcher {
+        case .beginsWith: return text.starts(with: pattern)
+        case .endsWith: return text.suffix(pattern.count).elementsEqual(pattern)
+        default: return (0...text.count - pattern.count).contains { text[$0...].starts(with: pattern) }
+        }
+    }
+
+    private func matchesScalars(_ text: String) throws(PatternLimit) -> Bool {
         switch matcher {
         // SAFETY: the closures read the folded bytes, and keep no pointer to them.
         case .contains(let part): return unsafe TextFolding.withFolded(text, options) { unsafe part.isIn($0) }

@@ -14,4 +14,9 @@ public struct ComparisonOptions: OptionSet, Sendable, Hashable {
     public static let normalized = ComparisonOptions(rawValue: 4)
     /// `[l]`: compare by locale.
     public static let localeSensitive = ComparisonOptions(rawValue: 8)
+    /// `[w]`: CONTAINS, BEGINSWITH and ENDSWITH find whole characters only, as Swift's `String` does.
+    ///
+    /// An emoji of several scalars does not contain its first one, and `"\r\n"` does not contain `"\n"`. Other
+    /// operators ignore the option.
+    public static let wholeCharacters = ComparisonOptions(rawValue: 16)
 }

@@ -1,6 +1,6 @@
 // What can be done with a store's file without a model: reading what it says of itself, and removing it.
 
-public import EspalierEngine
+import EspalierEngine
 public import EspalierModel
 public import FoundationEssentials
 

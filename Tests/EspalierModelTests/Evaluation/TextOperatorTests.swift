@@ -30,6 +30,33 @@ import Testing
         #expect(try holds(text, "LIKE", pattern) == expected)
     }
 
+    @Test func `with [w] the text operators find whole characters, as Swift does (SD-24)`() throws {
+        let texts = [
+            "", "a", "e", "é", "e\u{301}", "x\u{323}\u{307}", "x\u{307}\u{323}", "x", "\r\n", "\n", "\r", "a\r\nb",
+            "a\r", "👨‍👩‍👧",
+            "👨", "🇩🇪🇫🇷", "🇪🇫", "🇫🇷", "가", "\u{1100}\u{1161}", "\u{1100}", "ae\u{301}b", "\u{301}", "b", "éb",
+        ]
+        func contains(_ text: [Character], _ part: [Character]) -> Bool {
+            text.count >= part.count && (0...text.count - part.count).contains { text[$0...].starts(with: part) }
+        }
+        var differenceCount = 0
+        for text in texts {
+            for part in texts {
+                let (characters, wanted) = (Array(text), Array(part))
+                let place = "\(text.debugDescription), \(part.debugDescription)"
+                #expect(try holds(text, "CONTAINS[w]", part) == contains(characters, wanted), "\(place)")
+                #expect(try holds(text, "BEGINSWITH[w]", part) == characters.starts(with: wanted), "\(place)")
+                #expect(
+                    try holds(text, "ENDSWITH[w]", part) == characters.reversed().starts(with: wanted.reversed()),
+                    "\(place)")
+                if try holds(text, "CONTAINS", part) != contains(characters, wanted) { differenceCount += 1 }
+            }
+        }
+        #expect(differenceCount > 5)
+        #expect(try holds("Ñandú", "BEGINSWITH[cw]", "ñ"))
+        #expect(try FetchPredicate(format: "a CONTAINS[w] 'x'").description == "a CONTAINS[w] \"x\"")
+    }
+
     @Test func `LIKE takes no exponential time`() throws {
         let text = String(repeating: "a", count: 3000)
         let pattern = String(repeating: "a*", count: 500) + "b"

@@ -53,6 +53,19 @@ import Testing
                 == comparison(
                     function("add:to:", a, function("multiply:by:", b, c)), .equal,
                     function("from:subtract:", function("from:subtract:", a, b), c)))
+        let bits = try FetchPredicate(format: "a | b & c + 1 == 0 && (a & 4) != 0")
+        #expect(
+            bits
+                == .and([
+                    comparison(
+                        function(
+                            "bitwiseOr:with:", a,
+                            function("bitwiseAnd:with:", b, function("add:to:", c, .value(.integer(1))))), .equal,
+                        .value(.integer(0))),
+                    comparison(function("bitwiseAnd:with:", a, .value(.integer(4))), .notEqual, .value(.integer(0))),
+                ]))
+        #expect(try FetchPredicate(format: bits.description) == bits)
+        #expect(bits.description == "a | b & c + 1 == 0 AND a & 4 != 0")
         let power = try FetchPredicate(format: "-2 ** b ** c < a / b / c")
         #expect(
             power

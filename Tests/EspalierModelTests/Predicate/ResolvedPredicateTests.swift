@@ -77,6 +77,9 @@ import Testing
         ("9223372036854775807 + 1 > 0", true, true), ("abs(0 - year) == 1969", true, false),
         ("sqrt(16) == 4 AND floor(4.5) == 4 AND ceiling(4.5) == 5 AND trunc(-4.5) == -4", true, true),
         ("uppercase(title) == 'ABBEY ROAD'", true, false), ("canonical('ÀB') == 'ab'", true, true),
+        ("year & 1 == 1 AND year | 2 == 1971", true, false), ("(year & 2) != 0", false, true),
+        ("characterCount(title) == 10", true, false), ("characterCount('e\u{301}👨‍👩‍👧') == 2", true, true),
+        ("entity IN entityFamily('Album')", true, true), ("entity IN entityFamily('Track')", false, false),
         ("bitwiseAnd:with:(year, 1) == 1", true, false), ("leftshift:by:(1, 100) == 0", true, true),
         ("released + 86400 == '1969-09-27'", true, false), ("CAST(released, 'NSNumber') < 0", true, false),
         ("released < now()", true, false), ("CAST(year, 'NSString') == '1969'", true, false),
@@ -97,6 +100,8 @@ import Testing
         ("artist.name == 'The Beatles'", true, false), ("artist == nil", false, true),
         ("artist.name == nil", false, true),
         ("artist.name != 'x'", true, true), ("artist.entity == 'Band'", true, false),
+        ("artist.entity IN entityFamily('Artist')", true, false),
+        ("artist.entity IN entityFamily('Band')", true, false),
         ("SELF.entity.name == 'Album'", true, true), ("entity IN {'Album', 'Track'}", true, true),
         // ANY, ALL, NONE (PR-10).
         ("ANY tracks.name == 'Something'", true, false), ("SOME tracks.name BEGINSWITH 'x'", false, false),

@@ -75,7 +75,7 @@ import Testing
             return isSaved && !child.hasChanges && context.insertedObjects.count == 1
         }
         #expect(isSaved)
-        #expect(try await background.perform { try $0.count(FetchRequest<Artist>()) } == 2)
+        #expect(try await background.perform { try $0.count(for: FetchRequest<Artist>()) } == 2)
         #expect(await background.perform { !$0.hasChanges })
     }
 

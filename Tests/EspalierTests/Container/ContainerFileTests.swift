@@ -50,7 +50,9 @@ import Testing
         #expect(nowhere.persistentStoreCoordinator.persistentStores.map(\.type) == [.inMemory])
     }
 
-    @Test func `a container that is opened beside other work tells of each store, or has the error of one`() async throws {
+    @Test func `a container that is opened beside other work tells of each store, or has the error of one`()
+        async throws
+    {
         let folder = FileManager.default.temporaryDirectory.appending(path: "espalier-\(UUID().uuidString)")
         try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
         defer { try? FileManager.default.removeItem(at: folder) }
@@ -92,7 +94,8 @@ import Testing
         description.configurationName = "People"
         try coordinator.addPersistentStore(description)
         let context = ManagedObjectContext(coordinator)
-        _ = try context.insertNewObject(forEntityName: "Artist")
+        let artist = try context.insertNewObject(forEntityName: "Artist")
+        try artist.setValue("Miles", forKey: "name")
 
         #expect(contextError { try context.save() }?.code == 134060)
         context.rollback()
@@ -116,7 +119,8 @@ import Testing
             let metadata = try PersistentStoreCoordinator.metadataForPersistentStore(atPath: path)
 
             #expect(metadata.identifier == store.identifier && open.identifier == store.identifier)
-            #expect(metadata.values == ["größe": .string("viel"), "count": .integer(3)] && open.values == metadata.values)
+            #expect(metadata.values == ["größe": .string("viel"), "count": .integer(3)])
+            #expect(open.values == metadata.values)
             #expect(metadata.isCompatible(with: container.managedObjectModel))
             #expect(!metadata.isCompatible(with: try ManagedObjectModel(for: sensorClasses)))
             #expect(try Data(contentsOf: URL(filePath: path)) == before)
@@ -154,7 +158,7 @@ import Testing
             try container.viewContext.save()
 
             #expect(contextError { try coordinator.destroyPersistentStore(description) }?.code == 134030)
-            #expect(try container.viewContext.count(FetchRequest<Artist>()) == 1)
+            #expect(try container.viewContext.count(for: FetchRequest<Artist>()) == 1)
             try container.close()
             try coordinator.destroyPersistentStore(description)
             #expect(try FileManager.default.contentsOfDirectory(atPath: folder.path).isEmpty)
@@ -185,11 +189,12 @@ import Testing
             Artist(context: context).name = "unsaved"
             try container.erase()
 
-            #expect(try context.count(FetchRequest<Artist>()) == 0 && !context.hasChanges)
+            #expect(try context.count(for: FetchRequest<Artist>()) == 0 && !context.hasChanges)
             #expect(throws: ContextError.self) { try context.existingObject(with: id) }
             Artist(context: context).name = "Nina"
             try context.save()
-            #expect(try ManagedObjectContext(container.persistentStoreCoordinator).count(FetchRequest<Artist>()) == 1)
+            #expect(
+                try ManagedObjectContext(container.persistentStoreCoordinator).count(for: FetchRequest<Artist>()) == 1)
             try container.close()
         }
     }
@@ -206,7 +211,7 @@ import Testing
                 stores: [.inMemory, PersistentStoreDescription(path: path, isReadOnly: true)])
 
             #expect(contextError { try reader.erase() }?.code == 513)
-            #expect(try reader.viewContext.count(FetchRequest<Artist>()) == 1)
+            #expect(try reader.viewContext.count(for: FetchRequest<Artist>()) == 1)
             try reader.close()
         }
     }

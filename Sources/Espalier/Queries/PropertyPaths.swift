@@ -1,0 +1,127 @@
+// The names of a class's properties by their key paths, collected once for each class.
+//
+// Invariants
+//   1. The key path of one property is found by `==`.
+//   2. A chain such as `\Album.artist?.name` is found among the chains that compose the to-one relationships of the
+//      classes, shorter ones first. `==` tells a composed key path from a literal, because it also compares the writable
+//      beginning of both; their hash values, root and type are equal, and these decide.
+//   3. The search for one chain composes at most `compositionCountMax` key paths, and its answer is kept.
+
+import Synchronization
+
+final class PropertyPaths: Sendable {
+    /// The greatest number of key paths that the search for one chain composes.
+    static let compositionCountMax = 5_000
+
+    private static let known = Mutex<[ObjectIdentifier: PropertyPaths]>([:])
+
+    /// The paths of a class.
+    ///
+    /// - Complexity: O(1); O(properties) at the first call for the class.
+    static func of(_ objectClass: ManagedObject.Type) -> PropertyPaths {
+        let id = ObjectIdentifier(objectClass)
+        if let paths = known.withLock({ $0[id] }) { return paths }
+        let paths = PropertyPaths(objectClass)
+        return known.withLock { known in
+            if let other = known[id] { return other }
+            known[id] = paths
+            return paths
+        }
+    }
+
+    private let properties: [_PropertyPath]
+    private let names: [PathKey: String]
+    private let chains = Mutex<[PathKey: [String]]>([:])
+
+    private init(_ objectClass: ManagedObject.Type) {
+        func identity<Object: EntityClass>(_ type: Object.Type) -> [_PropertyPath] { identityPaths(of: type) }
+        properties = objectClass._propertyPaths
+        // A metatype that is converted statically would be opened as that of `ManagedObject`.
+        let entityClass = (objectClass as Any.Type) as? any EntityClass.Type
+        let all = properties + (entityClass.map { identity($0) } ?? [])
+        names = Dictionary(all.map { (PathKey($0.path), $0.name) }, uniquingKeysWith: { first, _ in first })
+    }
+
+    /// The names of the properties along a key path of a class.
+    static func names(
+        along path: AnyKeyPath, in objectClass: ManagedObject.Type
+    ) -> Result<[String], TranslationProblem> {
+        let paths = of(objectClass)
+        return paths.chain(of: path).map { .success($0) } ?? .failure(.unmodelled(path, of: objectClass, paths))
+    }
+
+    /// The names of the modelled properties, in the order of the source.
+    var propertyNames: [String] { properties.map(\.name) }
+
+    /// The name of the property to which a key path of one step leads; `objectID` for `objectID` and `ref`.
+    ///
+    /// - Complexity: O(1).
+    func name(of path: AnyKeyPath) -> String? { names[PathKey(path)] }
+
+    /// The names of the properties along a key path across to-one relationships.
+    ///
+    /// - Complexity: O(1); a chain's first look-up composes the chains that are not longer, at most
+    ///   `compositionCountMax`.
+    func chain(of path: AnyKeyPath) -> [String]? {
+        if let name = name(of: path) { return [name] }
+        let key = PathKey(path)
+        if let chain = chains.withLock({ $0[key] }) { return chain.isEmpty ? nil : chain }
+        let chain = search(for: path)
+        chains.withLock { $0[key] = chain ?? [] }
+        return chain
+    }
+
+    private func search(for path: AnyKeyPath) -> [String]? {
+        // A chain ends in an optional.
+        guard type(of: path).valueType is any OptionalType.Type else { return nil }
+        let (root, valueType, hash) = (type(of: path).rootType, type(of: path).valueType, path.hashValue)
+        var level = properties.map { (path: $0.path as AnyKeyPath, names: [$0.name]) }
+        var compositionCount = 0
+        while !level.isEmpty {
+            var next: [(path: AnyKeyPath, names: [String])] = []
+            for (beginning, names) in level {
+                guard let toOne = type(of: beginning).valueType as? any ToOneProperty.Type else { continue }
+                for property in PropertyPaths.of(toOne.destinationClass).properties {
+                    compositionCount += 1
+                    guard compositionCount <= Self.compositionCountMax else { return nil }
+                    guard let longer = beginning.appending(path: property.chained) else { continue }
+                    let chain = names + [property.name]
+                    if type(of: longer).valueType == valueType, type(of: longer).rootType == root,
+                        longer.hashValue == hash
+                    {
+                        return chain
+                    }
+                    if type(of: property.path).valueType is any ToOneProperty.Type { next.append((longer, chain)) }
+                }
+            }
+            level = next
+        }
+        return nil
+    }
+}
+
+/// A key path as a key of a dictionary.
+///
+/// Sendable without a check: a key path is immutable, and those of properties capture nothing.
+private struct PathKey: Hashable, @unchecked Sendable {
+    private let path: AnyKeyPath
+
+    init(_ path: AnyKeyPath) { self.path = path }
+}
+
+/// The type of a to-one relationship's property.
+protocol ToOneProperty {
+    static var destinationClass: ManagedObject.Type { get }
+}
+
+extension Optional: ToOneProperty where Wrapped: ManagedObject {
+    static var destinationClass: ManagedObject.Type { Wrapped.self }
+}
+
+/// The key paths that identify an object of a class.
+private func identityPaths<Object: ManagedObject>(of type: Object.Type) -> [_PropertyPath] {
+    [
+        _PropertyPath("objectID", \Object.objectID, \Object?.?.objectID),
+        _PropertyPath("objectID", \Object.ref, \Object?.?.ref),
+    ]
+}
