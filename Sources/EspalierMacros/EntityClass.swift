@@ -95,7 +95,9 @@ struct EntityClass {
             "    paths.append(_PropertyPath(\"\(name)\", \\_Root.`\(name)`, \\_Root?.?.`\(name)`))\n"
         }
         return """
-            \(raw: accessLevel)class func _propertyPaths<_Root: \(raw: typeName)>(of root: _Root.Type) -> [_PropertyPath] {
+            \(raw: accessLevel)class func _propertyPaths<_Root: \(raw: typeName)>(
+                of root: _Root.Type
+            ) -> [_PropertyPath] {
                 \(raw: additions.isEmpty ? "let" : "var") paths = \(raw: superclass)._propertyPaths(of: root)
             \(raw: additions.joined())    return paths
             }

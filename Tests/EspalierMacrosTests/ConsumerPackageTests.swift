@@ -80,6 +80,7 @@ import Testing
         _ name: String, in folder: URL, dependency: String, identity: String, model: String? = nil
     ) throws -> String {
         let package = folder.appending(path: name)
+        let plugins = model == nil ? "" : ".plugin(name: \"EspalierClasses\", package: \"\(identity)\")"
         try write(
             """
             // swift-tools-version: 6.2
@@ -91,7 +92,7 @@ import Testing
                 targets: [
                     .executableTarget(
                         name: "\(name)", dependencies: [.product(name: "Espalier", package: "\(identity)")],
-                        plugins: [\(model == nil ? "" : ".plugin(name: \"EspalierClasses\", package: \"\(identity)\")")])
+                        plugins: [\(plugins)])
                 ])
 
             """, to: package.appending(path: "Package.swift"))

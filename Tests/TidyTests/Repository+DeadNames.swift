@@ -6,7 +6,8 @@
 extension Repository {
     /// Witnesses of foreign protocols and entry points, which no code of ours names.
     static let calledByOthers: Set = [
-        "main", "expansion", "resolveMacro", "hash", "description", "debugDescription", "callAsFunction",
+        "main", "createBuildCommands", "EspalierClasses",
+        "expansion", "resolveMacro", "hash", "description", "debugDescription", "callAsFunction",
         "customMirror",
         "makeIterator", "encode", "errorDescription", "localizedDescription", "unownedExecutor", "enqueue",
         "subscript", "dynamicMember", "stringInterpolation", "diagnosticID", "fixItID", "severity",

@@ -8,10 +8,13 @@ extension SourceFile {
     /// Folders that exist on one machine only.
     static let machineFolders = ["work", "root", "home", "Users", "opt", "tmp"]
 
+    /// The targets whose output is read by people or by a build.
+    static let programs: Set = ["dbtool", "EspalierClassWriter"]
+
     /// The one file that may stop the program, where a property getter cannot throw and `nil` would hide the error.
     static let stoppingFile = "Sources/Espalier/Graph/EndedContext.swift"
 
-    /// No `fatalError`, `try!`, `as!`; in product code other than dbtool also no `print`.
+    /// No `fatalError`, `try!`, `as!`; in product code other than programs also no `print`.
     func trapFindings() -> [Finding] {
         zip(code, code.dropFirst()).compactMap { token, next in
             guard token.kind == .word else { return nil }
@@ -20,7 +23,7 @@ extension SourceFile {
                 return finding(token.line, "\(token.text): throw a typed error, or make the case impossible")
             case ("try", "!") where !next.followsSpace, ("as", "!"):
                 return finding(token.line, "\(token.text)!: throw or return instead")
-            case ("print", "(") where isProduct && target != "dbtool":
+            case ("print", "(") where isProduct && !Self.programs.contains(target):
                 return finding(token.line, "print: a library writes nothing to standard output")
             default: return nil
             }

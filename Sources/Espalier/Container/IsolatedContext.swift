@@ -1,4 +1,4 @@
-// A context that an actor of the application owns: the actor's methods use its objects, and run on its executor (SD-27).
+// A context that an actor of the application owns; the actor's methods use its objects and run on its executor (SD-27).
 //
 // Invariants
 //   1. The context is used only on its executor: the one accessor checks that.
@@ -24,12 +24,14 @@ public final class IsolatedContext: Sendable {
         let context = ManagedObjectContext(coordinator)
         context.name = name
         context.automaticallyMergesChangesFromParent = automaticallyMergesChanges
+        // SAFETY: nothing else knows the context yet.
         unsafe guarded = context
     }
 
     /// The context; the caller runs on the executor.
     fileprivate var context: ManagedObjectContext {
         executor.checkIsolated()
+        // SAFETY: the executor runs the caller, as the line above has checked.
         return unsafe guarded
     }
 }

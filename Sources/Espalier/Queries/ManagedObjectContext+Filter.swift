@@ -8,8 +8,8 @@ public import EspalierModel
 extension ManagedObjectContext {
     /// The objects of a request for which a closure is true too, in the request's order.
     ///
-    /// The store tests the request's own condition; the closure is called for each object that is left, in memory, until
-    /// the limit is reached. Put into the request what a predicate can express:
+    /// The store tests the request's own condition; the closure is called in memory for each object that is left,
+    /// until the limit is reached. Put into the request what a predicate can express:
     ///
     /// ```swift
     /// let recent = try FetchRequest<Album>(predicate: #Predicate { $0.year > 2000 })

@@ -89,7 +89,8 @@ extension TranslationProblem {
         let reason =
             names.isEmpty
             ? "the class \(objectClass) is not marked with @Entity, or belongs to an actor"
-            : "it is computed, transient or not in the model; the properties of \(objectClass) are \(names.joined(separator: ", "))"
+            : "it is computed, transient or not in the model; the properties of \(objectClass) are "
+                + names.joined(separator: ", ")
         return TranslationProblem("the property \(path) of type \(type(of: path).valueType)", reason)
     }
 }

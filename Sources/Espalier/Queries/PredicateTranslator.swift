@@ -1,8 +1,8 @@
 // Translates a predicate of Foundation to a condition of a fetch.
 //
 // Invariants
-//   1. The condition holds for an object exactly if Foundation's `evaluate` gives true for it, apart from the cases that
-//      Differences lists under SD-24 (where Swift would end the program or throw, mostly).
+//   1. The condition holds for an object exactly if Foundation's `evaluate` gives true for it, apart from the cases
+//      that Differences lists under SD-24 (where Swift would end the program or throw, mostly).
 //   2. An expression without a counterpart is refused by name. Nothing is left out.
 //   3. Translating executes no code of the application except key paths, comparisons and conversions of constants.
 //   4. Equal predicates with equal constants give equal conditions: variables are numbered by their order.
@@ -122,7 +122,7 @@ struct PredicateTranslator {
 
     /// A comparison of two values.
     ///
-    /// Constants are compared here, and a choice is compared branch by branch, so that a planner sees plain comparisons.
+    /// Constants are compared here, and a choice is compared branch by branch: a planner sees plain comparisons.
     func compare(
         _ left: FetchExpression, _ operator: FetchPredicate.Comparison.Operator, _ right: FetchExpression,
         options: ComparisonOptions = []

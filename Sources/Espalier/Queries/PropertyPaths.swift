@@ -3,8 +3,8 @@
 // Invariants
 //   1. The key path of one property is found by `==`.
 //   2. A chain such as `\Album.artist?.name` is found among the chains that compose the to-one relationships of the
-//      classes, shorter ones first. `==` tells a composed key path from a literal, because it also compares the writable
-//      beginning of both; their hash values, root and type are equal, and these decide.
+//      classes, shorter ones first. `==` tells a composed key path from a literal, because it also compares the
+//      writable beginning of both; their hash values, root and type are equal, and these decide.
 //   3. The search for one chain composes at most `compositionCountMax` key paths, and its answer is kept.
 
 import Synchronization
@@ -101,8 +101,7 @@ final class PropertyPaths: Sendable {
 }
 
 /// A key path as a key of a dictionary.
-///
-/// Sendable without a check: a key path is immutable, and those of properties capture nothing.
+// SAFETY: a key path is immutable, and those of properties capture nothing.
 private struct PathKey: Hashable, @unchecked Sendable {
     private let path: AnyKeyPath
 

@@ -95,7 +95,7 @@ import Testing
         try coordinator.addPersistentStore(description)
         let context = ManagedObjectContext(coordinator)
         let artist = try context.insertNewObject(forEntityName: "Artist")
-        try artist.setValue("Miles", forKey: "name")
+        try artist.setValue(.string("Miles"), forKey: "name")
 
         #expect(contextError { try context.save() }?.code == 134060)
         context.rollback()
