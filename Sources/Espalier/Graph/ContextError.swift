@@ -12,6 +12,8 @@ public enum ContextError: Error, Sendable {
     case violations([Violation])
     /// All rows that another context or process has changed since they were read, with both values (133020).
     case conflicts([MergeConflict])
+    /// Answers of a merge policy of the application's own that cannot be followed, and the errors that it threw (133020).
+    case refusedResolutions([Violation])
     /// All values that must be unique and are not (133021).
     case constraints([ConstraintConflict])
     /// All relationships that would lead to rows that another context or process has deleted, or that a deletion would
@@ -69,7 +71,7 @@ public enum ContextError: Error, Sendable {
     public var code: Int {
         switch self {
         case .violations(let violations): violations.count == 1 ? violations[0].code : 1560
-        case .conflicts: 133020
+        case .conflicts, .refusedResolutions: 133020
         case .constraints: 133021
         case .objectNotFound, .references: 133000
         case .readOnlyStore: 513
@@ -95,6 +97,8 @@ extension ContextError: CustomStringConvertible {
             Self.list("the changes break these rules", violations, countedOnly: violations.countedOnly)
         case .conflicts(let conflicts):
             Self.list("another context or process changed these objects meanwhile", conflicts)
+        case .refusedResolutions(let violations):
+            Self.list("the merge policy has given answers that cannot be followed", violations)
         case .constraints(let conflicts):
             Self.list("these values must be unique, but are not", conflicts.map(Self.text))
         case .references(let conflicts): Self.list("the save would break these relationships", conflicts)
@@ -208,63 +212,6 @@ extension Violation {
         }
         self.init(
             conflict.owner, entityName: conflict.owner.entityName, property: conflict.relationship, reason)
-    }
-}
-
-/// An object that has changed both in the context and in the store.
-public struct MergeConflict: Sendable, CustomStringConvertible {
-    /// A property whose values differ.
-    public struct Property: Sendable {
-        /// The name.
-        public let name: String
-        /// The value from which both sides started; `nil` if it is not known.
-        public let base: AttributeValue?
-        /// The value in the context.
-        public let mine: AttributeValue
-        /// The value in the store; `nil` if the row is deleted.
-        public let stored: AttributeValue?
-        /// The orders of an ordered relationship, if both sides have moved destinations; then the property has no
-        /// values.
-        public let order: Order?
-
-        init(
-            name: String, base: AttributeValue?, mine: AttributeValue, stored: AttributeValue?, order: Order? = nil
-        ) {
-            (self.name, self.base, self.mine, self.stored, self.order) = (name, base, mine, stored, order)
-        }
-    }
-    /// The destinations of an ordered relationship on both sides.
-    public struct Order: Sendable {
-        /// The order from which both sides started.
-        public let base: [ObjectID]
-        /// The order in the context.
-        public let mine: [ObjectID]
-        /// The order in the store.
-        public let stored: [ObjectID]
-    }
-    /// The ID of the object.
-    public let object: ObjectID
-    /// Whether this context deletes the object.
-    public let isDeletedHere: Bool
-    /// The version that the context has read.
-    public let oldVersion: UInt64
-    /// The version in the store; `nil` if the row is deleted.
-    public let newVersion: UInt64?
-    /// The properties whose values differ between context and store; the values of to-one relationships are object IDs.
-    public let properties: [Property]
-
-    /// One line with all values.
-    public var description: String {
-        guard let newVersion else { return "\(object): read at version \(oldVersion), deleted in the store" }
-        let values = properties.map { property in
-            if let order = property.order {
-                return "\(property.name): \(order.mine.count) destinations, reordered here and in the store"
-            }
-            return "\(property.name): here \(property.mine.text), in the store \(property.stored?.text ?? "nothing"), "
-                + "originally \(property.base?.text ?? "an unknown value")"
-        }
-        return "\(object): read at version \(oldVersion), \(isDeletedHere ? "deleted here, " : "")"
-            + "version \(newVersion) in the store" + (values.isEmpty ? "" : "; " + values.joined(separator: "; "))
     }
 }
 

@@ -22,8 +22,11 @@ public final class ManagedObjectContext {
     public var name: String?
     /// Values of the application's own, which the context keeps and never reads (MC-07).
     public var userInfo: [String: Any] = [:]
-    /// The rule by which a save resolves conflicts with rows that another context or process has changed (MC-42).
+    /// The policy by which a save resolves conflicts with rows that another context or process has changed (MC-42),
+    /// except for entities with a policy of their own (`setMergePolicy`).
     public var mergePolicy = MergePolicy.error
+    /// The merge policies of single entities, by index.
+    var entityPolicies: [ManagedObjectModel.EntityIndex: MergePolicy] = [:]
     /// How saves treat new objects whose unique values a row has already; without an action they refuse them.
     package var constraintActions: [ConstraintName: ConstraintAction] = [:]
     /// How often the context had to ask a store for rows or destinations because a fault fired (F-2).

@@ -161,8 +161,8 @@ extension ContextWalk {
         switch error {
         case .conflicts(let conflicts):
             noteTold(index, conflicts)
-            switch policy {
-            case .error:
+            switch policy.rule {
+            case .error, nil:
                 if isSynced, contested.isEmpty { fail("refused for nothing: \(error)") }
                 if !conflicts.contains(where: { board.numbers[$0.object].map { written[$0, default: 0] > 0 } ?? true })
                 {

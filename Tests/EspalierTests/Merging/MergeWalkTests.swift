@@ -32,9 +32,18 @@ private struct Side {
     var seen = 0
     var taken: PegState = [:]
 
+    /// The rule of its policy: the policy itself, or the answer of a policy that is asked.
+    private(set) var rule = MergePolicy.Rule.error
+
     struct Cell: Hashable {
         let peg: String
         let property: String
+    }
+
+    mutating func follow(_ rule: MergePolicy.Rule, _ random: inout SeededGenerator) {
+        self.rule = rule
+        let isAsked = Bool.random(using: &random)
+        context.mergePolicy = isAsked ? MergePolicy { _, _ in MergeResolution(rule) } : MergePolicy(rule)
     }
 
     mutating func note(_ now: Set<String>, after former: Set<String>, in cell: Cell) {
@@ -65,7 +74,6 @@ private struct Side {
 }
 
 private struct MergeWalk {
-    private static let policies: [MergePolicy] = [.error, .storeTrump, .objectTrump, .overwrite, .rollback]
     private static let properties = [
         "a", "b", "best", "fans", "head", "queue", "mate", "mateOf", "tags", "tagged", "list", "listed",
     ]
@@ -98,8 +106,8 @@ private struct MergeWalk {
         for _ in 0..<2 {
             let context = ManagedObjectContext(board.coordinator)
             context.automaticallyMergesChangesFromParent = Bool.random(using: &random)
-            context.mergePolicy = Self.policies.randomElement(using: &random) ?? .error
             var side = Side(context: context, merges: context.automaticallyMergesChangesFromParent)
+            side.follow(MergePolicy.Rule.allCases.randomElement(using: &random) ?? .error, &random)
             side.pegs = try board.pegs(context)
             for (name, peg) in side.pegs { known[peg.objectID] = name }
             sides.append(side)
@@ -116,7 +124,7 @@ private struct MergeWalk {
             case 27: try sync(index, isAsked: false)
             case 28: try failingSave(index)
             case 29: try giveUp(index)
-            case 30: sides[index].context.mergePolicy = Self.policies.randomElement(using: &random) ?? .error
+            case 30: sides[index].follow(MergePolicy.Rule.allCases.randomElement(using: &random) ?? .error, &random)
             default: try insert(index)
             }
         }
@@ -265,8 +273,8 @@ private struct MergeWalk {
         if sides[index].merges { try sync(index, isAsked: false) }
         let side = sides[index]
         let before = try side.shown(known)
-        let policy = side.context.mergePolicy
-        note(index, "save \(policy)")
+        let policy = MergePolicy(side.rule)
+        note(index, "save \(policy)\(side.context.mergePolicy.rule == nil ? ", asked" : "")")
         let error = contextError { try side.context.save() }
         if let error {
             guard case .conflicts(let conflicts) = error, policy == .error else {
@@ -354,9 +362,9 @@ private struct MergeWalk {
         guard let base else { return policy == .overwrite && isDirty ? [former, mine] : [former] }
         if mine == base { return [former, mine] }
         if former == base || former == mine { return policy == .rollback ? [mine, former] : [mine] }
-        switch policy {
+        switch policy.rule {
         // It must have failed.
-        case .error: return []
+        case .error, nil: return []
         case .storeTrump, .rollback: return [former]
         case .objectTrump, .overwrite: return [mine]
         }
