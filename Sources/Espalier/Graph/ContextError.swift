@@ -15,7 +15,9 @@ public enum ContextError: Error, Sendable {
     /// Answers of a merge policy of the application's own that cannot be followed, and the errors that it threw (133020).
     case refusedResolutions([Violation])
     /// All values that must be unique and are not (133021).
-    case constraints([ConstraintConflict])
+    case constraints([UniquenessConflict])
+    /// Findings of several kinds (1560): the errors that the save would have reported one after the other.
+    indirect case several([ContextError])
     /// All relationships that would lead to rows that another context or process has deleted, or that a deletion would
     /// leave without their destination (133000).
     case references([ReferenceConflict])
@@ -73,6 +75,7 @@ public enum ContextError: Error, Sendable {
         case .violations(let violations): violations.count == 1 ? violations[0].code : 1560
         case .conflicts, .refusedResolutions: 133020
         case .constraints: 133021
+        case .several: 1560
         case .objectNotFound, .references: 133000
         case .readOnlyStore: 513
         case .partlySaved: 134040
@@ -100,7 +103,8 @@ extension ContextError: CustomStringConvertible {
         case .refusedResolutions(let violations):
             Self.list("the merge policy has given answers that cannot be followed", violations)
         case .constraints(let conflicts):
-            Self.list("these values must be unique, but are not", conflicts.map(Self.text))
+            Self.list("these values must be unique, but are not", conflicts)
+        case .several(let errors): errors.map { "\($0)" }.joined(separator: "\n")
         case .references(let conflicts): Self.list("the save would break these relationships", conflicts)
         case .unsettledSave(let rounds):
             "after \(rounds) rounds the hooks of the save still change objects; a hook must not set a value that is "
@@ -171,11 +175,6 @@ extension ContextError: CustomStringConvertible {
             items.count > shownCountMax ? ["  and \(items.count - shownCountMax + countedOnly) more"] : []
         return title + ":\n" + (items.prefix(shownCountMax).map { "  \($0)" } + more).joined(separator: "\n")
     }
-
-    private static func text(_ conflict: ConstraintConflict) -> String {
-        "\(conflict.entityName) (\(conflict.properties.joined(separator: ", "))) = "
-            + "(\(conflict.values.map(\.text).joined(separator: ", "))): \(conflict.object) and \(conflict.other)"
-    }
 }
 
 extension ContextError {
@@ -183,7 +182,7 @@ extension ContextError {
     init(_ error: StoreError) {
         switch error {
         case .readOnly(let path): self = .readOnlyStore(path: path)
-        case .constraint(let conflicts): self = .constraints(conflicts)
+        case .constraint(let conflicts): self = .constraints(conflicts.map { UniquenessConflict($0) })
         case .references(let conflicts): self.init(conflicts)
         case .invalidPredicate(let error): self = .invalidPredicate(error)
         case .conflict, .closed, .storage, .incompatibleModel, .migrationRefused, .otherFormat, .damagedContent,

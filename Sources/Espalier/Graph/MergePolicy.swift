@@ -14,6 +14,11 @@ public import EspalierModel
 /// different properties merge without a conflict. Additions to a to-many relationship and removals from it never
 /// conflict.
 ///
+/// The policy also decides about new objects whose unique values another one has already, if the constraint declares no
+/// action (MP-10): `objectTrump` and `overwrite` merge the new object into the row, `storeTrump` and `rollback` let it
+/// give way to the row. A changed object that breaks a constraint gets its stored values back under `storeTrump` and
+/// `rollback`, and is refused otherwise.
+///
 /// If another context has deleted the row, `objectTrump` and `overwrite` insert the object again under its own ID;
 /// `storeTrump` and `rollback` discard the object.
 ///
@@ -84,9 +89,14 @@ public struct MergePolicy: Sendable, Hashable {
     /// A policy of the application's own (MP-06).
     public init(_ resolver: some MergeResolver) { self.init(.custom(Custom(resolver))) }
 
-    /// A policy of the application's own, as a closure (MP-06); ``MergeResolver`` describes the call.
-    public init(_ resolve: @escaping @Sendable (MergeConflict, ManagedObject) throws -> MergeResolution) {
-        self.init(ClosureResolver(closure: resolve))
+    /// A policy of the application's own, as closures (MP-06); ``MergeResolver`` describes the calls.
+    public init(
+        _ resolve: @escaping @Sendable (MergeConflict, ManagedObject) throws -> MergeResolution,
+        constraints: @escaping @Sendable (UniquenessConflict, ManagedObject) throws -> ConstraintResolution = { _, _ in
+            .refuse
+        }
+    ) {
+        self.init(ClosureResolver(conflicts: resolve, constraints: constraints))
     }
 
     /// The rule that the policy follows; `nil` for a policy of the application's own.
@@ -137,13 +147,31 @@ public protocol MergeResolver: Sendable {
     /// - Returns: a rule for the object, and the values of the properties that it shall not decide.
     /// - Throws: any error: the save fails with `ContextError.refusedResolutions`, which has its text.
     func resolve(_ conflict: MergeConflict, of object: ManagedObject) throws -> MergeResolution
+
+    /// Decides about one new or changed object whose values must be unique and are not, if the constraint declares no
+    /// action (F-6); without an implementation the save is refused.
+    ///
+    /// - Throws: any error, as for conflicts.
+    func resolve(_ conflict: UniquenessConflict, of object: ManagedObject) throws -> ConstraintResolution
+}
+
+extension MergeResolver {
+    /// Refuses the save.
+    public func resolve(_ conflict: UniquenessConflict, of object: ManagedObject) throws -> ConstraintResolution {
+        .refuse
+    }
 }
 
 private struct ClosureResolver: MergeResolver {
-    let closure: @Sendable (MergeConflict, ManagedObject) throws -> MergeResolution
+    let conflicts: @Sendable (MergeConflict, ManagedObject) throws -> MergeResolution
+    let constraints: @Sendable (UniquenessConflict, ManagedObject) throws -> ConstraintResolution
 
     func resolve(_ conflict: MergeConflict, of object: ManagedObject) throws -> MergeResolution {
-        try closure(conflict, object)
+        try conflicts(conflict, object)
+    }
+
+    func resolve(_ conflict: UniquenessConflict, of object: ManagedObject) throws -> ConstraintResolution {
+        try constraints(conflict, object)
     }
 }
 

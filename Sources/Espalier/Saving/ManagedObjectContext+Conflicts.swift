@@ -29,8 +29,13 @@ extension ManagedObjectContext {
 
     /// The error that `save` throws for an error of a store: conflicts get the values of both sides.
     func contextError(_ error: StoreError) -> ContextError {
-        guard case .conflict(let conflicts) = error else { return ContextError(error) }
-        return conflictError(conflicts)
+        switch error {
+        case .conflict(let conflicts): conflictError(conflicts)
+        case .constraint(let conflicts): .constraints(described(conflicts))
+        case .references, .readOnly, .closed, .storage, .incompatibleModel, .migrationRefused, .otherFormat,
+            .damagedContent, .invalidRequest, .invalidPredicate:
+            ContextError(error)
+        }
     }
 
     func conflictError(_ conflicts: [VersionConflict]) -> ContextError {

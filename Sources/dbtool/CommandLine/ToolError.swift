@@ -92,7 +92,8 @@ enum ToolError: Error, CustomStringConvertible {
         switch error {
         case .store(let error): exitCode(of: error)
         case .partlySaved(let error): exitCode(of: error)
-        case .violations, .conflicts, .refusedResolutions, .constraints, .references, .unsettledSave, .alreadySaving,
+        case .violations, .conflicts, .several, .refusedResolutions, .constraints, .references, .unsettledSave,
+            .alreadySaving,
             .unknownEntity, .abstractEntity, .objectOfOtherContext, .objectWithoutContext, .contextEnded,
             .objectNotFound, .wrongResultType, .unknownRelationship, .noStore, .unsupportedStore, .readOnlyStore,
             .relationshipAcrossStores, .queryGenerationOfOtherStores, .eventIsNotRecorded, .storeIsChosen,

@@ -111,6 +111,7 @@ import Testing
         for policy in [MergePolicy.error, .objectTrump] {
             let scene = try Scene(kind)
             scene.context.mergePolicy = policy
+            try scene.context.setMergePolicy(.error, forEntityNamed: "Playlist")
             scene.artists[0].name = "Mine"
             let other = scene.stack.newContext()
             makePlaylist(other)

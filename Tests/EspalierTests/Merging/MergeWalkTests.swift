@@ -262,9 +262,20 @@ private struct MergeWalk {
         note(index, "failing save")
         try peg.setValue(.null, forKey: "name")
         let before = try sides[index].shown(known)
-        if violations({ try sides[index].context.save() }).isEmpty { fail("saved without a name") }
+        let error = contextError { try sides[index].context.save() }
+        guard let error, case .violations = error.first else { return fail("saved without a name") }
+        // Conflicts that are told beside the rule are told all the same.
+        if !error.conflicts.isEmpty { noteTold(error.conflicts, index) }
         if try sides[index].shown(known) != before { fail("a failed save changed what the context shows") }
         try peg.setValue(.string(name), forKey: "name")
+    }
+
+    /// Notes the pegs that a save has told to be in conflict; returns the names of all pegs.
+    @discardableResult
+    private mutating func noteTold(_ conflicts: [MergeConflict], _ index: Int) -> [ObjectID: String] {
+        let names = Dictionary(uniqueKeysWithValues: sides[index].pegs.map { ($1.objectID, $0) })
+        sides[index].told = (Set(conflicts.compactMap { names[$0.object] }), saves)
+        return names
     }
 
     // MARK: Saving
@@ -281,8 +292,7 @@ private struct MergeWalk {
                 return fail("\(error)")
             }
             if try side.shown(known) != before { fail("a save in conflict changed what the context shows") }
-            let names = Dictionary(uniqueKeysWithValues: side.pegs.map { ($1.objectID, $0) })
-            sides[index].told = (Set(conflicts.compactMap { names[$0.object] }), saves)
+            let names = noteTold(conflicts, index)
             if !conflicts.contains(where: { written[names[$0.object] ?? "", default: 0] > 0 }) {
                 fail("a conflict about what nobody else has written: \(error)")
             }
