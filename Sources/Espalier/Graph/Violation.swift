@@ -100,7 +100,8 @@ public struct Violation: Error, Sendable, CustomStringConvertible {
         case .missingValue: .null
         case .tooFewDestinations, .tooManyDestinations, .deniedDelete, .custom, .wrongType, .unknownKey,
             .objectOfOtherContext, .destinationIsDeleted, .objectIsDeleted, .objectIsMerged, .rowIsGone,
-            .indexOutOfRange, .noContext, .abstractEntity, .unknownEntity, .notWhileSaving, .unreadable, .more:
+            .indexOutOfRange, .noContext, .abstractEntity, .unknownEntity, .notWhileSaving, .transformer, .unreadable,
+            .more:
             nil
         }
     }
@@ -150,6 +151,7 @@ extension Violation.Reason {
         case .unknownEntity(let known): "use one of \(known.joined(separator: ", "))"
         case .notWhileSaving(let call, _): "call \(call) after save() has returned"
         case .unknownValue: "set the property, or add the case"
+        case .transformer: "register the transformer, or set a value that it accepts"
         case .unreadable: "read the object again"
         case .more: "correct the reported ones and save again"
         }
