@@ -33,8 +33,8 @@ public import EspalierModel
 ///   - isAbstract: Whether objects exist only of subclasses of this class.
 ///   - uniquenessConstraints: Groups of properties whose values together must be unique (MD-12), by name; `#Unique`
 ///     takes key paths.
-///   - constraintActions: The actions of a save on new objects whose values another one has, by group (F-6); without one
-///     the merge policy decides.
+///   - constraintActions: The actions of a save on new objects whose values another one has, by group (F-6); without
+///     one the merge policy decides.
 ///   - indexes: Indexes besides those of `@Attribute(.indexed)` and `#Index`.
 ///   - originalName: The name in an older version of the model (MD-33).
 ///   - hashModifier: A text that changes the version hash where nothing else has changed (MD-05).

@@ -12,7 +12,8 @@ public enum ContextError: Error, Sendable {
     case violations([Violation])
     /// All rows that another context or process has changed since they were read, with both values (133020).
     case conflicts([MergeConflict])
-    /// Answers of a merge policy of the application's own that cannot be followed, and the errors that it threw (133020).
+    /// Answers of a merge policy of the application's own that cannot be followed, and the errors that it threw
+    /// (133020).
     case refusedResolutions([Violation])
     /// All values that must be unique and are not (133021).
     case constraints([UniquenessConflict])

@@ -118,7 +118,7 @@ import Testing
             try other.saveAndCompare()
             makePlaylist(scene.context)
             switch contextError({ try scene.context.save() }) {
-            case .conflicts? where policy == .error: break
+            case .several? where policy == .error: break
             // The policy has resolved the conflicts, and the store has refused the save for another reason.
             case .constraints? where policy == .objectTrump: break
             case let error: Issue.record("\(error.map { "\($0)" } ?? "saved")")

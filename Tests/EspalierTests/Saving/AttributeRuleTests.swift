@@ -5,7 +5,7 @@ import EspalierModel
 import Foundation
 import Testing
 
-@Suite struct ValidationRuleTests {
+@Suite struct AttributeRuleTests {
     private static let attributes = [
         AttributeDescription(
             "name", .string,
