@@ -33,6 +33,8 @@ public import EspalierModel
 ///   - isAbstract: Whether objects exist only of subclasses of this class.
 ///   - uniquenessConstraints: Groups of properties whose values together must be unique (MD-12), by name; `#Unique`
 ///     takes key paths.
+///   - constraintActions: The actions of a save on new objects whose values another one has, by group (F-6); without
+///     one the merge policy decides.
 ///   - indexes: Indexes besides those of `@Attribute(.indexed)` and `#Index`.
 ///   - originalName: The name in an older version of the model (MD-33).
 ///   - hashModifier: A text that changes the version hash where nothing else has changed (MD-05).
@@ -42,7 +44,8 @@ public import EspalierModel
 )
 @attached(memberAttribute)
 public macro Entity(
-    isAbstract: Bool = false, uniquenessConstraints: [[String]] = [], indexes: [EntityDescription.Index] = [],
+    isAbstract: Bool = false, uniquenessConstraints: [[String]] = [],
+    constraintActions: [[String]: ConstraintAction] = [:], indexes: [EntityDescription.Index] = [],
     originalName: String? = nil, hashModifier: String? = nil
 ) = #externalMacro(module: "EspalierMacros", type: "EntityMacro")
 
@@ -77,19 +80,64 @@ public macro Unique<Object: ManagedObject>(_ properties: [PartialKeyPath<Object>
 public macro _EntityProperty(at index: Int) = #externalMacro(module: "EspalierMacros", type: "PropertyAccessorMacro")
 
 /// An option of `@Attribute`.
-public enum AttributeOption: Sendable, Hashable {
+public struct AttributeOption: Sendable, Hashable {
     /// The store keeps an index of the attribute.
-    case indexed
-    /// No two objects have the same value.
-    case unique
+    public static let indexed = AttributeOption(.indexed)
+    /// No two objects have the same value; a save refuses a new object with a value that another one has, unless the
+    /// merge policy decides otherwise.
+    public static let unique = AttributeOption(.unique(nil))
+
+    /// No two objects have the same value; the save does this with a new object whose value another one has (F-6).
+    public static func unique(onConflict action: ConstraintAction) -> AttributeOption {
+        AttributeOption(.unique(action))
+    }
+
     /// The transformer that is registered under this name turns the values into bytes and back (MD-24).
-    case transformable(by: String)
+    public static func transformable(by name: String) -> AttributeOption { AttributeOption(.transformable(by: name)) }
+
+    /// A value is not less than this one (MD-16).
+    public static func minimum(_ limit: some AttributeConvertible, message: String? = nil) -> AttributeOption {
+        AttributeOption(.minimum(limit, message: message))
+    }
+    /// A value is not greater than this one (MD-16).
+    public static func maximum(_ limit: some AttributeConvertible, message: String? = nil) -> AttributeOption {
+        AttributeOption(.maximum(limit, message: message))
+    }
+    /// A text has at least this many characters, binary data at least this many bytes (MD-16).
+    public static func minimumLength(_ count: Int, message: String? = nil) -> AttributeOption {
+        AttributeOption(.minimumLength(count, message: message))
+    }
+    /// A text has at most this many characters, binary data at most this many bytes (MD-16).
+    public static func maximumLength(_ count: Int, message: String? = nil) -> AttributeOption {
+        AttributeOption(.maximumLength(count, message: message))
+    }
+    /// The whole text matches a regular expression (MD-16).
+    public static func pattern(_ pattern: String, message: String? = nil) -> AttributeOption {
+        AttributeOption(.pattern(pattern, message: message))
+    }
+    /// A condition holds, in which `SELF` is the value (MD-16).
+    public static func predicate(_ format: String, message: String? = nil) -> AttributeOption {
+        AttributeOption(.predicate(format, message: message))
+    }
+
+    // The macro reads the options from the source; the compiler checks their types.
+    private enum Kind: Hashable {
+        case indexed
+        case unique(ConstraintAction?)
+        case transformable(by: String)
+        case rule(ValidationRule)
+    }
+
+    private let kind: Kind
+
+    private init(_ kind: Kind) { self.kind = kind }
+    private init(_ rule: ValidationRule) { kind = .rule(rule) }
 }
 
 /// Adds options to an attribute of an `@Entity` class.
 ///
 /// - Parameters:
-///   - options: Literals, as in `.indexed, .unique`.
+///   - options: Literals, as in `.indexed, .unique`, `.unique(onConflict: .merge)` or `.maximumLength(80)`.
 ///   - originalName: The name in an older version of the model (MD-33).
 ///   - hashModifier: A text that changes the version hash where nothing else has changed (MD-05).
 @attached(peer)

@@ -59,7 +59,7 @@ struct EntityClass {
         }
         let arguments = [
             "\"\(name)\"", option("isAbstract"), "properties: Self._entityProperties",
-            list("uniquenessConstraints", and: unique), list("indexes", and: indexes),
+            list("uniquenessConstraints", and: unique), option("constraintActions"), list("indexes", and: indexes),
             option("originalName", as: "renamingIdentifier"), option("hashModifier", as: "versionHashModifier"),
         ]
         return """

@@ -81,21 +81,31 @@ extension ModelledProperty {
 
     private func attributeOptions(in context: some MacroExpansionContext) -> [String] {
         var flags: Set<String> = []
-        var named: [String] = []
+        var (action, rules, named): ([String], [String], [String]) = ([], [], [])
         for argument in attributeMark?.labeledArguments ?? [] {
             if let label = argument.label.flatMap({ Self.labels[$0.text] }) {
                 named.append("\(label): \(argument.expression.trimmedDescription)")
-            } else if argument.expression.is(FunctionCallExprSyntax.self), transformer != nil {
-                continue
             } else if let option = argument.expression.as(MemberAccessExprSyntax.self)?.declName.baseName.text {
                 flags.insert(option)
+            } else if let call = argument.expression.as(FunctionCallExprSyntax.self),
+                let option = call.calledExpression.as(MemberAccessExprSyntax.self)?.declName.baseName.text,
+                let value = call.arguments.first
+            {
+                if option == "transformable" { continue }
+                if option == "unique" {
+                    flags.insert("unique")
+                    action = ["uniqueAction: \(value.expression.trimmedDescription)"]
+                } else {
+                    rules.append(".\(option)(\(call.arguments.trimmedDescription))")
+                }
             } else {
                 context.report(.optionNotLiteral, at: argument.expression)
             }
         }
         let known = [("indexed", "isIndexed"), ("unique", "isUnique")]
         let options = known.compactMap { flags.contains($0.0) ? "\($0.1): true" : nil }
-        return options + (transientMark == nil ? [] : ["isTransient: true"]) + named
+        return options + action + (transientMark == nil ? [] : ["isTransient: true"])
+            + (rules.isEmpty ? [] : ["rules: [\(rules.joined(separator: ", "))]"]) + named
     }
 
     private func relationshipOptions(of className: String, in context: some MacroExpansionContext) -> [String] {

@@ -158,7 +158,9 @@ final class BeadBoard {
                     property.name, to: "Bead", inverse: property.inverse?.name,
                     property.isToOne ? .toOne : property.isOrdered ? .ordered : .toMany,
                     deleteRule: rules[property.rawValue])
-            }, uniquenessConstraints: [["code"]])
+            },
+            // Whatever the policy, so that walks can have saves that fail.
+            uniquenessConstraints: [["code"]], constraintActions: [["code"]: .refuse])
         return try ManagedObjectModel(
             entities: [description], versionIdentifiers: [], classes: ["Bead": Bead.self])
     }

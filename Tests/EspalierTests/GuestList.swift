@@ -18,8 +18,12 @@ final class GuestList {
     let store: any PersistentStore
     let context: ManagedObjectContext
     private let folder: URL
+    /// Whether the constraints of the model declare actions, and contexts have no others.
+    private let declaresActions: Bool
 
-    init(_ kind: StoreKind) throws {
+    /// - Parameter declared: the actions that constraints of guests declare; without, contexts merge all new objects.
+    init(_ kind: StoreKind, declared: [[String]: ConstraintAction]? = nil) throws {
+        declaresActions = declared != nil
         let model = try ManagedObjectModel(entities: [
             EntityDescription(
                 "Guest",
@@ -37,7 +41,7 @@ final class GuestList {
                     RelationshipDescription("gifts", to: "Gift", inverse: "guest", .ordered),
                     RelationshipDescription("marks", to: "City", .ordered),
                 ],
-                uniquenessConstraints: [["name"], ["code"]]),
+                uniquenessConstraints: [["name"], ["code"]], constraintActions: declared ?? [:]),
             EntityDescription("Patron", superentity: "Guest", attributes: [AttributeDescription("sum", .integer64)]),
             EntityDescription(
                 "City", attributes: [AttributeDescription("name", .string)],
@@ -63,7 +67,7 @@ final class GuestList {
         coordinator = PersistentStoreCoordinator(managedObjectModel: model)
         coordinator.add(store)
         context = ManagedObjectContext(coordinator)
-        context.constraintActions = Self.mergesAll
+        if !declaresActions { context.constraintActions = Self.mergesAll }
     }
 
     deinit {
@@ -73,7 +77,7 @@ final class GuestList {
 
     func newContext() -> ManagedObjectContext {
         let context = ManagedObjectContext(coordinator)
-        context.constraintActions = Self.mergesAll
+        if !declaresActions { context.constraintActions = Self.mergesAll }
         return context
     }
 

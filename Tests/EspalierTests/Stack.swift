@@ -79,7 +79,28 @@ func contextError(_ body: () throws -> Void) -> ContextError? {
     }
 }
 
-/// The violations for which `body` is refused.
-func violations(_ body: () throws -> Void) -> [Violation] {
-    if case .violations(let violations)? = contextError(body) { violations } else { [] }
+/// The violations for which `body` is refused, besides other reasons.
+func violations(_ body: () throws -> Void) -> [Violation] { contextError(body)?.violations ?? [] }
+
+extension ContextError {
+    /// The error that the save would have thrown if it told one kind of findings.
+    var first: ContextError { if case .several(let errors) = self { errors[0] } else { self } }
+
+    /// The violations among the findings.
+    var violations: [Violation] {
+        switch self {
+        case .violations(let violations): violations
+        case .several(let errors): errors.flatMap(\.violations)
+        default: []
+        }
+    }
+
+    /// The conflicts among the findings.
+    var conflicts: [MergeConflict] {
+        switch self {
+        case .conflicts(let conflicts): conflicts
+        case .several(let errors): errors.flatMap(\.conflicts)
+        default: []
+        }
+    }
 }

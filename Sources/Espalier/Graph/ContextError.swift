@@ -12,8 +12,13 @@ public enum ContextError: Error, Sendable {
     case violations([Violation])
     /// All rows that another context or process has changed since they were read, with both values (133020).
     case conflicts([MergeConflict])
+    /// Answers of a merge policy of the application's own that cannot be followed, and the errors that it threw
+    /// (133020).
+    case refusedResolutions([Violation])
     /// All values that must be unique and are not (133021).
-    case constraints([ConstraintConflict])
+    case constraints([UniquenessConflict])
+    /// Findings of several kinds (1560): the errors that the save would have reported one after the other.
+    indirect case several([ContextError])
     /// All relationships that would lead to rows that another context or process has deleted, or that a deletion would
     /// leave without their destination (133000).
     case references([ReferenceConflict])
@@ -71,8 +76,9 @@ public enum ContextError: Error, Sendable {
     public var code: Int {
         switch self {
         case .violations(let violations): violations.count == 1 ? violations[0].code : 1560
-        case .conflicts: 133020
+        case .conflicts, .refusedResolutions: 133020
         case .constraints: 133021
+        case .several: 1560
         case .objectNotFound, .references: 133000
         case .readOnlyStore: 513
         case .partlySaved: 134040
@@ -99,8 +105,11 @@ extension ContextError: CustomStringConvertible {
             Self.list("the changes break these rules", violations, countedOnly: violations.countedOnly)
         case .conflicts(let conflicts):
             Self.list("another context or process changed these objects meanwhile", conflicts)
+        case .refusedResolutions(let violations):
+            Self.list("the merge policy has given answers that cannot be followed", violations)
         case .constraints(let conflicts):
-            Self.list("these values must be unique, but are not", conflicts.map(Self.text))
+            Self.list("these values must be unique, but are not", conflicts)
+        case .several(let errors): errors.map { "\($0)" }.joined(separator: "\n")
         case .references(let conflicts): Self.list("the save would break these relationships", conflicts)
         case .unsettledSave(let rounds):
             "after \(rounds) rounds the hooks of the save still change objects; a hook must not set a value that is "
@@ -174,11 +183,6 @@ extension ContextError: CustomStringConvertible {
             items.count > shownCountMax ? ["  and \(items.count - shownCountMax + countedOnly) more"] : []
         return title + ":\n" + (items.prefix(shownCountMax).map { "  \($0)" } + more).joined(separator: "\n")
     }
-
-    private static func text(_ conflict: ConstraintConflict) -> String {
-        "\(conflict.entityName) (\(conflict.properties.joined(separator: ", "))) = "
-            + "(\(conflict.values.map(\.text).joined(separator: ", "))): \(conflict.object) and \(conflict.other)"
-    }
 }
 
 extension ContextError {
@@ -186,7 +190,7 @@ extension ContextError {
     init(_ error: StoreError) {
         switch error {
         case .readOnly(let path): self = .readOnlyStore(path: path)
-        case .constraint(let conflicts): self = .constraints(conflicts)
+        case .constraint(let conflicts): self = .constraints(conflicts.map { UniquenessConflict($0) })
         case .references(let conflicts): self.init(conflicts)
         case .invalidPredicate(let error): self = .invalidPredicate(error)
         case .conflict, .closed, .storage, .incompatibleModel, .migrationRefused, .otherFormat, .damagedContent,
@@ -215,63 +219,6 @@ extension Violation {
         }
         self.init(
             conflict.owner, entityName: conflict.owner.entityName, property: conflict.relationship, reason)
-    }
-}
-
-/// An object that has changed both in the context and in the store.
-public struct MergeConflict: Sendable, CustomStringConvertible {
-    /// A property whose values differ.
-    public struct Property: Sendable {
-        /// The name.
-        public let name: String
-        /// The value from which both sides started; `nil` if it is not known.
-        public let base: AttributeValue?
-        /// The value in the context.
-        public let mine: AttributeValue
-        /// The value in the store; `nil` if the row is deleted.
-        public let stored: AttributeValue?
-        /// The orders of an ordered relationship, if both sides have moved destinations; then the property has no
-        /// values.
-        public let order: Order?
-
-        init(
-            name: String, base: AttributeValue?, mine: AttributeValue, stored: AttributeValue?, order: Order? = nil
-        ) {
-            (self.name, self.base, self.mine, self.stored, self.order) = (name, base, mine, stored, order)
-        }
-    }
-    /// The destinations of an ordered relationship on both sides.
-    public struct Order: Sendable {
-        /// The order from which both sides started.
-        public let base: [ObjectID]
-        /// The order in the context.
-        public let mine: [ObjectID]
-        /// The order in the store.
-        public let stored: [ObjectID]
-    }
-    /// The ID of the object.
-    public let object: ObjectID
-    /// Whether this context deletes the object.
-    public let isDeletedHere: Bool
-    /// The version that the context has read.
-    public let oldVersion: UInt64
-    /// The version in the store; `nil` if the row is deleted.
-    public let newVersion: UInt64?
-    /// The properties whose values differ between context and store; the values of to-one relationships are object IDs.
-    public let properties: [Property]
-
-    /// One line with all values.
-    public var description: String {
-        guard let newVersion else { return "\(object): read at version \(oldVersion), deleted in the store" }
-        let values = properties.map { property in
-            if let order = property.order {
-                return "\(property.name): \(order.mine.count) destinations, reordered here and in the store"
-            }
-            return "\(property.name): here \(property.mine.text), in the store \(property.stored?.text ?? "nothing"), "
-                + "originally \(property.base?.text ?? "an unknown value")"
-        }
-        return "\(object): read at version \(oldVersion), \(isDeletedHere ? "deleted here, " : "")"
-            + "version \(newVersion) in the store" + (values.isEmpty ? "" : "; " + values.joined(separator: "; "))
     }
 }
 

@@ -8,7 +8,7 @@
 // Not here: fetching (+Fetch), faults (+Faults), deleting (+Delete), saving (+Save), discarding changes (+Rollback).
 
 public import EspalierModel
-package import EspalierStore
+import EspalierStore
 
 /// A set of objects, with their unsaved changes (Behaviour MC-01 to MC-64).
 public final class ManagedObjectContext {
@@ -22,10 +22,18 @@ public final class ManagedObjectContext {
     public var name: String?
     /// Values of the application's own, which the context keeps and never reads (MC-07).
     public var userInfo: [String: Any] = [:]
-    /// The rule by which a save resolves conflicts with rows that another context or process has changed (MC-42).
+    /// The policy by which a save resolves conflicts with rows that another context or process has changed (MC-42),
+    /// except for entities with a policy of their own (`setMergePolicy`).
     public var mergePolicy = MergePolicy.error
-    /// How saves treat new objects whose unique values a row has already; without an action they refuse them.
-    package var constraintActions: [ConstraintName: ConstraintAction] = [:]
+    /// The merge policies of single entities, by index.
+    var entityPolicies: [ManagedObjectModel.EntityIndex: MergePolicy] = [:]
+    /// How saves treat new objects whose unique values a row has already: at first as the model declares; without an
+    /// action the merge policy decides.
+    package var constraintActions: [ConstraintName: ConstraintAction]
+    /// The actions by which merge policies resolve broken constraints in the running save.
+    var policyActions: [ConstraintName: ConstraintAction] = [:]
+    /// The objects that merge policies have merged into others in the running save.
+    var unitedInSave: [(object: ManagedObject, other: ManagedObject)] = []
     /// How often the context had to ask a store for rows or destinations because a fault fired (F-2).
     public var faultTrips: Int { memory.faultTrips }
     /// The number of rows that fetches and faults have read from stores.
@@ -167,6 +175,7 @@ public final class ManagedObjectContext {
     public init(_ coordinator: PersistentStoreCoordinator) {
         (persistentStoreCoordinator, source, model) = (coordinator, coordinator, coordinator.managedObjectModel)
         parent = nil
+        constraintActions = model.constraintActions
         cache = RowCache()
         generation = ReadGeneration(source, cache: cache)
         shapes = Array(repeating: nil, count: coordinator.managedObjectModel.entities.count)
@@ -178,6 +187,7 @@ public final class ManagedObjectContext {
         let parent = source.parent
         (persistentStoreCoordinator, model) = (parent.persistentStoreCoordinator, parent.model)
         (self.source, self.parent) = (source, parent)
+        constraintActions = model.constraintActions
         cache = RowCache()
         generation = ReadGeneration(source, cache: cache)
         shapes = Array(repeating: nil, count: parent.model.entities.count)

@@ -6,8 +6,8 @@ public import EspalierModel
 ///
 /// For @Entity only.
 public enum _PropertyDescription: Sendable {
-    /// An attribute, and whether its value must be unique.
-    case attribute(AttributeDescription, isUnique: Bool)
+    /// An attribute, whether its value must be unique, and the action on values that are not.
+    case attribute(AttributeDescription, isUnique: Bool, action: ConstraintAction? = nil)
     /// A relationship, and the class of its destinations.
     case relationship(RelationshipDescription, to: ManagedObject.Type)
 }

@@ -16,6 +16,7 @@ struct SaveStage {
         case deleteRules = "prepareForDeletion"
         case validateForInsert, validateForUpdate, validateForDelete
         case storing = "the hooks of objects while rows are written"
+        case mergePolicy = "the merge policy"
         case didSave
         case changeObserver = "an observer of ObjectsDidChangeMessage"
         case didSaveObserver = "an observer of DidSaveMessage"

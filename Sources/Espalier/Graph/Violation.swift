@@ -13,6 +13,8 @@ public struct Violation: Error, Sendable, CustomStringConvertible {
         case missingValue
         /// An integer does not fit the attribute's type.
         case outOfRange(value: AttributeValue, minimum: Int64, maximum: Int64)
+        /// A value breaks a rule of its attribute (MD-16).
+        case ruleBroken(ValidationRule, value: AttributeValue)
         /// A relationship has fewer destinations than it must have.
         case tooFewDestinations(count: Int, minimum: Int)
         /// A relationship has more destinations than it may have.
@@ -79,6 +81,7 @@ public struct Violation: Error, Sendable, CustomStringConvertible {
         switch reason {
         case .missingValue: 1570
         case .outOfRange(let value, let minimum, _): value.isBelow(minimum) ? 1620 : 1610
+        case .ruleBroken(let rule, let value): rule.code(for: value)
         case .tooFewDestinations: 1580
         case .tooManyDestinations: 1590
         case .deniedDelete: 1600
@@ -90,6 +93,22 @@ public struct Violation: Error, Sendable, CustomStringConvertible {
         }
     }
 
+    /// The value that is wrong, if the violation is about one; `.null` for a missing one.
+    public var value: AttributeValue? {
+        switch reason {
+        case .outOfRange(let value, _, _), .ruleBroken(_, let value), .unknownValue(let value, _): value
+        case .missingValue: .null
+        case .tooFewDestinations, .tooManyDestinations, .deniedDelete, .custom, .wrongType, .unknownKey,
+            .objectOfOtherContext, .destinationIsDeleted, .objectIsDeleted, .objectIsMerged, .rowIsGone,
+            .indexOutOfRange, .noContext, .abstractEntity, .unknownEntity, .notWhileSaving, .transformer, .unreadable,
+            .more:
+            nil
+        }
+    }
+
+    /// The way to correct it, as a sentence without its end.
+    public var remedy: String { reason.remedy }
+
     /// `Entity.property of <ID>: the problem; the way to correct it`.
     public var description: String {
         let place = entityName + (property.map { ".\($0)" } ?? "") + (object.map { " of \($0)" } ?? "")
@@ -98,12 +117,54 @@ public struct Violation: Error, Sendable, CustomStringConvertible {
 }
 
 extension Violation.Reason {
+    /// The limit that a value or a count breaks, as a message shows it.
+    var limit: String? {
+        switch self {
+        case .ruleBroken(let rule, _): rule.limit
+        case .outOfRange(let value, let minimum, let maximum):
+            "\(value.isBelow(minimum) ? minimum : maximum)"
+        case .tooFewDestinations(_, let minimum): "\(minimum)"
+        case .tooManyDestinations(_, let maximum): "\(maximum)"
+        default: nil
+        }
+    }
+
+    fileprivate var remedy: String {
+        switch self {
+        case .missingValue: "set the property"
+        case .outOfRange(_, let minimum, let maximum): "set a value from \(minimum) to \(maximum)"
+        case .ruleBroken(let rule, _): "set a value that \(rule.demand)"
+        case .tooFewDestinations(_, let minimum): "relate at least \(minimum) objects"
+        case .tooManyDestinations(_, let maximum): "relate at most \(maximum) objects"
+        case .deniedDelete: "delete or relate the destinations elsewhere first"
+        case .custom: "correct what the class has found"
+        case .wrongType(_, let expected): "pass \(expected)"
+        case .unknownKey(let known): "use one of \(known.joined(separator: ", "))"
+        case .objectOfOtherContext(let id): "pass existingObject(with: \(id)) of this context"
+        case .destinationIsDeleted: "relate an object that is not deleted"
+        case .objectIsDeleted: "fetch the object again, or insert another"
+        case .objectIsMerged(let id): "use existingObject(with: \(id))"
+        case .rowIsGone: "delete the object here too, or insert another"
+        case .indexOutOfRange(_, let count): "use an index below \(count)"
+        case .noContext: "insert one of the two objects into a context first"
+        case .abstractEntity: "insert an object of a subentity"
+        case .unknownEntity(let known): "use one of \(known.joined(separator: ", "))"
+        case .notWhileSaving(let call, _): "call \(call) after save() has returned"
+        case .unknownValue: "set the property, or add the case"
+        case .transformer: "register the transformer, or set a value that it accepts"
+        case .unreadable: "read the object again"
+        case .more: "correct the reported ones and save again"
+        }
+    }
+
     fileprivate var text: String {
         switch self {
         case .missingValue:
             "has no value, but must have one"
         case .outOfRange(let value, let minimum, let maximum):
             "\(value.text) is out of range; the value must be from \(minimum) to \(maximum)"
+        case .ruleBroken(let rule, let value):
+            rule.message ?? "\(value.text) \(rule.text)"
         case .tooFewDestinations(let count, let minimum):
             "has \(count) destinations; it must have at least \(minimum), or none if it is optional"
         case .tooManyDestinations(let count, let maximum):
@@ -208,4 +269,42 @@ extension AttributeType {
 extension Entity {
     /// The names of all properties, for messages.
     var propertyNames: [String] { attributes.map(\.name) + relationships.map(\.name) }
+}
+
+extension ValidationRule {
+    /// Core Data's number for a value that breaks the rule.
+    fileprivate func code(for value: AttributeValue) -> Int {
+        let isDate = if case .date = value { true } else { false }
+        return switch condition {
+        case .minimum: isDate ? 1640 : 1620
+        case .maximum: isDate ? 1630 : 1610
+        case .minimumLength: 1670
+        case .maximumLength: 1660
+        case .pattern: 1680
+        case .predicate: 1550
+        }
+    }
+
+    /// The limit, pattern or condition as a message shows it.
+    fileprivate var limit: String {
+        switch condition {
+        case .minimum(let limit), .maximum(let limit): limit.text
+        case .minimumLength(let count), .maximumLength(let count): "\(count)"
+        case .pattern(let text), .predicate(let text): text
+        }
+    }
+
+    /// What the rule demands, as in "a value that ...".
+    fileprivate var demand: String {
+        switch condition {
+        case .minimum: "is at least \(limit)"
+        case .maximum: "is at most \(limit)"
+        case .minimumLength: "has a length of at least \(limit)"
+        case .maximumLength: "has a length of at most \(limit)"
+        case .pattern: "matches \(limit)"
+        case .predicate: "fulfils \(limit)"
+        }
+    }
+
+    fileprivate var text: String { "breaks a rule; the value must be one that \(demand)" }
 }

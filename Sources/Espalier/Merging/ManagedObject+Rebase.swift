@@ -8,8 +8,8 @@ enum Rebase {
     /// All changes stay. If the store has changed the same property, the change keeps its base, unless the conflict is
     /// settled.
     case merging(settled: Set<ObjectID>)
-    /// There is a conflict, and this policy decides it.
-    case deciding(MergePolicy)
+    /// There is a conflict, and this rule decides it.
+    case deciding(MergePolicy.Rule)
 
     /// Whether a property has this context's value afterwards.
     ///

@@ -13,23 +13,27 @@ extension ManagedObjectContext {
     /// Changes the relationships to rows that another context or process has deleted, as the merge policy says.
     ///
     /// `storeTrump` restores the destinations that the store holds. `rollback` discards all changes of the object.
-    /// `objectTrump` and `overwrite` keep the changes and leave out the deleted destinations.
+    /// `objectTrump` and `overwrite` keep the changes and leave out the deleted destinations. A policy of the
+    /// application's own answers with one of these rules, or names other destinations.
     ///
-    /// - Throws: `ContextError.references` or `.violations` with all conflicts if the policy is `error` or cannot
-    ///   resolve one: a rule that forbids a deletion.
+    /// - Throws: `ContextError.references` or `.violations` with all conflicts if the rule is `error` or cannot
+    ///   resolve one: a rule that forbids a deletion; `.refusedResolutions` for an answer that cannot be followed.
     func resolve(_ conflicts: [ReferenceConflict]) throws(ContextError) {
         let isUnresolvable = conflicts.contains { conflict in
-            conflict.kind != .missing || mergePolicy == .error
+            conflict.kind != .missing || rule(forOwner: conflict.owner, MergeAnswers()) == .error
                 || !(conflict.destinations + [conflict.owner]).contains { memory.registry[$0]?.hasChanges == true }
         }
         guard !isUnresolvable else { throw ContextError(.references(conflicts)) }
+        var answers = MergeAnswers()
+        try ask(conflicts, &answers)
         moveToNewestGeneration()
         for conflict in conflicts {
-            guard let object = memory.registry[conflict.owner],
+            guard let object = memory.registry[conflict.owner], !object.isDeleted,
                 let relationship = object.entity.relationship(named: conflict.relationship)
             else { continue }
-            object.drop(conflict.destinations, from: relationship, mergePolicy)
+            object.drop(conflict.destinations, from: relationship, rule(for: object, answers))
         }
+        try carryOut(answers)
         let destinations = conflicts.flatMap(\.destinations)
         for id in destinations { cache.invalidate(id) }
         for (object, stored) in try storedRows(ofObjects: destinations.compactMap { memory.registry[$0] }) {
@@ -43,6 +47,11 @@ extension ManagedObjectContext {
             object.state.remove(.updated)
             object.state.insert(.inaccessible)
         }
+    }
+
+    private func rule(forOwner id: ObjectID, _ answers: MergeAnswers) -> MergePolicy.Rule {
+        guard let object = memory.registry[id] else { return mergePolicy.rule ?? .objectTrump }
+        return rule(for: object, answers)
     }
 
     /// Applies the effects of the store's delete rules on rows that the save did not name.
@@ -78,8 +87,8 @@ extension ManagedObjectContext {
 
 extension ManagedObject {
     /// Removes destinations whose rows are deleted.
-    fileprivate func drop(_ destinations: [ObjectID], from relationship: Relationship, _ policy: MergePolicy) {
-        if policy == .rollback, !isInserted, let row {
+    fileprivate func drop(_ destinations: [ObjectID], from relationship: Relationship, _ rule: MergePolicy.Rule) {
+        if rule == .rollback, !isInserted, let row {
             let conflict = VersionConflict(id: storedID, expectedVersion: row.version, stored: row)
             // Destinations that other contexts have added since must stay, so the list is read again.
             managedObjectContext?.cache.invalidate(storedID)
@@ -88,7 +97,7 @@ extension ManagedObject {
         guard relationship.isToMany else {
             guard let id = destinationID(at: relationship.slot), destinations.contains(id) else { return }
             let committed = row?.destination(at: relationship.slot)
-            let isKept = policy == .storeTrump && committed != id
+            let isKept = rule == .storeTrump && committed != id
             return relate(to: isKept ? committed : nil, at: relationship.slot)
         }
         for id in destinations where hasDestination(id, at: relationship.slot) { unlink(id, across: relationship) }

@@ -10,7 +10,7 @@
 // Not here: which insertions are merged (MergedInsertions of the store).
 
 package import EspalierModel
-package import EspalierStore
+import EspalierStore
 
 extension ManagedObjectContext {
     // MARK: After a save

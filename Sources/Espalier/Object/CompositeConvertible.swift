@@ -22,7 +22,7 @@ extension CompositeConvertible {
     public static var attributeType: AttributeType { .composite }
     /// The elements.
     public static var attributeElements: [AttributeDescription] {
-        _elements.compactMap { if case .attribute(let element, _) = $0 { element } else { nil } }
+        _elements.compactMap { if case .attribute(let element, _, _) = $0 { element } else { nil } }
     }
     /// The struct whose elements have their defaults.
     public static var unsetValue: Self {

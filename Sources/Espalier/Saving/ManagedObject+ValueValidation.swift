@@ -21,9 +21,16 @@ extension ManagedObject {
         }
         if let reason = reason(against: value, for: property) { throw .violations([Violation(self, key, reason)]) }
         var (checked, violations) = (value, [Violation]())
+        collectBrokenRules(&violations, value, of: property)
         collect(&violations, of: key) { try validate(&checked, forKey: key) }
-        if checked != value, let reason = reason(against: checked, for: property) {
-            violations.append(Violation(self, key, reason))
+        if checked != value {
+            if let reason = reason(against: checked, for: property) {
+                violations.append(Violation(self, key, reason))
+            } else {
+                // The value that the hook has put in its place may follow the rules that the checked one breaks.
+                violations.removeAll { if case .ruleBroken = $0.reason { true } else { false } }
+                collectBrokenRules(&violations, checked, of: property)
+            }
         }
         guard violations.isEmpty else { throw .violations(violations) }
         value = checked
@@ -46,6 +53,7 @@ extension ManagedObject {
                 violations.append(Violation(self, name, reason))
                 continue
             }
+            collectBrokenRules(&violations, value, of: property)
             do {
                 try setValue(value, forKey: name)
             } catch {
@@ -54,7 +62,14 @@ extension ManagedObject {
         }
     }
 
-    private func hasChange(of property: Entity.Property) -> Bool {
+    private func collectBrokenRules(
+        _ violations: inout [Violation], _ value: PropertyValue, of property: Entity.Property
+    ) {
+        guard case .attribute(let slot) = property, case .attribute(let value) = value else { return }
+        if shape.hasValidationRules { collectBrokenRules(&violations, value, at: slot, shape) }
+    }
+
+    final func hasChange(of property: Entity.Property) -> Bool {
         guard let values = changes?.values else { return false }
         return switch property {
         case .attribute(let slot): values.attributes.contains(slot)

@@ -29,13 +29,23 @@ extension ManagedObjectContext {
 
     /// The error that `save` throws for an error of a store: conflicts get the values of both sides.
     func contextError(_ error: StoreError) -> ContextError {
-        guard case .conflict(let conflicts) = error else { return ContextError(error) }
-        return conflictError(conflicts)
+        switch error {
+        case .conflict(let conflicts): conflictError(conflicts)
+        case .constraint(let conflicts): .constraints(described(conflicts))
+        case .references, .readOnly, .closed, .storage, .incompatibleModel, .migrationRefused, .otherFormat,
+            .damagedContent, .invalidRequest, .invalidPredicate:
+            ContextError(error)
+        }
     }
 
-    private func conflictError(_ conflicts: [VersionConflict]) -> ContextError {
+    func conflictError(_ conflicts: [VersionConflict]) -> ContextError {
         var seen = Set<ObjectID>()
-        return .conflicts(conflicts.filter { seen.insert($0.id).inserted }.map(described))
+        return .conflicts(
+            conflicts.filter { seen.insert($0.id).inserted }.map { conflict in
+                let lists = memory.registry[conflict.id]?.listConflicts ?? []
+                return described(
+                    conflict, lists.map { ($0, .init(base: $1.base, mine: $1.mine, stored: $1.stored)) })
+            })
     }
 
     /// The changed objects with a property that the store has also changed, in rows that they adopted below their
@@ -50,16 +60,21 @@ extension ManagedObjectContext {
         }
     }
 
-    /// Changes the objects in conflict as the merge policy says.
+    /// Changes the objects in conflict as the merge policies say.
     ///
-    /// - Throws: `ContextError.conflicts` with all conflicts if the policy is `error` or cannot resolve one.
+    /// - Throws: `ContextError.conflicts` with all conflicts if the rule is `error` or cannot resolve one;
+    ///   `.refusedResolutions` for answers of a policy of the application's own that cannot be followed.
     func resolve(_ found: [VersionConflict]) throws(ContextError) {
-        try checkResolvable(found)
+        var answers = MergeAnswers()
+        try checkResolvable(found, answers)
+        let changedLists = listsToAskAbout(found)
         moveToNewestGeneration()
         let found = try onNewestRows(found)
-        let lists = try knownLists(ofGone: found)
+        try ask(found, changedLists, &answers)
+        let lists = try knownLists(ofGone: found, answers)
         let conflicts = try withOtherEnds(found)
-        try checkResolvable(conflicts)
+        try ask(Array(conflicts[found.count...]), [:], &answers)
+        try checkResolvable(conflicts, answers)
         for conflict in conflicts {
             cache.invalidate(conflict.id)
             guard let object = memory.registry[conflict.id] else { continue }
@@ -68,14 +83,17 @@ extension ManagedObjectContext {
                 adoptNewestRow(ofUnchanged: object)
                 if conflict.stored == nil { object.state.insert(.inaccessible) }
             } else if conflict.stored == nil {
-                resolveGone(object, lists: lists[object.storedID] ?? [:])
+                resolveGone(object, rule(for: object, answers), lists: lists[object.storedID] ?? [:])
             }
         }
         let inConflict = Set(found.map(\.id))
         rebase(conflicts.filter { memory.registry[$0.id]?.hasChanges == true }) { id in
-            .deciding(inConflict.contains(id) ? mergePolicy : mergePolicy.byProperty)
+            guard let object = memory.registry[id] else { return .deciding(.storeTrump) }
+            let rule = rule(for: object, answers)
+            return .deciding(inConflict.contains(id) ? rule : rule.byProperty)
         }
         runDeleteRules()
+        try carryOut(answers)
         for conflict in conflicts { memory.registry[conflict.id]?.awaken(from: .mergePolicy) }
     }
 
@@ -90,12 +108,13 @@ extension ManagedObjectContext {
         }
     }
 
-    private func checkResolvable(_ conflicts: [VersionConflict]) throws(ContextError) {
+    private func checkResolvable(_ conflicts: [VersionConflict], _ answers: MergeAnswers) throws(ContextError) {
         let isUnresolvable = conflicts.contains { conflict in
             guard let object = memory.registry[conflict.id] else { return true }
             let isDeletedHere = object.state.contains(.deleted)
-            if conflict.stored == nil { return !isDeletedHere && mergePolicy == .error }
-            switch mergePolicy {
+            let rule = rule(for: object, answers)
+            if conflict.stored == nil { return !isDeletedHere && rule == .error }
+            switch rule {
             case .error: return true
             case .storeTrump, .rollback: return isDeletedHere
             case .objectTrump, .overwrite: return false
@@ -105,14 +124,14 @@ extension ManagedObjectContext {
     }
 
     /// Resolves a conflict in which another context or process has deleted the row.
-    private func resolveGone(_ object: ManagedObject, lists: [Int: [ObjectID]]) {
+    private func resolveGone(_ object: ManagedObject, _ rule: MergePolicy.Rule, lists: [Int: [ObjectID]]) {
         if object.state.contains(.deleted) {
             leave(object)
             return forgetPairs(with: [object.storedID])
         }
-        switch mergePolicy {
+        switch rule {
         case .objectTrump where object.hasRow, .overwrite where object.hasRow:
-            reinsert(object, lists: lists)
+            reinsert(object, rule, lists: lists)
         case .error, .storeTrump, .rollback, .objectTrump, .overwrite:
             // An object whose row was never read cannot be inserted again either.
             object.undoToManyChanges(isGone: true)
@@ -128,11 +147,14 @@ extension ManagedObjectContext {
     /// new.
     ///
     /// A relationship that both ends list is deleted with the row and restored with it.
-    private func knownLists(ofGone conflicts: [VersionConflict]) throws(ContextError) -> [ObjectID: [Int: [ObjectID]]] {
-        guard mergePolicy == .objectTrump || mergePolicy == .overwrite else { return [:] }
+    private func knownLists(
+        ofGone conflicts: [VersionConflict], _ answers: MergeAnswers
+    ) throws(ContextError) -> [ObjectID: [Int: [ObjectID]]] {
         var known: [ObjectID: [Int: [ObjectID]]] = [:]
         for conflict in conflicts where conflict.stored == nil {
-            guard let object = memory.registry[conflict.id], !object.isDeleted else { continue }
+            guard let object = memory.registry[conflict.id], !object.isDeleted,
+                [.objectTrump, .overwrite].contains(rule(for: object, answers))
+            else { continue }
             for relationship in object.entity.relationships where relationship.isToMany {
                 let (slot, change) = (relationship.slot, object.changes?.values.toMany[relationship.slot])
                 guard change != nil || cache.list(of: conflict.id, at: slot) != nil else { continue }
@@ -151,10 +173,10 @@ extension ManagedObjectContext {
     /// Inserts an object again under its own ID, with all its values in this context (MP-11).
     ///
     /// To-one relationships of other objects to this one were cleared with the row: they are values of those objects.
-    private func reinsert(_ object: ManagedObject, lists: [Int: [ObjectID]]) {
+    private func reinsert(_ object: ManagedObject, _ rule: MergePolicy.Rule, lists: [Int: [ObjectID]]) {
         object.newValues = RowValues(
             object.entity.attributes.map { object.attributeValue(at: $0.slot) },
-            object.entity.relationships.map { $0.isToMany ? nil : freeDestination(of: object, across: $0) })
+            object.entity.relationships.map { $0.isToMany ? nil : freeDestination(of: object, rule, across: $0) })
         if object.changes != nil { object.changeable().keepOnlyToMany() }
         object.row = nil
         object.state.subtract([.updated, .gone])
@@ -176,11 +198,13 @@ extension ManagedObjectContext {
     /// The to-one destination of an object to be inserted again.
     ///
     /// A destination whose own to-one relationship now refers to another object stays with that object, unless this
-    /// context set the relationship or the policy is `overwrite`.
-    private func freeDestination(of object: ManagedObject, across relationship: Relationship) -> ObjectID? {
+    /// context set the relationship or the rule is `overwrite`.
+    private func freeDestination(
+        of object: ManagedObject, _ rule: MergePolicy.Rule, across relationship: Relationship
+    ) -> ObjectID? {
         let slot = relationship.slot
         guard let id = object.destinationID(at: slot) else { return nil }
-        guard mergePolicy != .overwrite, object.unsavedDestinationID(at: slot) == nil,
+        guard rule != .overwrite, object.unsavedDestinationID(at: slot) == nil,
             let inverse = object.withShape({ $0.inverses[slot] }), !inverse.isToMany
         else { return id }
         let other = self.object(for: id, from: object, across: relationship)
@@ -190,7 +214,11 @@ extension ManagedObjectContext {
     }
 
     /// A conflict with the values of both sides.
-    private func described(_ conflict: VersionConflict) -> MergeConflict {
+    ///
+    /// - Parameter destinations: the to-many relationships to describe.
+    func described(
+        _ conflict: VersionConflict, _ destinations: [(slot: Int, destinations: MergeConflict.Destinations)]
+    ) -> MergeConflict {
         guard let object = memory.registry[conflict.id] else {
             return MergeConflict(
                 object: conflict.id, isDeletedHere: false, oldVersion: conflict.expectedVersion,
@@ -216,11 +244,8 @@ extension ManagedObjectContext {
                     base: object.row.map { _ in value(object.base(ofDestination: relationship.slot)) }, mine: mine,
                     stored: stored))
         }
-        for (slot, list) in object.listConflicts {
-            properties.append(
-                .init(
-                    name: object.entity.relationships[slot].name, base: nil, mine: .null, stored: .null,
-                    order: .init(base: list.base, mine: list.mine, stored: list.stored)))
+        for (slot, lists) in destinations {
+            properties.append(.init(name: object.entity.relationships[slot].name, lists))
         }
         return MergeConflict(
             object: conflict.id, isDeletedHere: object.state.contains(.deleted),

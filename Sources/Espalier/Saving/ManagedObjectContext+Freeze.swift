@@ -19,7 +19,8 @@ extension ManagedObjectContext {
         _ changes: ChangeSet, for store: SourcePart, gone: inout [VersionConflict]
     ) throws(ContextError) -> SaveRequest {
         var request = SaveRequest()
-        request.constraintActions = constraintActions
+        request.constraintActions =
+            policyActions.isEmpty ? constraintActions : constraintActions.merging(policyActions) { $1 }
         request.insertions.reserveCapacity(changes.inserted.count)
         for object in changes.inserted {
             request.insertions.append(insertion(of: object))

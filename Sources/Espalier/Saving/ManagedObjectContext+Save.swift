@@ -40,7 +40,7 @@ extension ManagedObjectContext {
         let event = eventChanges
         let checkpoint = ContextCheckpoint(self)
         refreshedBySave = []
-        defer { refreshedBySave = nil }
+        defer { (refreshedBySave, policyActions, unitedInSave) = (nil, [:], []) }
         let stepCount = journal?.steps.count ?? 0
         var changes: ChangeSet
         let outcome: SaveOutcome
@@ -51,11 +51,12 @@ extension ManagedObjectContext {
             journal?.pause()
             defer { journal?.resume() }
             outcome = try write(&changes)
-        } catch {
+        } catch let first {
+            let error = withOtherFindings(first)
             checkpoint.restore(self)
             journal?.truncate(to: stepCount)
             eventChanges = event
-            if case .violations = error { recorded.removeAll() }
+            if case .violations = first { recorded.removeAll() }
             noteReported(error)
             throw error
         }
@@ -72,6 +73,8 @@ extension ManagedObjectContext {
         defer { journal?.resume() }
         let seen = childSource?.seen(of: outcome.saved)
         let savedChanges = apply(outcome)
+        // The other one may have been new.
+        for (object, other) in unitedInSave { object.storedID = other.storedID }
         if let seen { childSource?.noteSaved(seen) }
         return savedChanges
     }
@@ -174,6 +177,7 @@ extension ManagedObjectContext {
             for conflict in refusal.conflicts { if let object = memory.registry[conflict.id] { noteRefreshed(object) } }
             if !refusal.conflicts.isEmpty { try resolve(refusal.conflicts) }
             if !refusal.references.isEmpty { try resolve(refusal.references) }
+            if !refusal.constraints.isEmpty { try resolve(refusal.constraints) }
             attemptCount += 1
             changes = ChangeSet(self)
             try validate(changes)
@@ -185,8 +189,12 @@ extension ManagedObjectContext {
     private struct Refusal {
         var conflicts: [VersionConflict] = []
         var references: [ReferenceConflict] = []
-        var isEmpty: Bool { conflicts.isEmpty && references.isEmpty }
-        var error: StoreError { conflicts.isEmpty ? .references(references) : .conflict(conflicts) }
+        var constraints: [ConstraintConflict] = []
+        var isEmpty: Bool { conflicts.isEmpty && references.isEmpty && constraints.isEmpty }
+        var error: StoreError {
+            if !conflicts.isEmpty { return .conflict(conflicts) }
+            return references.isEmpty ? .constraint(constraints) : .references(references)
+        }
     }
 
     private enum Attempt {
@@ -233,6 +241,7 @@ extension ManagedObjectContext {
                 var seen = Set<ObjectID>()
                 refusal.conflicts = found.filter { seen.insert($0.id).inserted }
             case .references(let found): refusal.references = found
+            case .constraint(let found): refusal.constraints = found
             default: throw error
             }
             return nil
@@ -240,7 +249,7 @@ extension ManagedObjectContext {
     }
 
     /// The changes that belong to each store.
-    private func route(
+    func route(
         _ changes: ChangeSet
     ) throws(ContextError) -> [(store: SourcePart, changes: ChangeSet)] {
         let stores = source.parts
@@ -270,6 +279,7 @@ extension ManagedObjectContext {
 
     /// Records the conflicts that a save reports: a refresh settles them.
     private func noteReported(_ error: ContextError) {
+        if case .several(let errors) = error { return errors.forEach(noteReported) }
         guard case .conflicts(let conflicts) = error else { return }
         reportedConflicts = [:]
         for conflict in conflicts { reportedConflicts[conflict.object] = conflict.newVersion }

@@ -84,6 +84,10 @@ extension ManagedObject {
                     violations.append(Violation(self, entity.attributes[slot].name, reason))
                 }
             }
+            guard shape.hasValidationRules else { return }
+            for slot in shape.validationRules.indices where !shape.validationRules[slot].isEmpty {
+                collectBrokenRules(&violations, values.attribute(at: slot), at: slot, shape)
+            }
         }
         // Counting destinations may run application code, which may make the context forget the shape.
         if withShape({ !$0.checkedRelationships.isEmpty }) {
@@ -100,7 +104,12 @@ extension ManagedObject {
             let values = changes.values.attributes.pairs
             for position in values.indices {
                 let slot = values[position].slot
-                let reason = withShape { $0.attributeRules[slot]?.reason(against: values[position].value) }
+                let reason = withShape { shape in
+                    if shape.hasValidationRules {
+                        collectBrokenRules(&violations, values[position].value, at: slot, shape)
+                    }
+                    return shape.attributeRules[slot]?.reason(against: values[position].value)
+                }
                 if let reason {
                     violations.append(Violation(self, entity.attributes[slot].name, reason))
                 }
@@ -116,6 +125,15 @@ extension ManagedObject {
         }
         if withShape({ !$0.validatedProperties.isEmpty }) { checkByClass(isNew: false, &violations) }
         collect(&violations) { try validateForUpdate() }
+    }
+
+    /// Appends the rules of an attribute that a value breaks.
+    final func collectBrokenRules(
+        _ violations: inout [Violation], _ value: AttributeValue, at slot: Int, _ shape: EntityShape
+    ) {
+        for rule in shape.validationRules[slot] where !rule.holds(for: value) {
+            violations.append(Violation(self, entity.attributes[slot].name, .ruleBroken(rule.rule, value: value)))
+        }
     }
 
     /// A relationship with rule deny must have no destination that stays (MO-39).

@@ -13,17 +13,19 @@ extension EntityDescription {
     /// For @Entity only.
     public init(
         _ name: String, superentity: String? = nil, isAbstract: Bool = false, properties: [_PropertyDescription],
-        uniquenessConstraints: [[String]] = [], indexes: [Index] = [], renamingIdentifier: String? = nil,
-        versionHashModifier: String? = nil
+        uniquenessConstraints: [[String]] = [], constraintActions: [[String]: ConstraintAction] = [:],
+        indexes: [Index] = [], renamingIdentifier: String? = nil, versionHashModifier: String? = nil
     ) {
         self.init(
             name, superentity: superentity, isAbstract: isAbstract, uniquenessConstraints: uniquenessConstraints,
-            indexes: indexes, renamingIdentifier: renamingIdentifier, versionHashModifier: versionHashModifier)
+            constraintActions: constraintActions, indexes: indexes, renamingIdentifier: renamingIdentifier,
+            versionHashModifier: versionHashModifier)
         for property in properties {
             switch property {
-            case .attribute(let attribute, let isUnique):
+            case .attribute(let attribute, let isUnique, let action):
                 attributes.append(attribute)
                 if isUnique { self.uniquenessConstraints.append([attribute.name]) }
+                if let action { self.constraintActions[[attribute.name]] = action }
             case .relationship(let relationship, _):
                 relationships.append(relationship)
             }
@@ -114,9 +116,9 @@ extension EntityDescription {
         let description = AttributeDescription(
             name, type, isOptional: isOptional, isTransient: options.isTransient, defaultValue: defaultValue ?? .null,
             isIndexed: options.isIndexed, elements: elements, valueTransformerName: transformerName,
-            renamingIdentifier: options.renamingIdentifier,
-            versionHashModifier: options.versionHashModifier)
-        return .attribute(description, isUnique: options.isUnique)
+            renamingIdentifier: options.renamingIdentifier, versionHashModifier: options.versionHashModifier,
+            validationRules: options.rules.map { $0.converted(to: type) })
+        return .attribute(description, isUnique: options.isUnique, action: options.uniqueAction)
     }
 
     private static func relationship(

@@ -8,8 +8,13 @@ public struct PropertyOptions: Sendable, Hashable {
     public var isIndexed: Bool
     /// Attribute: whether no two objects may have the same value.
     public var isUnique: Bool
+    /// Attribute: the action of a save on new objects with a value that another one has, if the value is unique; `nil`
+    /// = the merge policy decides.
+    public var uniqueAction: ConstraintAction?
     /// Attribute: whether its value is only in the object and never stored.
     public var isTransient: Bool
+    /// Attribute: the rules that each value must follow when it is saved.
+    public var rules: [ValidationRule]
     /// Relationship: the name of the inverse relationship, on the destination.
     public var inverse: String?
     /// Relationship: the rule for destinations when the object is deleted.
@@ -27,13 +32,16 @@ public struct PropertyOptions: Sendable, Hashable {
 
     /// Options; parameters that are left out have their defaults.
     public init(
-        isIndexed: Bool = false, isUnique: Bool = false, isTransient: Bool = false, inverse: String? = nil,
+        isIndexed: Bool = false, isUnique: Bool = false, uniqueAction: ConstraintAction? = nil,
+        isTransient: Bool = false, rules: [ValidationRule] = [], inverse: String? = nil,
         deleteRule: DeleteRule = .nullify, isRequired: Bool = false, minCount: Int = 0, maxCount: Int? = nil,
         renamingIdentifier: String? = nil, versionHashModifier: String? = nil
     ) {
         self.isIndexed = isIndexed
         self.isUnique = isUnique
+        self.uniqueAction = uniqueAction
         self.isTransient = isTransient
+        self.rules = rules
         self.inverse = inverse
         self.deleteRule = deleteRule
         self.isRequired = isRequired

@@ -1,10 +1,12 @@
-// The part of the descriptions that a store keeps: all except class names, version hash modifiers and user info.
+// The part of the descriptions that a store keeps: all except class names, actions of constraints, validation
+// rules, version hash modifiers and user info.
 
 extension EntityDescription {
     /// This entity without the parts that a store does not keep.
     package var stored: EntityDescription {
         var entity = self
         (entity.managedObjectClassName, entity.versionHashModifier, entity.userInfo) = (nil, nil, [:])
+        entity.constraintActions = [:]
         entity.attributes = attributes.map(\.stored)
         entity.relationships = relationships.map { relationship in
             var relationship = relationship
@@ -18,7 +20,7 @@ extension EntityDescription {
 extension AttributeDescription {
     fileprivate var stored: AttributeDescription {
         var attribute = self
-        (attribute.versionHashModifier, attribute.userInfo) = (nil, [:])
+        (attribute.versionHashModifier, attribute.userInfo, attribute.validationRules) = (nil, [:], [])
         attribute.elements = elements.map(\.stored)
         return attribute
     }

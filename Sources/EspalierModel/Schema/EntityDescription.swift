@@ -41,6 +41,11 @@ public struct EntityDescription: Sendable, Hashable {
     public var relationships: [RelationshipDescription]
     /// Groups of properties whose combined values must be unique (MD-12).
     public var uniquenessConstraints: [[String]]
+    /// The actions of a save on new objects whose unique values another one has already, by the properties of the
+    /// constraint (F-6); without an action the merge policy decides.
+    ///
+    /// They are no part of the version hash, and stores do not keep them.
+    public var constraintActions: [[String]: ConstraintAction]
     /// The indexes, except those of single `isIndexed` attributes.
     public var indexes: [Index]
     /// The name in an older version of the model (MD-33).
@@ -57,7 +62,8 @@ public struct EntityDescription: Sendable, Hashable {
     /// Describes an entity.
     public init(
         _ name: String, superentity: String? = nil, isAbstract: Bool = false, attributes: [AttributeDescription] = [],
-        relationships: [RelationshipDescription] = [], uniquenessConstraints: [[String]] = [], indexes: [Index] = [],
+        relationships: [RelationshipDescription] = [], uniquenessConstraints: [[String]] = [],
+        constraintActions: [[String]: ConstraintAction] = [:], indexes: [Index] = [],
         renamingIdentifier: String? = nil, managedObjectClassName: String? = nil, versionHashModifier: String? = nil,
         userInfo: [String: String] = [:]
     ) {
@@ -67,6 +73,7 @@ public struct EntityDescription: Sendable, Hashable {
         self.attributes = attributes
         self.relationships = relationships
         self.uniquenessConstraints = uniquenessConstraints
+        self.constraintActions = constraintActions
         self.indexes = indexes
         self.renamingIdentifier = renamingIdentifier
         self.managedObjectClassName = managedObjectClassName

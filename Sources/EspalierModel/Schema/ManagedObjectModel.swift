@@ -24,6 +24,8 @@ public final class ManagedObjectModel: Sendable {
     package let classes: [String: AnyClass]
     /// The destinations of relationships without an inverse.
     package let oneWayDestinations: [Entity]
+    /// The actions that uniqueness constraints declare.
+    package let constraintActions: [ConstraintName: ConstraintAction]
     private let indexByName: [String: EntityIndex]
 
     /// Checks the descriptions as a whole and resolves them.
@@ -51,6 +53,13 @@ public final class ManagedObjectModel: Sendable {
         indexByName = Dictionary(uniqueKeysWithValues: entities.enumerated().map { ($1.name, $0) })
         let led = entities.lazy.flatMap(\.relationships).filter { $0.inverse == nil }.map(\.destination)
         oneWayDestinations = Set(led).sorted().map { [entities] in entities[$0] }
+        var actions: [ConstraintName: ConstraintAction] = [:]
+        for entity in descriptions {
+            for (properties, action) in entity.constraintActions {
+                actions[ConstraintName(entity.name, properties)] = action
+            }
+        }
+        constraintActions = actions
         self.versionIdentifiers = versionIdentifiers
         self.configurations = configurations
         self.fetchRequestTemplates = fetchRequestTemplates

@@ -8,6 +8,7 @@ extension ModelChecker {
         checkType(of: attribute, in: entity)
         checkDefault(of: attribute, in: entity)
         checkElements(of: attribute, path: attribute.name, in: entity, depth: 1)
+        for problem in attribute.ruleProblems { report(entity.name, attribute.name, problem) }
         if attribute.isIndexed {
             if attribute.isTransient {
                 report(
@@ -78,6 +79,7 @@ extension ModelChecker {
                 report(entity.name, elementPath, "an element cannot have type \(element.type)")
             }
             if element.isTransient { report(entity.name, elementPath, "an element cannot be transient") }
+            if !element.validationRules.isEmpty { report(entity.name, elementPath, "an element cannot have rules") }
             if element.isIndexed { report(entity.name, elementPath, "an element cannot be indexed") }
             if !element.accepts(element.defaultValue) {
                 report(

@@ -96,6 +96,13 @@ extension ModelChecker {
             seen.append(Set(constraint))
             for name in constraint { checkKeyProperty(name, in: label, of: entity) }
         }
+        let unknown = entity.constraintActions.keys.filter { !entity.uniquenessConstraints.contains($0) }
+        for properties in unknown.map({ $0.joined(separator: ", ") }).sorted() {
+            report(
+                entity.name,
+                "declares an action for a uniqueness constraint (\(properties)), which it does not have; add the "
+                    + "constraint, with its properties in the same order")
+        }
     }
 
     mutating func checkIndexes(of entity: EntityDescription) {

@@ -42,13 +42,15 @@ public struct AttributeDescription: Sendable, Hashable {
     public var versionHashModifier: String?
     /// The application's own texts (MD-15); stores do not keep them.
     public var userInfo: [String: String]
+    /// The rules that each value must follow when it is saved (MD-16); stores do not keep them.
+    public var validationRules: [ValidationRule]
 
     /// Describes an attribute.
     public init(
         _ name: String, _ type: AttributeType, isOptional: Bool = true, isTransient: Bool = false,
         defaultValue: AttributeValue = .null, isIndexed: Bool = false, elements: [AttributeDescription] = [],
         valueTransformerName: String? = nil, renamingIdentifier: String? = nil, versionHashModifier: String? = nil,
-        userInfo: [String: String] = [:]
+        userInfo: [String: String] = [:], validationRules: [ValidationRule] = []
     ) {
         self.name = name
         self.type = type
@@ -61,6 +63,7 @@ public struct AttributeDescription: Sendable, Hashable {
         self.renamingIdentifier = renamingIdentifier
         self.versionHashModifier = versionHashModifier
         self.userInfo = userInfo
+        self.validationRules = validationRules
     }
 }
 

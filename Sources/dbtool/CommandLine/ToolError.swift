@@ -92,9 +92,10 @@ enum ToolError: Error, CustomStringConvertible {
         switch error {
         case .store(let error): exitCode(of: error)
         case .partlySaved(let error): exitCode(of: error)
-        case .violations, .conflicts, .constraints, .references, .unsettledSave, .alreadySaving, .unknownEntity,
-            .abstractEntity, .objectOfOtherContext, .objectWithoutContext, .contextEnded, .objectNotFound,
-            .wrongResultType, .unknownRelationship, .noStore, .unsupportedStore, .unknownConfiguration, .readOnlyStore,
+        case .violations, .conflicts, .several, .refusedResolutions, .constraints, .references, .unsettledSave,
+            .alreadySaving, .unknownEntity, .abstractEntity, .objectOfOtherContext, .objectWithoutContext, .contextEnded,
+            .objectNotFound, .wrongResultType, .unknownRelationship, .noStore, .unsupportedStore, .unknownConfiguration,
+            .readOnlyStore,
             .relationshipAcrossStores, .queryGenerationOfOtherStores, .eventIsNotRecorded, .storeIsChosen,
             .storeRefusesEntity:
             .unavailable

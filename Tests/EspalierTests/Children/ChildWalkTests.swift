@@ -221,10 +221,10 @@ private struct ChildWalk: RandomWalk {
                 let now = try state(of: context)
                 if place == .root { stored = now }
                 try expectAbove(place, now, "above \(place) after its save over others")
-            } catch ContextError.violations, ContextError.references, ContextError.conflicts {
+            } catch ContextError.violations, ContextError.several, ContextError.references, ContextError.conflicts {
                 try giveUp(place, above)
             }
-        } catch ContextError.violations {
+        } catch ContextError.violations, ContextError.several {
             expect(try state(of: context), before, "\(place) after a refused save")
             try giveUp(place, above)
         }

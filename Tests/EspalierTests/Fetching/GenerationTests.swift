@@ -111,13 +111,14 @@ import Testing
         for policy in [MergePolicy.error, .objectTrump] {
             let scene = try Scene(kind)
             scene.context.mergePolicy = policy
+            try scene.context.setMergePolicy(.error, forEntityNamed: "Playlist")
             scene.artists[0].name = "Mine"
             let other = scene.stack.newContext()
             makePlaylist(other)
             try other.saveAndCompare()
             makePlaylist(scene.context)
             switch contextError({ try scene.context.save() }) {
-            case .conflicts? where policy == .error: break
+            case .several? where policy == .error: break
             // The policy has resolved the conflicts, and the store has refused the save for another reason.
             case .constraints? where policy == .objectTrump: break
             case let error: Issue.record("\(error.map { "\($0)" } ?? "saved")")

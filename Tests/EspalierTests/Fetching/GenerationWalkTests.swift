@@ -208,7 +208,7 @@ private struct GenerationWalk {
         case nil:
             stored = try board.stored()
             if hadChanges { sides[index].shown = stored }
-        case .conflicts, .references, .violations:
+        case .conflicts, .references, .violations, .several:
             // Another context saved first: the values that are read stay as they were.
             context.rollback()
         case let error?: require(false, "\(error)", index)

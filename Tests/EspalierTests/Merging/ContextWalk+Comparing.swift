@@ -182,9 +182,9 @@ extension ContextWalk {
             let isLost = save.policy == .storeTrump && mine.contains { save.old[$0] == nil || save.now[$0] == nil }
             return isRolledBack || isLost ? [mine, former] : [mine]
         }
-        return switch save.policy {
+        return switch save.policy.rule {
         // It must have failed.
-        case .error: []
+        case .error, nil: []
         case .storeTrump, .rollback: [former]
         case .objectTrump, .overwrite: [mine]
         }

@@ -158,11 +158,11 @@ extension ContextWalk {
         sides[index].hooks.born = []
         if side.isMuddled { return }
         let isSynced = side.seen == saves
-        switch error {
+        noteConflicts(of: error, index)
+        switch error.first {
         case .conflicts(let conflicts):
-            noteTold(index, conflicts)
-            switch policy {
-            case .error:
+            switch policy.rule {
+            case .error, nil:
                 if isSynced, contested.isEmpty { fail("refused for nothing: \(error)") }
                 if !conflicts.contains(where: { board.numbers[$0.object].map { written[$0, default: 0] > 0 } ?? true })
                 {
@@ -241,7 +241,10 @@ extension ContextWalk {
         if sides[index].failedSaveCount > 2 || Int.random(in: 0..<3, using: &random) == 0 { try giveUp(index) }
     }
 
-    private mutating func noteTold(_ index: Int, _ conflicts: [MergeConflict]) {
+    /// Notes the conflicts that a save has told, alone or beside other findings.
+    private mutating func noteConflicts(of error: ContextError, _ index: Int) {
+        let conflicts = error.conflicts
+        if conflicts.isEmpty { return }
         let beads = Set(conflicts.compactMap { board.numbers[$0.object] })
         sides[index].told = (beads, saves, sides[index].seen == saves)
     }
@@ -265,7 +268,7 @@ extension ContextWalk {
         guard let error = contextError({ try sides[index].context.save() }) else {
             return fail("saved what the model forbids")
         }
-        if case .conflicts(let conflicts) = error { noteTold(index, conflicts) }
+        noteConflicts(of: error, index)
         for bead in twins { try sides[index].context.delete(bead) }
         if twins.isEmpty { try bead.setValue(.string("bead"), forKey: "name") }
         sides[index].context.processPendingChanges()

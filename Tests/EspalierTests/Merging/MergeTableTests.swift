@@ -102,15 +102,15 @@ enum Merging: CaseIterable {
         if let both = row.both {
             // Additions and removals are no conflict; the newer row of an ordered relationship is, if not merged.
             if row.property == "tags" || merging != .none { return both }
-            switch policy {
-            case .error: return nil
+            switch policy.rule {
+            case .error, nil: return nil
             case .rollback: return row.theirs
             case .overwrite: return row.bothAsMine ?? both
             case .storeTrump, .objectTrump: return both
             }
         }
-        switch policy {
-        case .error: return nil
+        switch policy.rule {
+        case .error, nil: return nil
         case .storeTrump, .rollback: return row.theirs
         case .objectTrump, .overwrite: return row.mine
         }
@@ -132,7 +132,7 @@ enum Merging: CaseIterable {
                 if row.property == "a" { return .integer(Int64(texts[0]) ?? -1) }
                 return texts.first.flatMap { ids[$0] } ?? .null
             }
-            if property.order == nil {
+            if property.destinations == nil {
                 #expect(property.base == value(row.base) && property.mine == value(row.mine), comment)
                 #expect(property.stored == value(row.theirs), comment)
             }
@@ -158,8 +158,8 @@ enum Merging: CaseIterable {
 
                 let error = contextError { try board.mine.save() }
 
-                switch policy {
-                case .error:
+                switch policy.rule {
+                case .error, nil:
                     guard case .conflicts(let conflicts)? = error else {
                         Issue.record("no conflict of \(row), \(comment)")
                         continue

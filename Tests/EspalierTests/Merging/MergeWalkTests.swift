@@ -32,9 +32,18 @@ private struct Side {
     var seen = 0
     var taken: PegState = [:]
 
+    /// The rule of its policy: the policy itself, or the answer of a policy that is asked.
+    private(set) var rule = MergePolicy.Rule.error
+
     struct Cell: Hashable {
         let peg: String
         let property: String
+    }
+
+    mutating func follow(_ rule: MergePolicy.Rule, _ random: inout SeededGenerator) {
+        self.rule = rule
+        let isAsked = Bool.random(using: &random)
+        context.mergePolicy = isAsked ? MergePolicy { _, _ in MergeResolution(rule) } : MergePolicy(rule)
     }
 
     mutating func note(_ now: Set<String>, after former: Set<String>, in cell: Cell) {
@@ -65,7 +74,6 @@ private struct Side {
 }
 
 private struct MergeWalk {
-    private static let policies: [MergePolicy] = [.error, .storeTrump, .objectTrump, .overwrite, .rollback]
     private static let properties = [
         "a", "b", "best", "fans", "head", "queue", "mate", "mateOf", "tags", "tagged", "list", "listed",
     ]
@@ -98,8 +106,8 @@ private struct MergeWalk {
         for _ in 0..<2 {
             let context = ManagedObjectContext(board.coordinator)
             context.automaticallyMergesChangesFromParent = Bool.random(using: &random)
-            context.mergePolicy = Self.policies.randomElement(using: &random) ?? .error
             var side = Side(context: context, merges: context.automaticallyMergesChangesFromParent)
+            side.follow(MergePolicy.Rule.allCases.randomElement(using: &random) ?? .error, &random)
             side.pegs = try board.pegs(context)
             for (name, peg) in side.pegs { known[peg.objectID] = name }
             sides.append(side)
@@ -116,7 +124,7 @@ private struct MergeWalk {
             case 27: try sync(index, isAsked: false)
             case 28: try failingSave(index)
             case 29: try giveUp(index)
-            case 30: sides[index].context.mergePolicy = Self.policies.randomElement(using: &random) ?? .error
+            case 30: sides[index].follow(MergePolicy.Rule.allCases.randomElement(using: &random) ?? .error, &random)
             default: try insert(index)
             }
         }
@@ -254,9 +262,20 @@ private struct MergeWalk {
         note(index, "failing save")
         try peg.setValue(.null, forKey: "name")
         let before = try sides[index].shown(known)
-        if violations({ try sides[index].context.save() }).isEmpty { fail("saved without a name") }
+        let error = contextError { try sides[index].context.save() }
+        guard let error, case .violations = error.first else { return fail("saved without a name") }
+        // Conflicts that are told beside the rule are told all the same.
+        if !error.conflicts.isEmpty { noteTold(error.conflicts, index) }
         if try sides[index].shown(known) != before { fail("a failed save changed what the context shows") }
         try peg.setValue(.string(name), forKey: "name")
+    }
+
+    /// Notes the pegs that a save has told to be in conflict; returns the names of all pegs.
+    @discardableResult
+    private mutating func noteTold(_ conflicts: [MergeConflict], _ index: Int) -> [ObjectID: String] {
+        let names = Dictionary(uniqueKeysWithValues: sides[index].pegs.map { ($1.objectID, $0) })
+        sides[index].told = (Set(conflicts.compactMap { names[$0.object] }), saves)
+        return names
     }
 
     // MARK: Saving
@@ -265,16 +284,15 @@ private struct MergeWalk {
         if sides[index].merges { try sync(index, isAsked: false) }
         let side = sides[index]
         let before = try side.shown(known)
-        let policy = side.context.mergePolicy
-        note(index, "save \(policy)")
+        let policy = MergePolicy(side.rule)
+        note(index, "save \(policy)\(side.context.mergePolicy.rule == nil ? ", asked" : "")")
         let error = contextError { try side.context.save() }
         if let error {
             guard case .conflicts(let conflicts) = error, policy == .error else {
                 return fail("\(error)")
             }
             if try side.shown(known) != before { fail("a save in conflict changed what the context shows") }
-            let names = Dictionary(uniqueKeysWithValues: side.pegs.map { ($1.objectID, $0) })
-            sides[index].told = (Set(conflicts.compactMap { names[$0.object] }), saves)
+            let names = noteTold(conflicts, index)
             if !conflicts.contains(where: { written[names[$0.object] ?? "", default: 0] > 0 }) {
                 fail("a conflict about what nobody else has written: \(error)")
             }
@@ -354,9 +372,9 @@ private struct MergeWalk {
         guard let base else { return policy == .overwrite && isDirty ? [former, mine] : [former] }
         if mine == base { return [former, mine] }
         if former == base || former == mine { return policy == .rollback ? [mine, former] : [mine] }
-        switch policy {
+        switch policy.rule {
         // It must have failed.
-        case .error: return []
+        case .error, nil: return []
         case .storeTrump, .rollback: return [former]
         case .objectTrump, .overwrite: return [mine]
         }

@@ -160,7 +160,7 @@ import Testing
             Issue.record("no conflict")
             return
         }
-        #expect(Set(conflicts.map(\.object)) == [bad.objectID] && Set(conflicts.map(\.other)) == Set(ids))
+        #expect(Set(conflicts.map(\.objects)) == [[bad.objectID]] && Set(conflicts.map(\.stored)) == Set(ids))
         #expect(list.context.insertedObjects == [good, bad] && good.objectID.isTemporary)
         try bad.setValue(.null, forKey: "code")
         try list.save()

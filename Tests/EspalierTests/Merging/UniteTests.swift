@@ -159,7 +159,7 @@ import Testing
                     Issue.record("no conflict")
                     return
                 }
-                #expect(conflicts.map(\.object) == [id])
+                #expect(conflicts.map(\.objects) == [[id]])
                 #expect(united.guestText == "Ada, 1, old, 3" && list.context.updatedObjects == [united])
             }
             list.context.rollback()

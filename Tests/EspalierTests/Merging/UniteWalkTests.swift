@@ -142,7 +142,19 @@ private final class UniteWalk {
         let context = contexts[side]
         context.processPendingChanges()
         let inserted = context.insertedObjects
-        context.constraintActions = random.next() % 4 == 0 ? GuestList.keepsAll : GuestList.mergesAll
+        let keeps = random.next() % 4 == 0
+        context.constraintActions = keeps ? GuestList.keepsAll : GuestList.mergesAll
+        // The same by a policy that is asked.
+        let isAsked = random.next() % 3 == 0
+        if isAsked {
+            context.constraintActions = [:]
+            context.mergePolicy = MergePolicy { _, _ in
+                MergeResolution(.objectTrump)
+            } constraints: { _, object in
+                object.isInserted ? keeps ? .keep : .merge() : .refuse
+            }
+        }
+        defer { context.mergePolicy = .objectTrump }
         do throws(ContextError) {
             try context.save()
         } catch {

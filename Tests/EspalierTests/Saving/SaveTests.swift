@@ -151,7 +151,7 @@ import Testing
         }
 
         #expect(conflicts.map(\.properties) == [["name"]] && conflicts[0].values == [.string("Evening")])
-        #expect(conflicts[0].other == first.objectID)
+        #expect(conflicts[0].stored == first.objectID && conflicts[0].objects == [second.objectID])
         #expect(second.objectID.isTemporary && stack.context.insertedObjects == [second])
         second.name = "Night"
         try stack.context.saveAndCompare()

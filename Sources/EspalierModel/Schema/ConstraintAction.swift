@@ -1,7 +1,4 @@
-// The handling of new rows whose unique values another row has already: the action that a request asks for, and the
-// outcome in the result.
-
-public import EspalierModel
+// Uniqueness constraints by name, and what a save does with a new object whose values another one has already.
 
 /// A uniqueness constraint by name: the entity that declares it, and its properties in their order (MD-12).
 public struct ConstraintName: Hashable, Sendable {
@@ -18,7 +15,7 @@ public struct ConstraintName: Hashable, Sendable {
 
 /// The action of a save on an insertion whose unique values a row has already (MP-10, F-6).
 public enum ConstraintAction: Sendable, Hashable {
-    /// The save fails with `StoreError.constraint`.
+    /// The save fails.
     case refuse
     /// The insertion is merged into the row, which keeps its ID.
     ///
@@ -28,14 +25,6 @@ public enum ConstraintAction: Sendable, Hashable {
     case merge
     /// As `merge`, but the row keeps its values and to-one relationships.
     ///
-    /// A one-to-one relationship follows its other end if the request sets that.
+    /// A one-to-one relationship follows its other end if the save sets that.
     case keep
-}
-
-/// The outcome of an insertion.
-public enum InsertionOutcome: Sendable, Hashable {
-    /// The insertion created a row.
-    case inserted(version: UInt64)
-    /// The insertion was merged into this row: a stored one, or that of another insertion.
-    case merged(into: ObjectID, version: UInt64)
 }

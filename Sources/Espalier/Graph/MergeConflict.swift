@@ -1,0 +1,81 @@
+// A conflict as a save reports it, and as a merge policy of the application's own is asked about it: the values of both
+// sides, and those from which both started.
+
+public import EspalierModel
+
+/// An object that has changed both in the context and in the store (MP-07).
+public struct MergeConflict: Sendable, CustomStringConvertible {
+    /// A property whose values differ.
+    public struct Property: Sendable {
+        /// The name.
+        public let name: String
+        /// The value from which both sides started; `nil` if it is not known.
+        public let base: AttributeValue?
+        /// The value in the context.
+        public let mine: AttributeValue
+        /// The value in the store; `nil` if the row is deleted.
+        public let stored: AttributeValue?
+        /// The destinations of a to-many relationship, which has no values.
+        ///
+        /// An error has them if both sides have reordered a list; a merge policy is told them for each to-many
+        /// relationship that the context has changed.
+        public let destinations: Destinations?
+
+        init(name: String, base: AttributeValue?, mine: AttributeValue, stored: AttributeValue?) {
+            (self.name, self.base, self.mine, self.stored, destinations) = (name, base, mine, stored, nil)
+        }
+
+        init(name: String, _ destinations: Destinations) {
+            (self.name, base, mine, stored, self.destinations) = (name, nil, .null, .null, destinations)
+        }
+    }
+    /// The destinations of a to-many relationship on both sides.
+    public struct Destinations: Sendable, Hashable {
+        /// Those from which both sides started.
+        public let base: [ObjectID]
+        /// Those in the context.
+        public let mine: [ObjectID]
+        /// Those in the store.
+        public let stored: [ObjectID]
+    }
+    /// The ID of the object.
+    public let object: ObjectID
+    /// Whether this context deletes the object.
+    public let isDeletedHere: Bool
+    /// The version that the context has read; 0 for a new object.
+    public let oldVersion: UInt64
+    /// The version in the store; `nil` if the row is deleted.
+    public let newVersion: UInt64?
+    /// The properties whose values differ between context and store; the values of to-one relationships are object IDs.
+    public let properties: [Property]
+    /// The destinations of the object that another context or process has deleted, if that is the conflict.
+    public let missingDestinations: [ObjectID]
+
+    init(
+        object: ObjectID, isDeletedHere: Bool, oldVersion: UInt64, newVersion: UInt64?, properties: [Property],
+        missingDestinations: [ObjectID] = []
+    ) {
+        (self.object, self.isDeletedHere, self.properties) = (object, isDeletedHere, properties)
+        (self.oldVersion, self.newVersion) = (oldVersion, newVersion)
+        self.missingDestinations = missingDestinations
+    }
+
+    /// The property of this name, if its values differ.
+    ///
+    /// - Complexity: O(`properties`).
+    public subscript(name: String) -> Property? { properties.first { $0.name == name } }
+
+    /// One line with all values.
+    public var description: String {
+        guard let newVersion else { return "\(object): read at version \(oldVersion), deleted in the store" }
+        let values = properties.map { property in
+            if let destinations = property.destinations {
+                return "\(property.name): \(destinations.mine.count) destinations, reordered here and in the store"
+            }
+            return "\(property.name): here \(property.mine.text), in the store \(property.stored?.text ?? "nothing"), "
+                + "originally \(property.base?.text ?? "an unknown value")"
+        }
+        return "\(object): read at version \(oldVersion), \(isDeletedHere ? "deleted here, " : "")"
+            + "version \(newVersion) in the store" + (values.isEmpty ? "" : "; " + values.joined(separator: "; "))
+    }
+}

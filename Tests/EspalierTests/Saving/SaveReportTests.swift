@@ -1,0 +1,105 @@
+// One report for all kinds of findings: broken rules, conflicts and values that must be unique (F-5).
+
+import Espalier
+import EspalierModel
+import EspalierStore
+import Testing
+
+@Suite struct SaveReportTests {
+    /// A list whose context has each of these findings.
+    private func list(
+        _ kind: StoreKind, rules: Bool, conflicts: Bool, constraints: Bool, _ policy: MergePolicy = .error
+    ) throws -> GuestList {
+        let list = try GuestList(kind)
+        let context = list.context
+        context.constraintActions = [:]
+        context.mergePolicy = policy
+        let ids = try ["Ada", "Bob", "Eva"].map { try list.store("Guest", ["name": .string($0)]) }
+        if conflicts {
+            let other = list.newContext()
+            let guest = try context.existingObject(with: ids[0])
+            try other.existingObject(with: ids[0]).setValue(.string("theirs"), forKey: "note")
+            try guest.setValue(.string("mine"), forKey: "note")
+            try other.save()
+        }
+        if constraints {
+            _ = try list.make("Guest", ["name": .string("Bob")])
+            try context.existingObject(with: ids[2]).setValue(.string("Bob"), forKey: "name")
+        }
+        if rules { _ = try list.make("Guest", ["rank": .integer(40_000)]) }
+        return list
+    }
+
+    private func kinds(_ error: ContextError?) -> [Int] {
+        guard case .several(let errors)? = error else { return error.map { [$0.code] } ?? [] }
+        return errors.map(\.code)
+    }
+
+    @Test(arguments: StoreKind.allCases)
+    func `a save that fails for several kinds of reasons tells all of them at once (F-5)`(_ kind: StoreKind) throws {
+        for number in 0..<8 {
+            let (rules, conflicts, constraints) = (number & 1 != 0, number & 2 != 0, number & 4 != 0)
+            let list = try list(kind, rules: rules, conflicts: conflicts, constraints: constraints)
+            let before = (list.context.insertedObjects, list.context.updatedObjects)
+
+            let error = contextError { try list.context.save() }
+
+            let expected = (rules ? [1610] : []) + (conflicts ? [133020] : []) + (constraints ? [133021] : [])
+            #expect(kinds(error) == expected, "\(number): \(String(describing: error))")
+            if expected.count > 1 { #expect(error?.code == 1560) }
+            #expect((list.context.insertedObjects, list.context.updatedObjects) == before)
+            #expect(list.context.recordedViolations.isEmpty)
+            guard constraints, let error else { continue }
+            let all = if case .several(let errors) = error { errors } else { [error] }
+            guard case .constraints(let found)? = all.last else { continue }
+            #expect(found.count == 1 && found[0].objects.count == 2 && found[0].stored != nil)
+            #expect(error.messages(MessageTable([133021: "{entity} {property}"])).last == "Guest name")
+        }
+    }
+
+    @Test(arguments: StoreKind.allCases)
+    func `what a policy would resolve is not in the report`(_ kind: StoreKind) throws {
+        for policy in [MergePolicy.objectTrump, .storeTrump, .overwrite, .rollback] {
+            let list = try list(kind, rules: true, conflicts: true, constraints: true, policy)
+            #expect(kinds(contextError { try list.context.save() }) == [1610], "\(policy)")
+        }
+        let list = try list(kind, rules: true, conflicts: true, constraints: true)
+        try list.context.setMergePolicy(.objectTrump, forEntityNamed: "City")
+        #expect(kinds(contextError { try list.context.save() }) == [1610, 133020, 133021])
+    }
+
+    @Test(arguments: StoreKind.allCases)
+    func `after a report of several kinds each can be corrected, and the save succeeds`(_ kind: StoreKind) throws {
+        let list = try list(kind, rules: true, conflicts: true, constraints: true)
+        let context = list.context
+        guard case .several(let errors)? = contextError({ try context.save() }) else {
+            Issue.record("one kind")
+            return
+        }
+        for case .violations(let violations) in errors {
+            for id in violations.compactMap(\.object) {
+                try context.registeredObject(for: id)?.setValue(.integer(1), forKey: "rank")
+            }
+        }
+        for case .constraints(let conflicts) in errors {
+            for (number, id) in conflicts.flatMap(\.objects).enumerated() {
+                try context.registeredObject(for: id)?.setValue(.string("new \(number)"), forKey: "name")
+            }
+        }
+        context.refreshAllObjects()
+        try list.save()
+    }
+
+    @Test func `a child reports rules and conflicts together, and leaves unique values to its root`() throws {
+        let list = try GuestList(.inMemory)
+        let id = try list.store("Guest", ["name": .string("Ada")])
+        list.context.constraintActions = [:]
+        let child = ManagedObjectContext(parent: list.context)
+        child.automaticallyMergesChangesFromParent = false
+        let guest = try child.existingObject(with: id)
+        try guest.setValue(.string("mine"), forKey: "note")
+        try list.context.existingObject(with: id).setValue(.string("theirs"), forKey: "note")
+        _ = try list.make("Guest", ["name": .string("Ada"), "rank": .integer(40_000)], in: child)
+        #expect(kinds(contextError { try child.save() }) == [1610, 133020])
+    }
+}
