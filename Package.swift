@@ -112,7 +112,7 @@ let package = Package(
         .testTarget(
             name: "EspalierClassesTests",
             dependencies: ["Espalier", "EspalierModel", "EspalierModelFile", "TestSupport"],
-            swiftSettings: strict, plugins: ["EspalierClasses"]),
+            exclude: ["Models", "Shelf.xcdatamodeld"], swiftSettings: strict, plugins: ["EspalierClasses"]),
         .testTarget(
             name: "EspalierCoreDataTests",
             dependencies: [

@@ -12,11 +12,12 @@ import PackagePlugin
 /// ```swift
 /// .target(
 ///     name: "Shop", dependencies: [.product(name: "Espalier", package: "espalier")],
-///     plugins: [.plugin(name: "EspalierClasses", package: "espalier")])
+///     exclude: ["Shop.xcdatamodeld"], plugins: [.plugin(name: "EspalierClasses", package: "espalier")])
 /// ```
 ///
 /// A model file is a `.xcdatamodeld` folder, whose current version counts, a `.xcdatamodel` folder, or a compiled
-/// `.mom` or `.momd`. It may be anywhere below the folder of the target. The classes are internal.
+/// `.mom` or `.momd`. It may be anywhere below the folder of the target. The classes are internal. `exclude`
+/// keeps the build from asking what kind of resource it is; the plug-in finds it all the same.
 @main struct EspalierClasses: BuildToolPlugin {
     private static let extensions: Set = ["xcdatamodeld", "xcdatamodel", "momd", "mom"]
 

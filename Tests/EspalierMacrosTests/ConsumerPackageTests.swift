@@ -80,6 +80,7 @@ import Testing
         _ name: String, in folder: URL, dependency: String, identity: String, model: String? = nil
     ) throws -> String {
         let package = folder.appending(path: name)
+        let models = model == nil ? "" : "\"Maße.xcdatamodel\""
         let plugins = model == nil ? "" : ".plugin(name: \"EspalierClasses\", package: \"\(identity)\")"
         try write(
             """
@@ -92,7 +93,7 @@ import Testing
                 targets: [
                     .executableTarget(
                         name: "\(name)", dependencies: [.product(name: "Espalier", package: "\(identity)")],
-                        plugins: [\(plugins)])
+                        exclude: [\(models)], plugins: [\(plugins)])
                 ])
 
             """, to: package.appending(path: "Package.swift"))

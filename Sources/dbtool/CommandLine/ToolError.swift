@@ -93,9 +93,9 @@ enum ToolError: Error, CustomStringConvertible {
         case .store(let error): exitCode(of: error)
         case .partlySaved(let error): exitCode(of: error)
         case .violations, .conflicts, .several, .refusedResolutions, .constraints, .references, .unsettledSave,
-            .alreadySaving, .unknownEntity, .abstractEntity, .objectOfOtherContext, .objectWithoutContext, .contextEnded,
-            .objectNotFound, .wrongResultType, .unknownRelationship, .noStore, .unsupportedStore, .unknownConfiguration,
-            .readOnlyStore,
+            .alreadySaving, .unknownEntity, .abstractEntity, .objectOfOtherContext, .objectWithoutContext,
+            .contextEnded, .objectNotFound, .wrongResultType, .unknownRelationship, .noStore, .unsupportedStore,
+            .unknownConfiguration, .readOnlyStore,
             .relationshipAcrossStores, .queryGenerationOfOtherStores, .eventIsNotRecorded, .storeIsChosen,
             .storeRefusesEntity:
             .unavailable
