@@ -123,8 +123,9 @@ extension ParentSource {
     /// An object that a save is about to write, as children see it.
     struct Seen {
         let object: ManagedObject
+        let id: ObjectID
         let kind: OverlayEntry.Kind
-        let version: UInt64?
+        let entry: OverlayEntry?
         /// Whether children have seen the present values.
         let isPresent: Bool
     }
@@ -138,46 +139,50 @@ extension ParentSource {
                 (.deleted, save.changes.deleted),
             ] {
                 for object in list {
-                    let record = records[object.storedID]
+                    let id = object.storedID
                     seen.append(
                         Seen(
-                            object: object, kind: kind,
-                            version: entry(of: object)?.row?.version,
-                            isPresent: record.map(object.isAsRecorded) == true))
+                            object: object, id: id, kind: kind, entry: changes.entry(id, root: object.entity.root),
+                            isPresent: records[id].map(object.isAsRecorded) == true))
                 }
             }
         }
         return seen
     }
 
-    private func entry(of object: ManagedObject) -> OverlayEntry? {
-        changes.entry(object.storedID, root: object.entity.root)
-    }
-
     /// Keeps the versions of objects that the parent has saved, because they have the same values in the store now;
     /// tells children of the objects that have other values than they have seen.
-    func noteSaved(_ seen: [Seen]) {
+    ///
+    /// - Parameter hasMerged: whether the save has merged new objects into rows. What led to such an object leads to
+    ///   the row now, and children read everything again.
+    func noteSaved(_ seen: [Seen], hasMerged: Bool) {
         var told = SavedChanges(contextName: parent.name)
-        for object in seen {
-            let id = object.object.storedID
-            records[id] = nil
-            let former = changes.set(nil, for: id, root: object.object.entity.root)
-            guard object.isPresent else {
-                told.note(id, object.kind, former?.kind)
+        for seen in seen {
+            let object = seen.object
+            records[seen.id] = nil
+            let former = changes.set(nil, for: seen.id, root: object.entity.root)
+            guard seen.isPresent else {
+                told.note(object.storedID, seen.kind, former?.kind)
                 continue
             }
-            if let version = object.version, let row = object.object.row, row.version != version {
-                changes.savedVersions[id] = .init(stored: row.version, shown: version)
-            }
+            guard let shown = seen.entry?.row, let row = object.row, row.version != shown.version,
+                !hasMerged || seen.entry?.isStored(as: row, of: object.entity) == true
+            else { continue }
+            changes.savedVersions[object.storedID] = .init(stored: row.version, shown: shown.version)
         }
         latest = nil
-        if told.idCount > 0 { tell(told, except: nil) }
+        if hasMerged { tellEverything() } else if told.idCount > 0 { tell(told, except: nil) }
     }
 }
 
 extension OverlayEntry {
     fileprivate func isSame(as other: OverlayEntry, of entity: Entity) -> Bool {
         kind == other.kind && row?.version == other.row?.version && lists == other.lists
+    }
+
+    /// Whether a stored row has the values that children have seen; an order may lead to other objects.
+    fileprivate func isStored(as row: ObjectSnapshot, of entity: Entity) -> Bool {
+        self.row?.hasSameContent(as: row, of: entity) == true && lists.values.allSatisfy { $0.order == nil }
     }
 }
 
@@ -233,30 +238,55 @@ extension ManagedObject {
                 removed: Set(change.list == nil ? change.removed.ids : []))
         }
         guard hasRow || kind == .inserted else { return OverlayEntry(id: id, kind: kind, row: nil, lists: lists) }
-        let stored = row
-        let defaults = shape.defaultValues
-        let values = entity.attributes.map { attribute in
-            attribute.isTransient
-                ? .null
-                : unsavedAttribute(at: attribute.slot) ?? stored?.value(at: attribute.slot) ?? defaults[attribute.slot]
+        let orders = lists.isEmpty ? lists : lists.filter { $0.value.order != nil }
+        var row: ObjectSnapshot
+        if let stored = self.row, newValues == nil {
+            let (attributes, destinations) = differences(from: stored)
+            if attributes.isEmpty, destinations.isEmpty, orders.allSatisfy(isStoredOrder) {
+                // The row is the store's: only unordered lists have changed.
+                return OverlayEntry(id: id, kind: kind, row: stored, lists: lists)
+            }
+            row = ObjectSnapshot(
+                stored, of: entity, version: ParentSource.newVersion(), attributes: attributes,
+                destinations: destinations)
+        } else {
+            row = newRow
         }
-        let destinations = entity.relationships.map { relationship -> ObjectID? in
-            if relationship.isToMany { return nil }
-            return unsavedDestinationID(at: relationship.slot) ?? stored?.destination(at: relationship.slot)
+        if let former, let seen = former.row, seen.hasSameContent(as: row, of: entity),
+            former.lists.filter({ $0.value.order != nil }) == orders
+        {
+            row = seen
         }
-        var row = ObjectSnapshot(id: id, version: stored?.version ?? 0, values: values, destinations: destinations)
-        let orders = lists.filter { $0.value.order != nil }
-        if let stored, row.hasSameContent(as: stored, of: entity), orders.allSatisfy(isStoredOrder) {
-            // The row is the store's: only unordered lists have changed.
-            return OverlayEntry(id: id, kind: kind, row: stored, lists: lists)
-        }
-        let isSame = former.map { former in
-            former.row?.hasSameContent(as: row, of: entity) == true
-                && former.lists.filter { $0.value.order != nil } == orders
-        }
-        let version = isSame == true ? former?.row?.version : nil
-        row = row.copy(of: entity, version: version ?? ParentSource.newVersion())
         return OverlayEntry(id: id, kind: kind, row: row, lists: lists)
+    }
+
+    /// The attributes and to-one destinations that differ from a row of this object.
+    private func differences(
+        from stored: ObjectSnapshot
+    ) -> (attributes: [(slot: Int, value: AttributeValue)], destinations: [(slot: Int, id: ObjectID?)]) {
+        guard let values = changes?.values else { return ([], []) }
+        let attributes = values.attributes.pairs.filter {
+            $0.value != stored.value(at: $0.slot) && !entity.attributes[$0.slot].isTransient
+        }
+        let destinations = values.destinations.pairs.filter { $0.value != stored.destination(at: $0.slot) }
+        return (attributes, destinations.map { (slot: $0.slot, id: $0.value) })
+    }
+
+    /// The values of an object without a row, at a version of its own.
+    private var newRow: ObjectSnapshot {
+        let defaults = shape.defaultValues
+        return ObjectSnapshot(
+            id: storedID, version: ParentSource.newVersion(),
+            values: entity.attributes.map { attribute in
+                attribute.isTransient
+                    ? .null
+                    : unsavedAttribute(at: attribute.slot) ?? row?.value(at: attribute.slot)
+                        ?? defaults[attribute.slot]
+            },
+            destinations: entity.relationships.map { relationship in
+                if relationship.isToMany { return nil }
+                return unsavedDestinationID(at: relationship.slot) ?? row?.destination(at: relationship.slot)
+            })
     }
 
     private func isStoredOrder(_ slot: Int, _ list: OverlayList) -> Bool {

@@ -32,7 +32,8 @@ public final class ManagedObjectContext {
     package var constraintActions: [ConstraintName: ConstraintAction]
     /// The actions by which merge policies resolve broken constraints in the running save.
     var policyActions: [ConstraintName: ConstraintAction] = [:]
-    /// The objects that merge policies have merged into others in the running save.
+    /// The objects that merge policies have merged into others in the running save; `other` is the same one if no other
+    /// was in memory.
     var unitedInSave: [(object: ManagedObject, other: ManagedObject)] = []
     /// How often the context had to ask a store for rows or destinations because a fault fired (F-2).
     public var faultTrips: Int { memory.faultTrips }

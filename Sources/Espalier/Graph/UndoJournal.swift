@@ -19,6 +19,14 @@ final class UndoJournal {
     private var pauseCount = 0
     /// The last step, if nothing has changed without a step since.
     private(set) var latest: UndoStep?
+    /// The objects that became those of rows when a save merged them, and the edition of that save.
+    private var takeovers: [ObjectIdentifier: (object: WeakObject, edition: Int)] = [:]
+    /// The rows into which saves have merged new objects, and the edition of the last such save.
+    private var mergedRows: [ObjectID: Int] = [:]
+
+    private struct WeakObject {
+        weak var object: ManagedObject?
+    }
 
     init(_ manager: UndoStack) { self.manager = manager }
 
@@ -43,6 +51,33 @@ final class UndoJournal {
     func resume() {
         assert(pauseCount > 0, "a journal resumes that was not paused")
         pauseCount -= 1
+    }
+
+    // MARK: Merged insertions
+
+    /// Notes that a save has merged a new object into the row that has its ID now.
+    ///
+    /// - Complexity: O(1), amortized.
+    func noteMerge(of object: ManagedObject) {
+        mergedRows[object.storedID] = edition
+        guard !object.state.contains(.merged) else { return }
+        if takeovers.count == takeovers.capacity { takeovers = takeovers.filter { $0.value.object.object != nil } }
+        takeovers[ObjectIdentifier(object)] = (WeakObject(object: object), edition)
+    }
+
+    /// Whether this object was new in that edition, and has become that of a row since.
+    ///
+    /// What was done to it cannot be undone: that would delete the row, or take its values.
+    func hasTakenOver(_ object: ManagedObject, since edition: Int) -> Bool {
+        guard !takeovers.isEmpty, let takeover = takeovers[ObjectIdentifier(object)] else { return false }
+        return takeover.object.object === object && edition < takeover.edition
+    }
+
+    /// Whether a new object was merged into this row since that edition.
+    ///
+    /// What was related to the object is related to the row now, and may have been before.
+    func hasMerged(into id: ObjectID, since edition: Int) -> Bool {
+        !mergedRows.isEmpty && mergedRows[id].map { edition < $0 } == true
     }
 
     /// Removes all steps after the first `count`.

@@ -231,7 +231,7 @@ extension AttributeValue {
         case .float(let value): "\(value)"
         case .string(let value): "\"\(value.prefix(60))\(value.count > 60 ? "…" : "")\""
         case .boolean(let value): "\(value)"
-        case .date(let value): "\(value)"
+        case .date(let value): DateText.text(of: value)
         case .binary(let value), .transformable(let value): "\(value.count) bytes"
         case .uuid(let value): value.uuidString
         case .uri(let value): value.absoluteString

@@ -31,6 +31,7 @@ extension ManagedObjectContext {
             } else {
                 dissolve(object, to: row.id)
             }
+            journal?.noteMerge(of: object)
             if known.insert(row.id).inserted { savedChanges.updated.append(row.id) }
         }
     }

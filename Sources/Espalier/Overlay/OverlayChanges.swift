@@ -64,8 +64,12 @@ struct OverlayChanges: Sendable {
     /// Sets or removes the entry of an object; returns the former one.
     @discardableResult
     mutating func set(_ entry: OverlayEntry?, for id: ObjectID, root: Int) -> OverlayEntry? {
-        let former = entries[root].removeValue(forKey: id)
-        if let entry { entries[root][id] = entry }
+        let former: OverlayEntry?
+        if let entry {
+            former = entries[root].updateValue(entry, forKey: id)
+        } else {
+            former = entries[root].removeValue(forKey: id)
+        }
         count += (entry == nil ? 0 : 1) - (former == nil ? 0 : 1)
         deletedCount += (entry?.kind == .deleted ? 1 : 0) - (former?.kind == .deleted ? 1 : 0)
         assert(count >= 0 && deletedCount >= 0 && deletedCount <= count, "\(deletedCount) of \(count) are deleted")
@@ -84,10 +88,10 @@ extension ObjectSnapshot {
     func copy(
         of entity: Entity, version: UInt64, destination isShown: (ObjectID) -> Bool = { _ in true }
     ) -> ObjectSnapshot {
-        ObjectSnapshot(
-            id: id, version: version, values: entity.attributes.indices.map { value(at: $0) },
-            destinations: entity.relationships.indices.map { slot in
-                destination(at: slot).flatMap { isShown($0) ? $0 : nil }
-            })
+        var hidden: [(slot: Int, id: ObjectID?)] = []
+        for slot in entity.relationships.indices {
+            if let id = destination(at: slot), !isShown(id) { hidden.append((slot, nil)) }
+        }
+        return ObjectSnapshot(self, of: entity, version: version, attributes: [], destinations: hidden)
     }
 }

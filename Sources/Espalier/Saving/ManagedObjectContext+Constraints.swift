@@ -183,7 +183,7 @@ extension ManagedObjectContext {
                 isNew || !isOtherNew ? (conflict.object, conflict.other) : (conflict.other, conflict.object)
             let name = ConstraintName(conflict.entityName, conflict.properties)
             guard let object = memory.registry[id], seen.insert(id).inserted,
-                let question = told.first(where: { $0.constraint == name && $0.values == conflict.values }),
+                let question = told.first(where: { $0.concerns(name, conflict.values) }),
                 let resolver = policy(of: model.entity(named: conflict.entityName)).resolver
             else { continue }
             let resolution: ConstraintResolution
@@ -220,60 +220,11 @@ extension ManagedObjectContext {
             if other.isTemporary, memory.registry[other] == nil { return }
             do {
                 let united = try unite(object, with: other, resolution == .keep ? .keep : .merge)
-                if united !== object { unitedInSave.append((object, united)) }
+                unitedInSave.append((object, united))
                 if case .merge(let values) = resolution { choose(values, united) }
             } catch {
                 throw .constraints(told)
             }
-        }
-    }
-}
-
-/// Groups of objects that share the values of a constraint.
-private struct SharedValues {
-    private struct Key: Hashable {
-        let name: ConstraintName
-        let values: [AttributeValue]
-    }
-
-    private struct Group {
-        var objects: [ObjectID] = []
-        var seen = Set<ObjectID>()
-        var stored: ObjectID?
-    }
-
-    private var keys: [Key] = []
-    private var groups: [Key: Group] = [:]
-
-    mutating func add(_ id: ObjectID, _ name: ConstraintName, _ values: [AttributeValue], isStored: Bool) {
-        let key = Key(name: name, values: values)
-        if groups[key] == nil {
-            keys.append(key)
-            groups[key] = Group()
-        }
-        if isStored {
-            groups[key]?.stored = id
-        } else if groups[key]?.seen.insert(id).inserted == true {
-            groups[key]?.objects.append(id)
-        }
-    }
-
-    /// Looks up the stored rows that have the values of new and changed objects, for the first `countMax` values.
-    mutating func lookUp(countMax: Int, _ holder: (ConstraintName, [AttributeValue]) -> ObjectID?) {
-        for key in keys.prefix(countMax) {
-            guard let group = groups[key], !group.objects.isEmpty, group.stored == nil,
-                let id = holder(key.name, key.values), !group.seen.contains(id)
-            else { continue }
-            groups[key]?.stored = id
-        }
-    }
-
-    /// The groups of at least two objects, one of them new or changed.
-    var conflicts: [UniquenessConflict] {
-        keys.compactMap { key in
-            guard let group = groups[key], !group.objects.isEmpty, group.objects.count > 1 || group.stored != nil
-            else { return nil }
-            return UniquenessConflict(key.name, values: key.values, objects: group.objects, stored: group.stored)
         }
     }
 }

@@ -73,9 +73,15 @@ extension ManagedObjectContext {
         defer { journal?.resume() }
         let seen = childSource?.seen(of: outcome.saved)
         let savedChanges = apply(outcome)
-        // The other one may have been new.
-        for (object, other) in unitedInSave { object.storedID = other.storedID }
-        if let seen { childSource?.noteSaved(seen) }
+        for (object, other) in unitedInSave {
+            // The other one may have been new.
+            if object !== other { object.storedID = other.storedID }
+            journal?.noteMerge(of: object)
+        }
+        if let seen {
+            let hasMerged = !unitedInSave.isEmpty || outcome.saved.contains { !$0.result.merged.isEmpty }
+            childSource?.noteSaved(seen, hasMerged: hasMerged)
+        }
         return savedChanges
     }
 

@@ -91,7 +91,7 @@ extension ManagedObjectContext {
     private func undo(_ steps: [UndoStep], _ edition: Int) {
         beginEvent()
         defer { endEvent() }
-        var reversal = Reversal(in: self, isExact: edition == journal?.edition)
+        var reversal = Reversal(in: self, edition)
         reversal.run(steps)
         awaken(after: steps)
         // The steps include the effects of earlier delete rules; the rules may reach objects that were related since.

@@ -4,7 +4,8 @@
 //   1. Undoing a step changes one side of one object, without calling accessors and hooks (MC-55). So undoing all steps
 //      of an action restores exactly the state before it, if nothing else has changed the objects since.
 //   2. If a save or a merge has changed them since, the steps restore the values that they have and skip objects whose
-//      rows are deleted; in the end both ends of the relationships that they have changed agree.
+//      rows are deleted, and what was done to and with new objects before a save has merged them into rows; in the end
+//      both ends of the relationships that they have changed agree.
 //   3. Undoing a step appends steps to the journal: a redo undoes those.
 
 import EspalierModel
@@ -20,13 +21,18 @@ struct Reversal {
     }
 
     private let context: ManagedObjectContext
+    /// The edition of the journal in which the steps were made.
+    private let edition: Int
     /// Whether only changes with steps have been made since.
     private let isExact: Bool
     /// Objects whose deletion was saved, and which this run has inserted again.
     private var returned = Set<ManagedObject>()
     private var pairs: [Pair] = []
 
-    init(in context: ManagedObjectContext, isExact: Bool) { (self.context, self.isExact) = (context, isExact) }
+    init(in context: ManagedObjectContext, _ edition: Int) {
+        (self.context, self.edition) = (context, edition)
+        isExact = edition == context.journal?.edition
+    }
 
     /// Undoes the steps.
     ///
@@ -42,7 +48,9 @@ struct Reversal {
 
     private mutating func undo(_ change: UndoStep.Change, of object: ManagedObject) {
         assert(StepCount.note())
-        guard object.managedObjectContext === context, object.isUsable else { return }
+        guard object.managedObjectContext === context, object.isUsable,
+            context.journal?.hasTakenOver(object, since: edition) != true
+        else { return }
         switch change {
         case .inserted: context.markDeleted(object, callsHook: false)
         case .deleted(let relations):
@@ -57,10 +65,11 @@ struct Reversal {
             }
         case .destination(let slot, let end): setDestination(end, of: object, at: slot)
         case .added(let slot, let end):
-            if let other = known(end) { remove(other, from: object, across: object.entity.relationships[slot]) }
+            guard !isMerged(end.id), let other = known(end) else { return }
+            remove(other, from: object, across: object.entity.relationships[slot])
         case .removed(let slot, let end, let place):
             let relationship = object.entity.relationships[slot]
-            guard let other = found(end, from: object, across: relationship) else { return }
+            guard !isMerged(end.id), let other = found(end, from: object, across: relationship) else { return }
             add(other, to: object, across: relationship, place)
         case .moved(let slot, let end, let place):
             if let other = known(end) { move(other, to: place, in: object, at: slot, isStep: true) }
@@ -70,9 +79,12 @@ struct Reversal {
 
     // MARK: Ends
 
+    /// Whether a save has merged a new object into this row since: then its relationships stay as they are.
+    private func isMerged(_ id: ObjectID) -> Bool { context.journal?.hasMerged(into: id, since: edition) == true }
+
     /// The object that a step names, if it is in memory.
     private func known(_ end: UndoStep.End) -> ManagedObject? {
-        switch end {
+        switch end.settled {
         // Never another object with its ID: that would be a fault for a deleted row.
         case .object(let object): object.managedObjectContext === context && object.isUsable ? object : nil
         case .row(let id): context.memory.registry[id].flatMap { $0.isUsable ? $0 : nil }
@@ -83,7 +95,7 @@ struct Reversal {
     private func found(
         _ end: UndoStep.End, from source: ManagedObject, across relationship: Relationship
     ) -> ManagedObject? {
-        guard case .row(let id) = end else { return known(end) }
+        guard case .row(let id) = end.settled else { return known(end) }
         let object = context.object(for: id, from: source, across: relationship)
         // Another context may have deleted the row.
         if !isExact, !object.isFulfilled { object.fireFault() }
@@ -100,7 +112,7 @@ struct Reversal {
         let relationship = object.entity.relationships[slot]
         let former = end.flatMap { found($0, from: object, across: relationship) }
         let presentID = object.destinationID(at: slot)
-        if presentID == former?.storedID { return }
+        if presentID == former?.storedID || presentID.map(isMerged) == true { return }
         if let presentID, let present = context.memory.registry[presentID] { note(object, slot, present) }
         object.setRawDestination(former?.storedID, at: slot)
         object.noteChange()
@@ -249,6 +261,13 @@ struct Reversal {
         } else {
             setDestination(nil, of: object, at: relationship.slot)
         }
+    }
+}
+
+extension UndoStep.End {
+    /// The row, if a save has merged the object into it.
+    fileprivate var settled: UndoStep.End {
+        if case .object(let object) = self, object.state.contains(.merged) { .row(object.storedID) } else { self }
     }
 }
 

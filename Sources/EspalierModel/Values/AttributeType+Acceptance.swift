@@ -192,7 +192,7 @@ extension AttributeValue {
     }
 
     /// The kind of this value in words.
-    var kindDescription: String {
+    package var kindDescription: String {
         switch self {
         case .null: "no value"
         case .integer: "the whole number \(shortText)"

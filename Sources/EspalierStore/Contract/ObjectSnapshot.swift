@@ -5,6 +5,7 @@
 //   2. A transient attribute reads `.null`; a to-many relationship has no value here (`StoreSnapshot.destinations`).
 //   3. A snapshot of encoded bytes decodes an attribute when it is read: creating one costs no allocation, copying one
 //      costs one reference count, whatever the row holds.
+// Not here: a row that differs from another one in a few values (ChangedRow).
 
 public import EspalierModel
 
@@ -22,7 +23,9 @@ public struct ObjectSnapshot: Sendable {
     ///   - destinations: one for each relationship slot; `nil` for to-many relationships and for empty to-one ones.
     public init(id: ObjectID, version: UInt64, values: [AttributeValue], destinations: [ObjectID?]) {
         self.init(
-            id: id, content: RowContent(DecodedValues(version: version, values: values, destinations: destinations)),
+            id: id,
+            content: RowContent(
+                .values(DecodedValues(version: version, values: values, destinations: destinations))),
             place: .none)
     }
 

@@ -122,7 +122,7 @@ extension InMemoryStore {
                     conflicts.append(
                         ConstraintConflict(
                             entityName: model.entities[constraint.entity].name, properties: constraint.properties,
-                            values: values, object: new.id, other: other))
+                            values: values.map(\.value), object: new.id, other: other))
                 }
                 state.groups[group][values, default: []].insert(new.id)
             }

@@ -43,7 +43,7 @@ extension MemoryState: SaveState {
     func holder(of values: [AttributeValue], inGroup group: Int) -> ObjectID? {
         assert(schema.groups[group].isUnique, "invariant 2: \(schema.groups[group].name) is no constraint")
         assert(!values.contains(where: \.isNull), "invariant 2: rows with null share no values")
-        return groups[group][values]?.min { $0.key < $1.key }
+        return groups[group][values.map(UniqueValue.init)]?.min { $0.key < $1.key }
     }
 
     mutating func remove(_ deleted: ArraySlice<ObjectSnapshot>) {

@@ -42,7 +42,7 @@ struct MemoryState: Sendable {
     /// For each relationship without inverse, the owners that lead to an object.
     var owners: [ListID: Set<ObjectID>] = [:]
     /// The rows that have certain values, for each uniqueness constraint.
-    var groups: [[[AttributeValue]: Set<ObjectID>]]
+    var groups: [[[UniqueValue]: Set<ObjectID>]]
     /// The application's metadata.
     var metadata: [String: AttributeValue] = [:]
     /// Increases by one with each save.
@@ -72,10 +72,10 @@ struct MemoryState: Sendable {
     }
 
     /// The values of a row in a group; `nil` if one of them is null.
-    func key(_ row: Row, _ group: Int) -> [AttributeValue]? {
+    func key(_ row: Row, _ group: Int) -> [UniqueValue]? {
         assert(schema.groups[group].isUnique, "invariant 2: \(schema.groups[group].name) is no constraint")
         let values = schema.groups[group].elements.map { row.value(of: $0.property) }
-        return values.contains(where: \.isNull) ? nil : values
+        return values.contains(where: \.isNull) ? nil : values.map(UniqueValue.init)
     }
 
     /// Removes a row from those that have its values in a group.

@@ -10,7 +10,7 @@
 
 package import EspalierModel
 
-/// Checked row bytes with their reader, or one row as values.
+/// Checked row bytes with their reader, or one row that was never encoded.
 ///
 /// It allocates memory of its own instead of an array, which would be one more object on the way to each row that is
 /// read.
@@ -24,7 +24,7 @@ package final class RowContent: @unchecked Sendable {
     let capacity: Int
     private let reader: RowReader
     /// The one row, if it was never encoded.
-    private let decoded: DecodedValues?
+    private let decoded: DecodedRow?
 
     /// The content of no row.
     static let none = RowContent(capacity: 0, numbering: .none)
@@ -37,7 +37,7 @@ package final class RowContent: @unchecked Sendable {
         (self.capacity, reader, decoded) = (capacity, RowReader(numbering: numbering), nil)
     }
 
-    init(_ row: DecodedValues) {
+    init(_ row: DecodedRow) {
         // SAFETY: this object's own, until `deinit`.
         unsafe memory = .allocate(byteCount: 0, alignment: 1)
         (capacity, reader, decoded) = (0, RowReader(numbering: .none), row)
@@ -45,6 +45,9 @@ package final class RowContent: @unchecked Sendable {
 
     // SAFETY: allocated by `init`.
     deinit { unsafe memory.deallocate() }
+
+    /// The one row, if it is another one with other values.
+    var changedRow: ChangedRow? { if case .changed(let row)? = decoded { row } else { nil } }
 
     /// Whether a place is within the memory.
     @inline(__always)
@@ -90,36 +93,36 @@ package final class RowContent: @unchecked Sendable {
 
     func version(of place: RowPlace) -> UInt64 {
         assert((decoded == nil) == (place.byteCount > 0), "a place in another content")
-        if let decoded { return decoded.version }
+        if place.byteCount == 0, let decoded { return decoded.version }
         return withRow(at: place) { RowReader.version(of: $0) }
     }
 
     /// The value of the attribute in `slot`.
     package func value(at slot: Int, of place: RowPlace) -> AttributeValue {
         assert((decoded == nil) == (place.byteCount > 0), "a place in another content")
-        if let decoded { return decoded.values[slot] }
+        if place.byteCount == 0, let decoded { return decoded.value(at: slot) }
         return withRow(at: place) { reader.value(at: slot, $0) }
     }
 
     /// The text in attribute `slot`, without an `AttributeValue` between; `nil` if `value(at:of:)` has to be called.
     package func text(at slot: Int, of place: RowPlace) -> String? {
-        decoded == nil ? withRow(at: place) { reader.text(at: slot, $0) } : nil
+        place.byteCount > 0 ? withRow(at: place) { reader.text(at: slot, $0) } : nil
     }
 
     /// The integer in attribute `slot`, likewise.
     package func integer(at slot: Int, of place: RowPlace) -> Int64? {
-        decoded == nil ? withRow(at: place) { reader.integer(at: slot, $0) } : nil
+        place.byteCount > 0 ? withRow(at: place) { reader.integer(at: slot, $0) } : nil
     }
 
     /// The number in attribute `slot`, likewise.
     package func double(at slot: Int, of place: RowPlace) -> Double? {
-        decoded == nil ? withRow(at: place) { reader.double(at: slot, $0) } : nil
+        place.byteCount > 0 ? withRow(at: place) { reader.double(at: slot, $0) } : nil
     }
 
     /// The destination of the to-one relationship in `slot`.
     package func destination(at slot: Int, of place: RowPlace) -> ObjectID? {
         assert((decoded == nil) == (place.byteCount > 0), "a place in another content")
-        if let decoded { return decoded.destinations[slot] }
+        if place.byteCount == 0, let decoded { return decoded.destination(at: slot) }
         return withRow(at: place) { reader.destination(at: slot, $0) }
     }
 

@@ -109,7 +109,8 @@ struct SaveChecks {
         guard !attribute.isTransient else { return false }
         guard attribute.accepts(value) else {
             throw .invalidRequest(
-                reason: "\(entity.name).\(attribute.name) is of type \(attribute.type), which \(value) does not fit")
+                reason: "\(entity.name).\(attribute.name) is of type \(attribute.type), which "
+                    + "\(value.kindDescription) does not fit")
         }
         return true
     }
