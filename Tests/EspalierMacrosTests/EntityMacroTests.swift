@@ -64,7 +64,9 @@ import Testing
                     _propertyPaths(of: Track.self)
                 }
 
-                public class func _propertyPaths<_Root: Track>(of root: _Root.Type) -> [_PropertyPath] {
+                public class func _propertyPaths<_Root: Track>(
+                    of root: _Root.Type
+                ) -> [_PropertyPath] {
                     var paths = ManagedObject._propertyPaths(of: root)
                     paths.append(_PropertyPath("name", \_Root.`name`, \_Root?.?.`name`))
                     paths.append(_PropertyPath("class", \_Root.`class`, \_Root?.?.`class`))

@@ -67,7 +67,8 @@ private enum Second {
             #expect(plan.refusal?.losses == [.removal(of: "Track.mood")])
             #expect(plan.outcome?.rowsWritten == 3)
             #expect(plan.steps.first { $0.change.subject == "Song" }?.change.kind == .entityRenamed(from: "Track"))
-            #expect(plan.steps.first { $0.change.subject == "Song.rating" }?.rowCount == 3)
+            #expect(plan.steps.first { $0.change.subject == "Song.seconds" }?.rowCount == 3)
+            #expect(plan.steps.first { $0.change.subject == "Song.rating" }?.change.cost == .constant)
 
             // 2. No value is lost unless the options allow the loss by its name.
             #expect(throws: ContextError.self) { try PersistentContainer(for: Self.second, at: path) }

@@ -114,6 +114,7 @@ struct Bench {
                 ("Members", MemberLines(count: scale.isQuick ? 100_000 : 1_000_000, folder: folder).all()),
                 ("Checking", CheckLines(count: scale.isQuick ? 100_000 : 1_000_000, folder: folder).all()),
                 ("Rebuilding", RebuildLines(count: scale.isQuick ? 100_000 : 1_000_000, folder: folder).all()),
+                ("Migration", MigrationLines(count: scale.isQuick ? 100_000 : 1_000_000, folder: folder).all()),
                 ("Folding", FoldingLines(counts: [1000, scale.isQuick ? 10_000 : 100_000]).all()),
             ] + (wordNet ?? [])
         }

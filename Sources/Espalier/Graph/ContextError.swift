@@ -84,6 +84,7 @@ public enum ContextError: Error, Sendable {
         case .partlySaved: 134040
         case .store(.incompatibleModel), .store(.otherFormat): 134100
         case .store(.migrationRefused): 134190
+        case .store(.migrationCancelled): 134120
         case .unsupportedStore: 134000
         case .store(let error) where error.isMissingFile: 260
         case .store, .queryGenerationExpired: 134030
@@ -193,8 +194,8 @@ extension ContextError {
         case .constraint(let conflicts): self = .constraints(conflicts.map { UniquenessConflict($0) })
         case .references(let conflicts): self.init(conflicts)
         case .invalidPredicate(let error): self = .invalidPredicate(error)
-        case .conflict, .closed, .storage, .incompatibleModel, .migrationRefused, .otherFormat, .damagedContent,
-            .invalidRequest:
+        case .conflict, .closed, .storage, .incompatibleModel, .migrationRefused, .migrationCancelled, .otherFormat,
+            .damagedContent, .invalidRequest:
             self = .store(error)
         }
     }

@@ -86,6 +86,9 @@ final class ObjectAudit {
             }
             report.format = schema.format
             rows = RowCheck(schema)
+            rows?.checkDefaultRows { [unowned self] number, breach in
+                add(breach, ObjectSchema.treeName, "layout:\(number)")
+            }
             groupSketches = Array(repeating: MultisetSketch(), count: schema.groups.count)
             listSketches = Array(repeating: MultisetSketch(), count: schema.lists.count)
             roles = TreeRole.all(schema)

@@ -40,6 +40,8 @@ struct LayoutRecord {
 
     let entityNumber: UInt16
     let fields: [Field]
+    /// The row with the values of attributes that the layout lacks; empty if they are all null.
+    let defaultRow: [UInt8]
 
     init(_ bytes: [UInt8]) throws(Breach) {
         guard bytes.count >= 4 else { throw Breach(104, 0, "a layout record has only \(bytes.count) bytes") }
@@ -60,8 +62,8 @@ struct LayoutRecord {
             fields.append(Field(name: name, kind: kind))
             offset = end
         }
-        guard offset == bytes.count else { throw Breach(104, offset, "bytes follow the last field of a layout record") }
         self.fields = fields
+        defaultRow = Array(bytes[offset...])
     }
 }
 

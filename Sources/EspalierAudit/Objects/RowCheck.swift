@@ -63,11 +63,37 @@ final class RowCheck {
         guard Int(number) < schema.layouts.count, let layout = schema.layouts[Int(number)],
             let entity = schema.entity(layout.entityNumber)
         else { return nil }
-        let plan = RowPlan(number, layout, entity: entity, schema)
+        let plan = RowPlan(number, layout, entity: entity, defaultRow: try? defaultRow(of: layout), schema)
         planSize += plan.fields.count + plan.groups.count + plan.references.count
         if planSize > Self.planSizeMax { (plans, planSize) = ([:], 0) }
         plans[number] = plan
         return plan
+    }
+
+    /// The default row of a layout, which names another layout of the same entity; `nil` if there is none.
+    private func defaultRow(of layout: LayoutRecord) throws(Breach) -> RowBytes? {
+        guard !layout.defaultRow.isEmpty, let entity = schema.entity(layout.entityNumber) else { return nil }
+        guard let number = RowBytes.layoutNumber(layout.defaultRow, format: schema.format),
+            Int(number) < schema.layouts.count, let other = schema.layouts[Int(number)],
+            other.entityNumber == layout.entityNumber
+        else { throw Breach(104, 0, "the default row names no layout of its entity") }
+        let plan = RowPlan(number, other, entity: entity, defaultRow: nil, schema)
+        let row = try RowBytes(layout.defaultRow, plan, format: schema.format)
+        guard plan.references.allSatisfy({ row.isNull($0.field) }) else {
+            throw Breach(104, 0, "the default row has a reference")
+        }
+        return row
+    }
+
+    /// Reports default rows that are not possible.
+    func checkDefaultRows(_ report: (_ layout: Int, Breach) -> Void) {
+        for case let (number, layout?) in schema.layouts.enumerated() {
+            do throws(Breach) {
+                _ = try defaultRow(of: layout)
+            } catch {
+                report(number, Breach(104, 0, "layout \(number): \(error.text)"))
+            }
+        }
     }
 
     /// Notes that the row exists; reports references to a wrong entity or to key 0.
@@ -122,9 +148,15 @@ final class RowCheck {
     ) -> (whole: ContentHash, hasNull: Bool)? {
         entry.removeAll(keepingCapacity: true)
         var hasNull = false
-        for (element, field) in zip(schema.groups[use.number].elements, use.fields)
-        where KeyCode.append(field, of: row, isAscending: element.isAscending, to: &entry) {
-            hasNull = true
+        for (position, element) in schema.groups[use.number].elements.enumerated() {
+            let isAscending = element.isAscending
+            let isNull =
+                if let field = use.defaults[position], let defaultRow = row.plan.defaultRow {
+                    KeyCode.append(field, of: defaultRow, isAscending: isAscending, to: &entry)
+                } else {
+                    KeyCode.append(use.fields[position], of: row, isAscending: isAscending, to: &entry)
+                }
+            if isNull { hasNull = true }
         }
         var cut: (whole: ContentHash, hasNull: Bool)?
         if entry.count > KeyCode.byteCountMax {

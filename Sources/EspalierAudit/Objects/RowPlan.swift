@@ -40,6 +40,8 @@ final class RowPlan {
         let number: Int
         /// For each element the index of its field; `nil` where the layout lacks it.
         let fields: [Int?]
+        /// For each element that the layout lacks, the index of its field in the default row.
+        let defaults: [Int?]
     }
     /// A to-one relationship.
     struct Reference {
@@ -53,7 +55,10 @@ final class RowPlan {
     let number: UInt16
     let entity: Int
     let entityNumber: UInt16
+    /// The row with the values of attributes that the layout lacks.
+    let defaultRow: RowBytes?
     private(set) var fields: [RowField] = []
+    private var fieldByName: [String: Int] = [:]
     private(set) var groups: [Group] = []
     private(set) var references: [Reference] = []
     private(set) var fixedByteCount = 0
@@ -65,11 +70,10 @@ final class RowPlan {
 
     var nullByteCount: Int { (fields.count + 7) / 8 }
 
-    init(_ number: UInt16, _ layout: LayoutRecord, entity: Int, _ schema: ObjectSchema) {
+    init(_ number: UInt16, _ layout: LayoutRecord, entity: Int, defaultRow: RowBytes?, _ schema: ObjectSchema) {
         (self.number, self.entity, entityNumber) = (number, entity, layout.entityNumber)
+        self.defaultRow = defaultRow
         for field in layout.fields { add(field) }
-        var byName: [String: Int] = [:]
-        for (index, field) in fields.enumerated() { byName[field.name] = index }
         for (index, field) in fields.enumerated() where field.kind == nil {
             guard case .relationship(let relationship)? = schema.model.property(field.name, of: entity)?.property,
                 !relationship.isToMany
@@ -79,11 +83,17 @@ final class RowPlan {
                     field: index, destination: relationship.destination, list: schema.list(backFrom: relationship)))
         }
         for (index, group) in schema.groups.enumerated() where schema.model.isKind(entity, of: group.entity) {
-            let positions = group.elements.map { element in
-                byName[element.property].flatMap { fields[$0].kind == element.kind ? $0 : nil }
+            let positions = group.elements.map(position(of:))
+            let defaults = zip(group.elements, positions).map { element, own in
+                own == nil && element.kind != nil ? defaultRow?.plan.position(of: element) : nil
             }
-            groups.append(Group(number: index, fields: positions))
+            groups.append(Group(number: index, fields: positions, defaults: defaults))
         }
+    }
+
+    /// The index of the field that has the values of a group's element.
+    private func position(of element: KeyGroup.Element) -> Int? {
+        fieldByName[element.property].flatMap { fields[$0].kind == element.kind ? $0 : nil }
     }
 
     private func add(_ field: LayoutRecord.Field) {
@@ -95,6 +105,7 @@ final class RowPlan {
         case .reference: (position, referenceCount) = (referenceCount, referenceCount + 1)
         case .variable: (position, variableCount) = (variableCount, variableCount + 1)
         }
+        fieldByName[field.name] = fields.count
         fields.append(
             RowField(
                 name: field.name, kind: field.kind, part: part, position: position, width: width,

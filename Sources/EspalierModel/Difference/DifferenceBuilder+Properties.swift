@@ -115,7 +115,8 @@ extension DifferenceBuilder {
 
     private func costOfNew(_ attribute: AttributeDescription) -> ModelChange.Cost {
         if attribute.isTransient { return .constant }
-        return attribute.defaultValue.isNull ? attribute.isOptional ? .constant : .check : .rewrite
+        // The layouts of older rows keep the default value of a new attribute.
+        return attribute.defaultValue.isNull && !attribute.isOptional ? .check : .constant
     }
 
     mutating func compareRemoved(_ attribute: Attribute, of entity: Entity) {

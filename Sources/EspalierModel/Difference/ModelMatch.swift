@@ -51,6 +51,29 @@ package struct ModelMatch: Sendable {
         }
     }
 
+    private init(
+        _ match: ModelMatch, oldEntities: [EntityIndex?], newEntities: [EntityIndex?]
+    ) {
+        (old, new, self.oldEntities, self.newEntities) = (match.old, match.new, oldEntities, newEntities)
+        func kept(_ slots: [[Int?]]) -> [[Int?]] {
+            slots.enumerated().map { entity, slots in
+                oldEntities[entity] == nil ? slots.map { _ in nil } : slots
+            }
+        }
+        (attributes, relationships) = (kept(match.attributes), kept(match.relationships))
+    }
+
+    /// The match without some entities: the older ones of these names count as removed, the newer ones as new.
+    package func setting(apart older: Set<String>, _ newer: Set<String>) -> ModelMatch {
+        var (oldEntities, newEntities) = (oldEntities, newEntities)
+        for (position, pair) in self.oldEntities.enumerated() {
+            guard let pair, older.contains(old.entities[pair].name) || newer.contains(new.entities[position].name)
+            else { continue }
+            (oldEntities[position], newEntities[pair]) = (nil, nil)
+        }
+        return ModelMatch(self, oldEntities: oldEntities, newEntities: newEntities)
+    }
+
     /// The newer slot of an attribute of an older entity; `nil` if the entity or the attribute is not continued.
     package func newAttribute(_ slot: Int, of older: EntityIndex) -> Int? {
         newEntities[older].flatMap { attributes[$0].firstIndex(of: slot) }

@@ -21,7 +21,7 @@ extension BTreeSnapshot {
     /// - Returns: `nil` for every other plan, and if the rows are too many to be read one by one: `FetchExecution`
     ///   executes these plans.
     private func rowsOfOneValue(
-        _ plan: FetchPlan, _ transaction: borrowing StoreTransaction<ReadTransaction>
+        _ plan: FetchPlan, _ transaction: borrowing StoreTransaction<SessionSource>
     ) throws(StoreError) -> SnapshotList? {
         guard case .oneValue(let group, let prefix) = plan.access, plan.isExact, plan.offset == 0, plan.limit == nil,
             plan.keys == StoreFetch.allKeys
@@ -155,14 +155,14 @@ extension BTreeSnapshot {
 
 extension BTreeStore {
     fileprivate func rowCount(
-        of entity: Int, _ transaction: borrowing StoreTransaction<ReadTransaction>
+        of entity: Int, _ transaction: borrowing StoreTransaction<SessionSource>
     ) throws(StoreError) -> UInt64 {
         try transaction.counter(Counter.rows(entityNumber: catalog.numbering.entityNumbers[entity]), catalog)
     }
 
     /// The planner for the commit that a transaction sees.
     func planner(
-        _ transaction: borrowing StoreTransaction<ReadTransaction>
+        _ transaction: borrowing StoreTransaction<SessionSource>
     ) throws(StoreError) -> FetchPlanner {
         let commit = transaction.number
         let known = plannerStatistics.withLock { $0.flatMap { $0.commit == commit ? $0.statistics : nil } }
@@ -179,7 +179,7 @@ extension BTreeStore {
     }
 
     private func readStatistics(
-        _ transaction: borrowing StoreTransaction<ReadTransaction>
+        _ transaction: borrowing StoreTransaction<SessionSource>
     ) throws(StoreError) -> PlannerStatistics {
         var statistics = PlannerStatistics(rowCounts: [])
         for entity in model.entities { statistics.rowCounts.append(try rowCount(of: entity.index, transaction)) }

@@ -35,14 +35,22 @@ public final class BTreeSnapshot: StoreSnapshot {
         for question: Question, _ body: (SnapshotRead.State, Question) throws(StoreError) -> Answer
     ) throws(StoreError) -> Answer {
         try store.withPath { () throws(StoreError) in
-            try read.state.withLock { state throws(StoreError) in
-                guard let state else {
-                    try store.checkOpen()
-                    throw StoreError(.transaction(.snapshotExpired))
-                }
-                assert(state.session.isFresh, "invariant 2: rows of an earlier fetch are kept")
-                return try body(state, question)
+            guard case .held(let held) = store.access else { return try answer(question, body) }
+            return try held.exclusively { () throws(StoreError) in try answer(question, body) }
+        }
+    }
+
+    @inline(__always)
+    private func answer<Question, Answer: Sendable>(
+        _ question: Question, _ body: (SnapshotRead.State, Question) throws(StoreError) -> Answer
+    ) throws(StoreError) -> Answer {
+        try read.state.withLock { state throws(StoreError) in
+            guard let state else {
+                try store.checkOpen()
+                throw StoreError(.transaction(.snapshotExpired))
             }
+            assert(state.session.isFresh, "invariant 2: rows of an earlier fetch are kept")
+            return try body(state, question)
         }
     }
 }

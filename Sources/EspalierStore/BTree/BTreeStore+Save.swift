@@ -10,7 +10,11 @@ extension BTreeStore {
     ///   `.readOnly`, `.closed`, or the error of the engine. An error leaves the store unchanged.
     public func save(_ request: SaveRequest) throws(StoreError) -> SaveResult {
         try withPath { () throws(StoreError) in
-            let execution = SaveExecution(try beginWrite(), store: self)
+            if case .held(let held) = access {
+                try checkOpen()
+                return try held.save(request, catalog)
+            }
+            let execution = SaveExecution(try beginWrite(), catalog)
             return try execution.run(request)
         }
     }

@@ -24,14 +24,28 @@ public final class BTreeStore: PersistentStore {
     /// The engine below, for tools.
     package let database: Database
     let catalog: StoreCatalog
+    let access: Access
     private let isClosed = Atomic(false)
     /// Guards the newest planner statistics and their commit: most fetches have no save between them.
     let plannerStatistics = Mutex<(commit: UInt64, statistics: PlannerStatistics)?>(nil)
     /// Guards the read transactions of all open snapshots.
     private let openReads = Mutex<[ObjectIdentifier: SnapshotRead]>([:])
 
-    init(database: Database, catalog: StoreCatalog, identifier: UUID, path: String?) {
+    /// The way in which a store reads and writes its database.
+    enum Access {
+        /// Each snapshot and each save has a transaction of its own.
+        case whole
+        /// The store can only be read, and closing it does not close the database: a migration will replace it.
+        case former
+        /// Everything is read from and written into the open transaction of a migration, which owns the database.
+        case held(HeldTransaction)
+    }
+
+    init(
+        database: Database, catalog: StoreCatalog, identifier: UUID, path: String?, access: Access = .whole
+    ) {
         self.database = database
+        self.access = access
         self.catalog = catalog
         self.identifier = identifier
         self.path = path
@@ -40,7 +54,7 @@ public final class BTreeStore: PersistentStore {
     /// `StoreType.btree`.
     public var type: StoreType { .btree }
     /// Whether the file was opened for reading only.
-    public var isReadOnly: Bool { database.isReadOnly }
+    public var isReadOnly: Bool { if case .former = access { true } else { database.isReadOnly } }
     /// The model the store was opened with.
     public var model: ManagedObjectModel { catalog.model }
     /// Sizes and counters of the engine below.
@@ -85,6 +99,7 @@ public final class BTreeStore: PersistentStore {
     public func metadata() throws(StoreError) -> [String: AttributeValue] {
         try withPath { () throws(StoreError) in
             var values: [String: AttributeValue] = [:]
+            if case .held = access { throw Self.busyWithMigration }
             let transaction = try beginRead()
             try transaction.forEach(in: catalog.metadata, from: [], below: nil) { key, value throws(StoreError) in
                 guard let name = String(validating: key.copy(0..<key.byteCount), as: UTF8.self),
@@ -128,6 +143,7 @@ public final class BTreeStore: PersistentStore {
             for read in reads.values { read.end() }
             reads.removeAll()
         }
+        guard case .whole = access else { return }
         do {
             try database.close()
         } catch {
@@ -176,14 +192,25 @@ public final class BTreeStore: PersistentStore {
 
     // MARK: Transactions
 
-    func beginRead() throws(StoreError) -> StoreTransaction<ReadTransaction> {
+    func beginRead() throws(StoreError) -> StoreTransaction<SessionSource> {
         try checkOpen()
+        if case .held(let held) = access { return try held.beginRead() }
         return try StoreTransaction(reading: database)
     }
 
     func beginWrite() throws(StoreError) -> StoreTransaction<WriteTransaction> {
         try checkOpen()
-        return try StoreTransaction(writing: database)
+        switch access {
+        case .whole: return try StoreTransaction(writing: database)
+        case .former: throw .readOnly(path: nil)
+        case .held: throw Self.busyWithMigration
+        }
+    }
+
+    private static var busyWithMigration: StoreError {
+        .invalidRequest(
+            reason: "while a migration runs, its objects can be fetched and saved, but IDs cannot be reserved, and "
+                + "metadata can be neither read nor set: do that after the migration")
     }
 
     /// Runs `body`, and adds the path of the file to its errors.

@@ -24,7 +24,7 @@ struct CandidateCollector {
     /// `countMax`.
     static func candidates(
         _ group: Int, beginningWith prefix: [UInt8], atMost countMax: Int,
-        _ transaction: borrowing StoreTransaction<ReadTransaction>, _ catalog: StoreCatalog
+        _ transaction: borrowing StoreTransaction<SessionSource>, _ catalog: StoreCatalog
     ) throws(StoreError) -> [Candidate]? {
         assert(countMax >= 0, "at most \(countMax) candidates")
         var found: [Candidate] = []

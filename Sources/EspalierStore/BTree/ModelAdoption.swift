@@ -71,8 +71,11 @@ extension StoreCatalog {
     }
 
     /// Fills the tree of a group from the rows.
+    ///
+    /// - Parameter onRow: called for each row that is read.
     func build(
-        _ position: Int, in transaction: inout StoreTransaction<WriteTransaction>
+        _ position: Int, in transaction: inout StoreTransaction<WriteTransaction>,
+        onRow: (() throws(StoreError) -> Void)? = nil
     ) throws(StoreError) {
         let (group, tree) = (schema.groups[position], groupTrees[position])
         let root = model.entities[model.entities[group.entity].root]
@@ -83,6 +86,7 @@ extension StoreCatalog {
         // A cursor of a write transaction continues from its key, whatever was put in the meantime.
         var cursor = try transaction.cursor(over: rowTree(of: root))
         while try cursor.next() {
+            try onRow?()
             let key = try cursor.key
             try cursor.withValue { row throws(StoreError) in
                 let number = try check(row, in: root, key: key)

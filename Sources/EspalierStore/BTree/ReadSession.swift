@@ -18,14 +18,14 @@ final class SharedBytes {
 final class ReadSession: @unchecked Sendable {
     private static let cachedRowCountMax = 4096
 
-    let transaction: StoreTransaction<ReadTransaction>
+    let transaction: StoreTransaction<SessionSource>
     let catalog: StoreCatalog
     let reader: RowReader
     /// Results of predicates on these rows.
     let memo = PredicateMemo()
     private var rows: [ObjectID: EvaluatedRow?] = [:]
 
-    init(_ transaction: consuming StoreTransaction<ReadTransaction>, _ catalog: StoreCatalog) {
+    init(_ transaction: consuming StoreTransaction<SessionSource>, _ catalog: StoreCatalog) {
         self.transaction = transaction
         self.catalog = catalog
         reader = RowReader(numbering: catalog.numbering)

@@ -25,13 +25,13 @@ struct SaveExecution: ~Copyable {
     var transaction: StoreTransaction<WriteTransaction>
     let catalog: StoreCatalog
     /// By index of the root entity: the last allocated primary key, in hierarchies that get new rows.
-    private var lastKeys: [UInt64?]
+    private(set) var lastKeys: [UInt64?]
     /// By index of the root entity: the greatest version at which a row was deleted, in hierarchies with deletions.
-    private var goneVersions: [UInt64?]
+    private(set) var goneVersions: [UInt64?]
     /// By index of the entity: the change of its number of rows.
-    private var rowDeltas: [Int64]
+    private(set) var rowDeltas: [Int64]
     /// By position of the group: the change of its number of cut entries.
-    private var cutDeltas: [Int64]
+    private(set) var cutDeltas: [Int64]
     private var conflicts: [ConstraintConflict] = []
     /// By position of the group: entries that are written last.
     private var newEntries: [IndexEntries]
@@ -48,9 +48,9 @@ struct SaveExecution: ~Copyable {
     /// The rows with unique values that are longer than an entry holds and begin like those of new rows.
     var cutKeys = CutKeys()
 
-    init(_ transaction: consuming StoreTransaction<WriteTransaction>, store: BTreeStore) {
+    init(_ transaction: consuming StoreTransaction<WriteTransaction>, _ catalog: StoreCatalog) {
         self.transaction = transaction
-        catalog = store.catalog
+        self.catalog = catalog
         lastKeys = Array(repeating: nil, count: catalog.model.entities.count)
         goneVersions = lastKeys
         rowDeltas = Array(repeating: 0, count: catalog.model.entities.count)
@@ -62,6 +62,18 @@ struct SaveExecution: ~Copyable {
 
     /// Carries `request` out and commits.
     consuming func run(_ request: SaveRequest) throws(StoreError) -> SaveResult {
+        var result = try carryOut(request)
+        result.generation = try transaction.commit()
+        return result
+    }
+
+    /// The transaction, with everything that was carried out.
+    consuming func handBack() -> StoreTransaction<WriteTransaction> { transaction }
+
+    /// Carries `request` out without a commit.
+    ///
+    /// An error leaves the transaction with half of the request, to be rolled back.
+    mutating func carryOut(_ request: SaveRequest) throws(StoreError) -> SaveResult {
         var save = try prepare(request)
         var (rewritten, deleted) = try checkVersions(save)
         var rules = DeleteRules(save, schema: catalog.schema)
@@ -94,7 +106,6 @@ struct SaveExecution: ~Copyable {
         var result = merged.answer(inserted: insertedRows.finish(), updated: updatedRows.finish())
         result.deleted = rules.gone
         result.changed = rules.changed.union(oneToOnes.changed).union(merged.leftOwners)
-        result.generation = try transaction.commit()
         return result
     }
 
@@ -469,31 +480,5 @@ struct SaveExecution: ~Copyable {
                 })
         }
         return true
-    }
-
-    // MARK: Counters
-
-    private mutating func writeCounters() throws(StoreError) {
-        for (entity, delta) in rowDeltas.enumerated() where delta != 0 {
-            try add(delta, to: Counter.rows(entityNumber: catalog.numbering.entityNumbers[entity]))
-        }
-        for (group, delta) in cutDeltas.enumerated() where delta != 0 {
-            try add(delta, to: Counter.cutEntries(catalog.groupTrees[group].id))
-        }
-        for case (let root, let key?) in lastKeys.enumerated() {
-            let counter = Counter.lastKey(rootNumber: catalog.numbering.entityNumbers[root])
-            guard try transaction.counter(counter, catalog) != key else { continue }
-            try transaction.setCounter(counter, to: key, catalog)
-        }
-        for case let (root, version?) in goneVersions.enumerated() {
-            let counter = Counter.goneVersion(rootNumber: catalog.numbering.entityNumbers[root])
-            guard try transaction.counter(counter, catalog) < version else { continue }
-            try transaction.setCounter(counter, to: version, catalog)
-        }
-    }
-
-    private mutating func add(_ delta: Int64, to counter: UInt64) throws(StoreError) {
-        let old = try transaction.counter(counter, catalog)
-        try transaction.setCounter(counter, to: old &+ UInt64(bitPattern: delta), catalog)
     }
 }

@@ -68,7 +68,9 @@ extension StoreCatalog {
                 Int(fields.entityNumber) < entities.count
             else { throw damaged("layout record \(layouts.count) is not valid") }
             let layout = entities[Int(fields.entityNumber)].map {
-                RowLayout(number: number, entityNumber: fields.entityNumber, fields: fields.fields, entity: $0)
+                RowLayout(
+                    number: number, entityNumber: fields.entityNumber, fields: fields.fields,
+                    defaultRow: fields.defaultRow, entity: $0)
             }
             if let layout, let entity = entities[Int(fields.entityNumber)] { current[entity.index] = layout }
             layouts.append(layout)
@@ -76,8 +78,26 @@ extension StoreCatalog {
         for entity in model.entities where !entity.isAbstract && current[entity.index] == nil {
             throw damaged("entity \(entity.name) has no layout")
         }
-        return StoreNumbering(
+        let numbering = StoreNumbering(
             storeTag: storeTag, layouts: layouts, entities: entities, entityNumbers: entityNumbers,
             currentLayouts: current)
+        try checkDefaultRows(numbering)
+        return numbering
+    }
+
+    /// Checks the default rows of all layouts, so that rows of these layouts can be read.
+    private static func checkDefaultRows(_ numbering: StoreNumbering) throws(StoreError) {
+        let reader = RowReader(numbering: numbering)
+        for case let layout? in numbering.layouts where !layout.defaultRow.isEmpty {
+            func damaged(_ reason: String) -> StoreError {
+                .damaged(reason: "schema: the default row of layout \(layout.number) is not valid: \(reason)")
+            }
+            try layout.defaultRow.withRawSpan { row throws(StoreError) in
+                let number: UInt16
+                do throws(RowReader.Damage) { number = try reader.check(row) } catch { throw damaged(error.reason) }
+                guard number == layout.entityNumber else { throw damaged("it belongs to another entity") }
+                if let field = reader.contentProblem(row) { throw damaged("\(field) has no possible value") }
+            }
+        }
     }
 }

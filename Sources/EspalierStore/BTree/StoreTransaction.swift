@@ -113,15 +113,20 @@ struct StoreTransaction<Base: TreeReading & ~Copyable>: ~Copyable {
     }
 }
 
-extension StoreTransaction where Base == ReadTransaction {
+extension StoreTransaction where Base == SessionSource {
     /// Begins a read transaction.
-    init(reading database: Database) throws(StoreError) { self.init(try withStoreErrors(try database.beginRead())) }
+    init(reading database: Database) throws(StoreError) {
+        self.init(.committed(try withStoreErrors(try database.beginRead())))
+    }
 
     /// The newest commit that this transaction reads.
-    var number: UInt64 { base.transactionID }
+    var number: UInt64 { base.number }
 }
 
 extension StoreTransaction where Base == WriteTransaction {
+    /// A reader of this transaction, which does not own it.
+    var reader: WriteReader { base.reader }
+
     /// Begins a write transaction.
     ///
     /// - Throws: `.readOnly` for a database that is open for reading only.

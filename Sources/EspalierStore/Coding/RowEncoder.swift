@@ -93,6 +93,16 @@ struct RowEncoder {
         assert(end == row.byteCount, "the row ends at \(end) of \(row.byteCount) measured bytes")
     }
 
+    /// The encoded row of an entity with these values, whose destinations have permanent IDs.
+    func row(of entity: ManagedObjectModel.EntityIndex, version: UInt64, _ values: RowValues) -> [UInt8] {
+        let (offsets, byteCount) = measure(entity, version: version, values) { $0 }
+        var bytes = [UInt8](repeating: 0, count: byteCount)
+        bytes.withMutableRawSpan { bytes in
+            encode(entity, version: version, values, permanent: { $0 }, in: offsets, into: &bytes)
+        }
+        return bytes
+    }
+
     private func currentLayout(_ entity: ManagedObjectModel.EntityIndex) -> RowLayout {
         guard let layout = numbering.currentLayouts[entity] else {
             preconditionFailure("entity \(entity) is abstract and has no rows")

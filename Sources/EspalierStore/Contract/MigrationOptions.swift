@@ -13,9 +13,16 @@ public struct MigrationOptions: Sendable, Hashable {
     /// The file must not exist. No backup is written if the model needs no migration.
     public var backupPath: String?
 
+    /// The progress, which can also cancel the migration.
+    public var progress: MigrationProgress?
+
     /// Creates options for a migration.
-    public init(isAutomatic: Bool = true, allowing: Set<MigrationLoss> = [], backupPath: String? = nil) {
+    public init(
+        isAutomatic: Bool = true, allowing: Set<MigrationLoss> = [], backupPath: String? = nil,
+        progress: MigrationProgress? = nil
+    ) {
         (self.isAutomatic, self.allowing, self.backupPath) = (isAutomatic, allowing, backupPath)
+        self.progress = progress
     }
 
     /// Migrates only if no data is lost: the default.

@@ -17,6 +17,20 @@ public struct MigrationPlan: Sendable {
         }
     }
 
+    /// The numbers of one mapping of entities.
+    public struct Mapping: Sendable, Hashable {
+        /// The name of the mapping.
+        public let name: String
+        /// The number of objects that it took.
+        public let sourceCount: Int
+        /// The number of objects that it made.
+        public let createdCount: Int
+
+        package init(name: String, sourceCount: Int, createdCount: Int) {
+            (self.name, self.sourceCount, self.createdCount) = (name, sourceCount, createdCount)
+        }
+    }
+
     /// The numbers of a migration's writes.
     public struct Outcome: Sendable, Hashable {
         /// Rows that were written with other values, or in another form.
@@ -44,8 +58,20 @@ public struct MigrationPlan: Sendable {
     public let refusal: MigrationRefusal?
     /// The numbers of the migration or of its dry run; `nil` if it was not tried.
     public let outcome: Outcome?
+    /// What the mappings of entities made, in their order; empty without a `MappingModel`, and before a trial.
+    public let mappings: [Mapping]
 
-    init(difference: ModelDifference, steps: [Step], refusal: MigrationRefusal?, outcome: Outcome?) {
+    init(
+        difference: ModelDifference, steps: [Step], refusal: MigrationRefusal?, outcome: Outcome?,
+        mappings: [Mapping] = []
+    ) {
         (self.difference, self.steps, self.refusal, self.outcome) = (difference, steps, refusal, outcome)
+        self.mappings = mappings
+    }
+
+    /// The same plan with results.
+    func with(_ outcome: Outcome?, _ mappings: [Mapping], _ refusal: MigrationRefusal?) -> MigrationPlan {
+        MigrationPlan(
+            difference: difference, steps: steps, refusal: refusal, outcome: outcome, mappings: mappings)
     }
 }

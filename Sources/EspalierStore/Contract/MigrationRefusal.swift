@@ -19,6 +19,8 @@ public struct MigrationFailure: Sendable, Hashable {
         case abstractEntity
         /// They share values that must be unique now.
         case notUnique([String])
+        /// Their entity is mapped, but no mapping took them.
+        case unmapped
     }
 
     /// The entity and its property, by their names in the newer model; the entity alone if the problem is about whole
@@ -59,6 +61,9 @@ extension MigrationFailure: CustomStringConvertible {
             return "\(subject): \(count)\(list) lead to objects of entities that it can no longer lead to: change them "
                 + "with the file's model first"
         case .abstractEntity: return "\(subject) is now abstract, but has \(count)\(list): delete them first"
+        case .unmapped:
+            return "\(subject): no mapping takes \(count)\(list): add a mapping for them, or allow the removal of "
+                + "\(subject) by its name"
         case .notUnique(let properties):
             return "\(subject): \(properties.joined(separator: ", ")) must now be unique, but rows share "
                 + "values\(list): change them with the file's model first"
@@ -81,7 +86,7 @@ public struct MigrationRefusal: Error, Sendable, Hashable {
     }
 
     /// Whether there is no reason.
-    var isEmpty: Bool { losses.isEmpty && obstacles.isEmpty && failures.isEmpty }
+    package var isEmpty: Bool { losses.isEmpty && obstacles.isEmpty && failures.isEmpty }
 }
 
 extension MigrationRefusal: CustomStringConvertible {

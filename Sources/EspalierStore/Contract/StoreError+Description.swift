@@ -19,6 +19,9 @@ extension StoreError: CustomStringConvertible {
         case .incompatibleModel(let path, let reason): Self.prefixed(with: path, "the store cannot be used: \(reason)")
         case .migrationRefused(let path, let refusal):
             Self.prefixed(with: path, "the store has another model and cannot be migrated: \(refusal)")
+        case .migrationCancelled(let path):
+            Self.prefixed(
+                with: path, "the migration was cancelled, and the store is as it was; open it again to migrate it")
         case .otherFormat(let path, let format): Self.prefixed(with: path, Self.otherFormat(format))
         case .damagedContent(let path, let entity, let key, let reason):
             Self.prefixed(with: path, "the row \(entity)/\(key) is damaged: \(reason)")

@@ -31,6 +31,7 @@ extension StoreError {
         case .storage(let error, nil): .storage(error, path: path)
         case .incompatibleModel(nil, let reason): .incompatibleModel(path: path, reason: reason)
         case .migrationRefused(nil, let refusal): .migrationRefused(path: path, refusal)
+        case .migrationCancelled(nil): .migrationCancelled(path: path)
         case .otherFormat(nil, let format): .otherFormat(path: path, format: format)
         case .damagedContent(nil, let entity, let key, let reason):
             .damagedContent(path: path, entity: entity, key: key, reason: reason)

@@ -22,6 +22,8 @@ public enum StoreError: Error, Sendable {
     /// The file has another model and was not migrated (134190): the data that would be lost, or the rows that are
     /// forbidden.
     case migrationRefused(path: String?, MigrationRefusal)
+    /// The migration was cancelled by its `MigrationProgress` (134120); the file is as it was.
+    case migrationCancelled(path: String?)
     /// The file's rows are in a format that cannot be read directly: an older one, which only opening to write
     /// converts, or one of a newer library (134100).
     case otherFormat(path: String?, format: UInt16)

@@ -38,18 +38,19 @@ extension BTreeStore {
         if let backupPath = options.backupPath { _ = try withStoreErrors(try database.backUp(to: backupPath)) }
         var transaction = try StoreTransaction(writing: database)
         let steps = try steps(of: difference, stored, storeTag, in: transaction)
-        let outcome = try MigrationRun.run(match, schema, storeTag: storeTag, in: &transaction)
+        let outcome = try MigrationRun.run(match, schema, storeTag: storeTag, options.progress, in: &transaction)
         try transaction.commit(.durable)
+        options.progress?.finishStage()
         return MigrationPlan(difference: difference, steps: steps, refusal: nil, outcome: outcome)
     }
 
-    private static func refuse(_ losses: [MigrationLoss], _ match: ModelMatch) throws(StoreError) {
+    static func refuse(_ losses: [MigrationLoss], _ match: ModelMatch) throws(StoreError) {
         let refusal = MigrationRefusal(losses: losses, obstacles: PairOrigins(match).obstacles)
         guard refusal.isEmpty else { throw .migrationRefused(path: nil, refusal) }
     }
 
     /// The steps of a difference, with the numbers of their rows.
-    private static func steps<Base: TreeReading & ~Copyable>(
+    static func steps<Base: TreeReading & ~Copyable>(
         of difference: ModelDifference, _ stored: ManagedObjectModel, _ storeTag: UInt32,
         in transaction: borrowing StoreTransaction<Base>
     ) throws(StoreError) -> [MigrationPlan.Step] {
@@ -123,7 +124,7 @@ extension BTreeStore {
     }
 
     /// Runs `body` and closes the database, after an error too.
-    private static func closing<Answer>(
+    static func closing<Answer>(
         _ database: Database, _ body: () throws(StoreError) -> Answer
     ) throws(StoreError) -> Answer {
         let answer: Answer
@@ -137,7 +138,7 @@ extension BTreeStore {
     }
 
     /// The model of a store whose rows are in the present format.
-    private static func presentModel(_ database: Database) throws(StoreError) -> ManagedObjectModel {
+    static func presentModel(_ database: Database) throws(StoreError) -> ManagedObjectModel {
         guard database.applicationID == applicationID, let stored = try storedModel(database) else {
             throw .incompatibleModel(path: nil, reason: "it contains no objects, so there is nothing to migrate")
         }
@@ -165,7 +166,8 @@ extension BTreeStore {
         let steps = try steps(of: difference, stored, tag, in: transaction)
         var (failures, outcome): ([MigrationFailure], MigrationPlan.Outcome?) = ([], nil)
         do throws(StoreError) {
-            outcome = try MigrationRun.run(match, StoreSchema(model: model), storeTag: tag, in: &transaction)
+            outcome = try MigrationRun.run(
+                match, StoreSchema(model: model), storeTag: tag, migration.progress, in: &transaction)
         } catch {
             guard case .migrationRefused(_, let refusal) = error else { throw error }
             failures = refusal.failures

@@ -62,7 +62,7 @@ extension MigrationRun {
         guard family.contains(where: { match.oldEntities[$0] != nil }) else { return }
         outcome.indexesBuilt += 1
         do throws(StoreError) {
-            try catalog.build(position, in: &transaction)
+            try catalog.build(position, in: &transaction) { () throws(StoreError) in try self.units.advance() }
         } catch {
             guard case .constraint(let conflicts) = error else { throw error }
             let group = schema.groups[position]

@@ -70,6 +70,7 @@ extension MigrationRun {
         let reader = RowReader(numbering: oldCatalog.numbering)
         var cursor = try transaction.cursor(over: try trees.current(oldCatalog.rowTree(of: declaring)))
         while try cursor.next() {
+            try units.advance()
             let key = try cursor.key
             var pair: Pair?
             try cursor.withValue { row throws(StoreError) in
@@ -96,6 +97,7 @@ extension MigrationRun {
         var owner: (number: UInt16?, key: UInt64) = (nil, 0)
         var cursor = try transaction.cursor(over: tree)
         while try cursor.next() {
+            try units.advance()
             var (ownerKey, destination, position): (UInt64, (UInt16, UInt64), UInt64?) = (0, (0, 0), nil)
             try cursor.withEntry { key, value throws(StoreError) in
                 guard key.byteCount == keyByteCount, value.byteCount == LinkKey.valueByteCount else {

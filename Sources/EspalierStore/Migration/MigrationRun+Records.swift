@@ -117,7 +117,7 @@ extension MigrationRun {
             guard fields != layout.fields else { continue }
             let renamed = RowLayout(
                 number: layout.number, entityNumber: layout.entityNumber, fields: fields,
-                entity: match.new.entities[newer])
+                defaultRow: layout.defaultRow, entity: match.new.entities[newer])
             try transaction.put(renamed.record, for: StoreName.layout(Int(layout.number)), in: records)
         }
         return current
@@ -137,6 +137,46 @@ extension MigrationRun {
             names[entity.relationships[slot].name] = relationship.name
         }
         return names
+    }
+
+    // MARK: Default rows
+
+    /// Gives the older layouts the values that their rows have in attributes that are new.
+    ///
+    /// - Returns: whether records were changed.
+    func fillLayouts(
+        _ catalog: StoreCatalog, in transaction: inout StoreTransaction<WriteTransaction>
+    ) throws(StoreError) -> Bool {
+        guard let records = try transaction.tree(named: StoreName.schema, keys: [UInt8].self) else { return false }
+        let encoder = RowEncoder(numbering: catalog.numbering)
+        var isChanged = false
+        for case let former? in oldCatalog.numbering.layouts {
+            guard let fate = fates[former.entityNumber], !fate.entity.isAbstract,
+                let change = changes[Int(former.entityNumber)], change.fillsLayouts,
+                let layout = catalog.numbering.layout(former.number)
+            else { continue }
+            let values = RowValues(
+                defaults(of: former, change), relationshipCount: fate.entity.relationships.count)
+            let filled = RowLayout(
+                number: layout.number, entityNumber: layout.entityNumber, fields: layout.fields,
+                defaultRow: encoder.row(of: fate.entity.index, version: 1, values), entity: fate.entity)
+            try transaction.put(filled.record, for: StoreName.layout(Int(layout.number)), in: records)
+            isChanged = true
+        }
+        return isChanged
+    }
+
+    /// The values of the newer attributes in rows of an older layout that do not contain them.
+    private func defaults(of former: RowLayout, _ change: RowChange) -> [AttributeValue] {
+        let reader = RowReader(numbering: oldCatalog.numbering)
+        return change.sources.map { source in
+            switch source {
+            case .fill(let value): value
+            case .copy(let slot) where former.attributes[slot] == nil && !former.defaultRow.isEmpty:
+                former.defaultRow.withRawSpan { reader.value(at: slot, $0) }
+            case .none, .copy, .convert: .null
+            }
+        }
     }
 
     // MARK: Counters

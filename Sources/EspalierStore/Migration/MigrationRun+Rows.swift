@@ -15,19 +15,24 @@ extension MigrationRun {
         let takenOver = Set(match.hierarchies.filter(\.takesOver).map { $0.sources[0] })
         for root in match.old.entities where root.root == root.index {
             let members = members(of: root.index)
-            let isTouched = members.contains { entity, fate in
-                let change = changes[Int(oldCatalog.numbering.entityNumbers[entity.index])]
-                guard let fate, let change else { return true }
-                return !fate.staysInPlace || change.rewritesAll || !change.filledSlots.isEmpty
-                    || fate.entity.isAbstract
-            }
-            // If the newer model has no member of this hierarchy, its trees are dropped as a whole.
-            guard isTouched, members.contains(where: { $0.fate != nil }) else {
+            guard visitsRows(of: root) else {
                 try countRemoved(members.filter { $0.fate == nil }.map(\.entity), in: transaction)
                 continue
             }
             try changeRows(of: root, isTakenOver: takenOver.contains(root.index), catalog, pairs, in: &transaction)
         }
+    }
+
+    /// Whether the rows of an older hierarchy are read one by one.
+    func visitsRows(of root: Entity) -> Bool {
+        let members = members(of: root.index)
+        let isTouched = members.contains { entity, fate in
+            let change = changes[Int(oldCatalog.numbering.entityNumbers[entity.index])]
+            guard let fate, let change else { return true }
+            return !fate.staysInPlace || change.rewritesAll || !change.filledSlots.isEmpty || fate.entity.isAbstract
+        }
+        // If the newer model has no member of this hierarchy, its trees are dropped as a whole.
+        return isTouched && members.contains { $0.fate != nil }
     }
 
     private func countRemoved(
@@ -50,6 +55,7 @@ extension MigrationRun {
         var rewriter = RowRewriter(self, catalog, pairs)
         var cursor = try transaction.cursor(over: tree)
         while try cursor.next() {
+            try units.advance()
             let key = try cursor.key
             if key > last {
                 guard !isTakenOver else { break }
@@ -126,13 +132,7 @@ struct RowRewriter {
         assert(destinations.count == fate.entity.relationships.count, "\(destinations.count) destinations")
         let values = RowValues(attributes, destinations)
         let version = RowReader.version(of: row)
-        let (offsets, byteCount) = encoder.measure(fate.entity.index, version: version, values) { $0 }
-        var bytes = [UInt8](repeating: 0, count: byteCount)
-        bytes.withMutableRawSpan { bytes in
-            encoder.encode(
-                fate.entity.index, version: version, values, permanent: { $0 }, in: offsets, into: &bytes)
-        }
-        return bytes
+        return encoder.row(of: fate.entity.index, version: version, values)
     }
 
     private func attributes(

@@ -30,10 +30,15 @@ final class MigrationRun {
     var trees = MigrationTrees()
     var failures = MigrationFailures()
     var outcome = MigrationPlan.Outcome()
+    var units: MigrationUnits
+    /// The trees and numbers of the newer model, once they are recorded.
+    private(set) var catalog: StoreCatalog?
 
     private init(
-        _ match: ModelMatch, _ schema: StoreSchema, _ oldCatalog: StoreCatalog, _ fates: RowFates
+        _ match: ModelMatch, _ schema: StoreSchema, _ oldCatalog: StoreCatalog, _ fates: RowFates,
+        _ units: MigrationUnits
     ) {
+        self.units = units
         (self.match, self.schema, self.oldCatalog, self.fates) = (match, schema, oldCatalog, fates)
         let origins = PairOrigins(match)
         self.origins = origins
@@ -49,21 +54,36 @@ final class MigrationRun {
     /// Migrates the store; the transaction is not committed.
     ///
     /// - Returns: the numbers of the writes.
-    /// - Throws: `.migrationRefused` if the newer model forbids rows.
+    /// - Throws: `.migrationRefused` if the newer model forbids rows; `.migrationCancelled`.
     static func run(
-        _ match: ModelMatch, _ schema: StoreSchema, storeTag: UInt32,
+        _ match: ModelMatch, _ schema: StoreSchema, storeTag: UInt32, _ progress: MigrationProgress?,
         in transaction: inout StoreTransaction<WriteTransaction>
     ) throws(StoreError) -> MigrationPlan.Outcome {
+        let run = try begin(match, schema, storeTag: storeTag, MigrationUnits(progress), in: &transaction)
+        try run.finish(in: transaction)
+        return run.outcome
+    }
+
+    /// Makes all changes; the rows must be checked by `finish`.
+    static func begin(
+        _ match: ModelMatch, _ schema: StoreSchema, storeTag: UInt32, _ units: MigrationUnits,
+        in transaction: inout StoreTransaction<WriteTransaction>
+    ) throws(StoreError) -> MigrationRun {
         let oldCatalog = try StoreCatalog.load(StoreSchema(model: match.old), storeTag: storeTag, from: transaction)
         let fates = try RowFates(match, oldCatalog, in: transaction)
-        let run = MigrationRun(match, schema, oldCatalog, fates)
+        let run = MigrationRun(match, schema, oldCatalog, fates, units)
         guard run.origins.obstacles.isEmpty else {
             throw .migrationRefused(path: nil, MigrationRefusal(obstacles: run.origins.obstacles))
         }
         let kept = run.keptGroups()
         try run.nameTrees(keeping: kept, in: &transaction)
         try run.writeRecords(in: &transaction)
-        let catalog = try StoreCatalog.load(schema, storeTag: storeTag, from: transaction)
+        var catalog = try StoreCatalog.load(schema, storeTag: storeTag, from: transaction)
+        if try run.fillLayouts(catalog, in: &transaction) {
+            catalog = try StoreCatalog.load(schema, storeTag: storeTag, from: transaction)
+        }
+        run.catalog = catalog
+        try run.expectUnits(catalog, keeping: kept, in: transaction)
         let pairs = try run.gatherPairs(catalog, in: &transaction)
         try run.changeRows(catalog, pairs, in: &transaction)
         try run.writeCounters(catalog, in: &transaction)
@@ -71,11 +91,16 @@ final class MigrationRun {
         for position in schema.groups.indices where kept[position] == nil {
             try run.build(position, catalog, in: &transaction)
         }
-        try run.checkRequired(catalog, in: transaction)
-        guard run.failures.isEmpty else {
-            throw .migrationRefused(path: nil, MigrationRefusal(failures: run.failures.all))
+        return run
+    }
+
+    /// Refuses the migration if rows are forbidden.
+    func finish(in transaction: borrowing StoreTransaction<WriteTransaction>) throws(StoreError) {
+        if let catalog { try checkRequired(catalog, in: transaction) }
+        guard failures.isEmpty else {
+            throw .migrationRefused(path: nil, MigrationRefusal(failures: failures.all))
         }
-        return run.outcome
+        try units.finish()
     }
 
     // MARK: Consequences of both models

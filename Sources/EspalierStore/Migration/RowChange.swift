@@ -16,7 +16,7 @@ struct RowChange {
         case copy(Int)
         /// The attribute in this slot, as a value of another type.
         case convert(Int)
-        /// The same value for all rows.
+        /// The same value for all rows; rows that are not rewritten have it in the default row of their layout.
         case fill(AttributeValue)
     }
 
@@ -81,9 +81,7 @@ struct RowChange {
         defer { defaults.append(replacement) }
         guard attribute.isStored else { return sources.append(.none) }
         guard let former, former.isStored else {
-            sources.append(value.defaultValue.isNull ? .none : .fill(value.defaultValue))
-            if !value.defaultValue.isNull { rewritesAll = true }
-            return
+            return sources.append(value.defaultValue.isNull ? .none : .fill(value.defaultValue))
         }
         if !value.isOptional, former.isOptional, !value.defaultValue.isNull {
             replacement = value.defaultValue
@@ -103,6 +101,11 @@ struct RowChange {
         return old.elements.allSatisfy { element in
             new.elements.contains { $0.name == element.name && keepsValues(element, $0) }
         }
+    }
+
+    /// Whether rows that are not rewritten get values that they do not have.
+    var fillsLayouts: Bool {
+        !rewritesAll && sources.contains { if case .fill = $0 { true } else { false } }
     }
 
     /// Whether the values in this slot of the newer entity are the same as in the older one.

@@ -15,6 +15,8 @@ extension RowLayout {
         let entityNumber: UInt16?
         /// The size of each part.
         let extent: RowLayout.Extent
+        /// Whether the layout has a default row.
+        let hasDefaultRow: Bool
         /// The ranges of the slots' places in `Shapes.places`.
         fileprivate let attributes: Range<Int>
         fileprivate let relationships: Range<Int>
@@ -40,7 +42,8 @@ extension RowLayout {
                     "the position of a shape is its layout's number")
                 shapes.append(
                     RowLayout.Shape(
-                        entityNumber: layout?.entityNumber, extent: layout?.extent ?? .none, attributes: attributes,
+                        entityNumber: layout?.entityNumber, extent: layout?.extent ?? .none,
+                        hasDefaultRow: layout?.defaultRow.isEmpty == false, attributes: attributes,
                         relationships: relationships, firstReference: firstReference))
             }
             assert(shapes.count == layouts.count, "\(shapes.count) shapes of \(layouts.count) layouts")
@@ -52,7 +55,7 @@ extension RowLayout {
             Int(number) < shapes.count && shapes[Int(number)].entityNumber != nil ? shapes[Int(number)] : nil
         }
 
-        /// The place of the attribute in `slot`; `nil` = reads as null.
+        /// The place of the attribute in `slot`; `nil` = reads as in the default row, or as null without one.
         @inline(__always)
         func place(ofAttribute slot: Int, _ shape: RowLayout.Shape) -> RowLayout.Place? {
             precondition(slot < shape.attributes.count, "an attribute of another entity")

@@ -11,6 +11,8 @@
 //      part from the layout and the row's widths (RowOffsets).
 //   2. A null field has zero bytes in its place, if it has one, and no bytes in the variable part.
 //   3. A layout never changes; a changed entity gets a new layout, and older rows keep theirs until they are saved.
+//   4. The attributes that a layout lacks have, in its rows, the values of its default row, which is a row of a newer
+//      layout of the entity: an attribute that is added with a default value costs the same for any number of rows.
 // Most versions, numbers and keys are small: with 8 bytes for each of them, a row of three numbers took twice the room,
 // and rows that do not fit in a page have to be read, checked and cached with another one.
 
@@ -92,9 +94,11 @@ final class RowLayout: Sendable {
     let entityNumber: UInt16
     /// The fields, in the order of the row.
     let fields: [Field]
+    /// The row with the values of the attributes that this layout lacks; empty if all of them read as null.
+    let defaultRow: [UInt8]
     /// All places, in the order of the fields.
     let places: [Place]
-    /// For each attribute slot of the entity in the open model; `nil` = reads as null.
+    /// For each attribute slot of the entity in the open model; `nil` = reads as in the default row.
     let attributes: [Place?]
     /// For each relationship slot of the entity in the open model.
     let references: [Place?]
@@ -127,10 +131,11 @@ final class RowLayout: Sendable {
     }
 
     /// Computes the places of `fields`, for rows of `entity`.
-    init(number: UInt16, entityNumber: UInt16, fields: [Field], entity: Entity) {
+    init(number: UInt16, entityNumber: UInt16, fields: [Field], defaultRow: [UInt8] = [], entity: Entity) {
         self.number = number
         self.entityNumber = entityNumber
         self.fields = fields
+        self.defaultRow = defaultRow
         var sizes = [Int](repeating: 0, count: Part.allCases.count)
         var places: [Place] = []
         var byName: [String: Place] = [:]
@@ -195,7 +200,7 @@ final class RowLayout: Sendable {
 
 extension RowLayout {
     /// The layout as the catalog keeps it: entity number u16, field count u16, then for each field its content number
-    /// u16, length of its name u16, and the name.
+    /// u16, length of its name u16, and the name; then the default row, if there is one.
     var record: [UInt8] {
         var bytes: [UInt8] = []
         bytes.append(littleEndian: entityNumber)
@@ -206,12 +211,15 @@ extension RowLayout {
             bytes.append(littleEndian: UInt16(field.name.utf8.count))
             bytes.append(contentsOf: field.name.utf8)
         }
-        assert(Self.decode(record: bytes)?.fields == fields, "a record is read as it was written")
+        bytes += defaultRow
+        assert(
+            Self.decode(record: bytes).map { $0.fields == fields && $0.defaultRow == defaultRow } == true,
+            "a record is read as it was written")
         return bytes
     }
 
-    /// Reads a record; `nil` if the bytes are not one.
-    static func decode(record bytes: [UInt8]) -> (entityNumber: UInt16, fields: [Field])? {
+    /// Reads a record, without a check of the default row; `nil` if the bytes are not one.
+    static func decode(record bytes: [UInt8]) -> (entityNumber: UInt16, fields: [Field], defaultRow: [UInt8])? {
         guard bytes.count >= 4 else { return nil }
         var offset = 4
         var fields: [Field] = []
@@ -223,7 +231,7 @@ extension RowLayout {
             fields.append(Field(name: name, content: content))
             offset = end
         }
-        guard offset == bytes.count, Set(fields.map(\.name)).count == fields.count else { return nil }
-        return (bytes.number(at: 0), fields)
+        guard Set(fields.map(\.name)).count == fields.count else { return nil }
+        return (bytes.number(at: 0), fields, Array(bytes[offset...]))
     }
 }

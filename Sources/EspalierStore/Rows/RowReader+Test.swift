@@ -14,8 +14,9 @@ extension RowReader {
         case .all, .any, .not: return combined(test, row, shape, offsets, &scratch)
         case .null, .integer, .integers, .number, .text, .texts, .pattern: break
         }
-        guard let place = numbering.shapes.place(ofAttribute: test.slot, shape), !offsets.isNull(bit: place.bit, row),
-            case .attribute(let type) = place.content
+        let place = numbering.shapes.place(ofAttribute: test.slot, shape)
+        if place == nil, shape.hasDefaultRow { return defaultVerdict(test, row, &scratch) }
+        guard let place, !offsets.isNull(bit: place.bit, row), case .attribute(let type) = place.content
         else { return test.passesNull ? .passes : .fails }
         switch test.kind {
         case .null: return test.isNegated ? .fails : .passes
@@ -49,6 +50,17 @@ extension RowReader {
             if verdict == .unknown { isUnknown = true }
         }
         return isUnknown ? .unknown : decisive == .passes ? .fails : .passes
+    }
+
+    /// The verdict of `test` on an attribute that the layout of the row lacks.
+    @inline(never)
+    private func defaultVerdict(_ test: RowTest, _ row: RawSpan, _ scratch: inout [UInt8]) -> RowTest.Verdict {
+        withDefaultRow(of: row) { row, shape, offsets in
+            // One step only: in a damaged file default rows can lead in a circle.
+            let isAbsent = numbering.shapes.place(ofAttribute: test.slot, shape) == nil
+            let absence: RowTest.Verdict = test.passesNull ? .passes : .fails
+            return isAbsent ? absence : verdict(test, row, shape, offsets, &scratch)
+        }
     }
 
     @inline(__always)

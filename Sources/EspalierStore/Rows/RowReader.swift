@@ -4,6 +4,7 @@
 //   1. `check` is for untrusted bytes. It throws the damage; after it, no reading method can trap.
 //   2. Content that a structure check cannot see (text that is not UTF-8, a malformed URI) reads repaired or as null;
 //      `contentProblem` finds it for the store's integrity check.
+//   3. The default row of each layout was checked when the store was opened (StoreCatalog+Load).
 
 internal import EspalierModel
 internal import FoundationEssentials
@@ -141,13 +142,34 @@ struct RowReader {
     func value(at slot: Int, _ row: RawSpan) -> AttributeValue {
         let shape = shape(of: row)
         let offsets = offsets(of: row, shape)
-        guard let place = numbering.shapes.place(ofAttribute: slot, shape), !offsets.isNull(bit: place.bit, row) else {
-            return .null
+        guard let place = numbering.shapes.place(ofAttribute: slot, shape) else {
+            return shape.hasDefaultRow ? defaultValue(at: slot, row) : .null
         }
-        return value(at: place, offsets, row)
+        return offsets.isNull(bit: place.bit, row) ? .null : value(at: place, offsets, row)
     }
 
-    /// The text in attribute `slot` of a checked row; `nil` if there is none, or the attribute is of another type.
+    /// The value of an attribute that the layout of a checked row lacks.
+    @inline(never)
+    private func defaultValue(at slot: Int, _ row: RawSpan) -> AttributeValue {
+        withDefaultRow(of: row) { row, shape, offsets in
+            guard let place = numbering.shapes.place(ofAttribute: slot, shape), !offsets.isNull(bit: place.bit, row)
+            else { return .null }
+            return value(at: place, offsets, row)
+        }
+    }
+
+    /// Calls `body` with the default row of a checked row whose layout has one.
+    func withDefaultRow<Answer>(
+        of row: RawSpan, _ body: (RawSpan, RowLayout.Shape, RowOffsets) -> Answer
+    ) -> Answer {
+        layout(of: row).defaultRow.withRawSpan { row in
+            let shape = shape(of: row)
+            return body(row, shape, offsets(of: row, shape))
+        }
+    }
+
+    /// The text in attribute `slot` of a checked row; `nil` if the row itself has none, or the attribute is of another
+    /// type.
     @inline(__always)
     func text(at slot: Int, _ row: RawSpan) -> String? {
         let shape = shape(of: row)
@@ -158,7 +180,8 @@ struct RowReader {
         return text(offsets.range(at: place.position, row), row)
     }
 
-    /// The integer in attribute `slot` of a checked row; `nil` if there is none, or the attribute is of another type.
+    /// The integer in attribute `slot` of a checked row; `nil` if the row itself has none, or the attribute is of
+    /// another type.
     @inline(__always)
     func integer(at slot: Int, _ row: RawSpan) -> Int64? {
         let shape = shape(of: row)
@@ -174,7 +197,8 @@ struct RowReader {
         }
     }
 
-    /// The number in attribute `slot` of a checked row; `nil` if there is none, or the attribute is of another type.
+    /// The number in attribute `slot` of a checked row; `nil` if the row itself has none, or the attribute is of
+    /// another type.
     @inline(__always)
     func double(at slot: Int, _ row: RawSpan) -> Double? {
         let shape = shape(of: row)
@@ -213,12 +237,14 @@ struct RowReader {
     @inline(__always)
     func isNull(at slot: Int, _ row: RawSpan) -> Bool {
         let shape = shape(of: row)
-        guard let place = numbering.shapes.place(ofAttribute: slot, shape) else { return true }
+        guard let place = numbering.shapes.place(ofAttribute: slot, shape) else {
+            return !shape.hasDefaultRow || defaultValue(at: slot, row).isNull
+        }
         return offsets(of: row, shape).isNull(bit: place.bit, row)
     }
 
-    /// The range of the text in attribute `slot` of a checked row; `nil` if there is none, or the attribute is of
-    /// another type.
+    /// The range of the text in attribute `slot` of a checked row; `nil` if the row itself has none, or the attribute
+    /// is of another type.
     @inline(__always)
     func textRange(at slot: Int, _ row: RawSpan) -> Range<Int>? {
         let shape = shape(of: row)

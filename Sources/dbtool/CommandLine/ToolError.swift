@@ -110,7 +110,7 @@ enum ToolError: Error, CustomStringConvertible {
         case .damagedContent: .difference
         case .invalidRequest, .invalidPredicate: .usage
         case .conflict, .constraint, .references, .readOnly, .closed, .incompatibleModel, .migrationRefused,
-            .otherFormat:
+            .migrationCancelled, .otherFormat:
             .unavailable
         }
     }

@@ -84,6 +84,45 @@ import Testing
         }
     }
 
+    @Test func `layouts with default rows are in order, and a default row that is not possible is objected to`() throws
+    {
+        let seed = testSeed(default: 371)
+        for run in 0..<UInt64(Self.runs(3)) {
+            let system = SimulatedFileSystem(seed: 1)
+            system.replaceContents(of: "store", with: try ObjectSampleRun.files(seed: seed &+ run, saves: 40).store)
+            var entities = try ObjectSampleModel.make().descriptions
+            for index in entities.indices {
+                entities[index].attributes += [
+                    AttributeDescription(
+                        "added\(index)", .string, defaultValue: .string("größer 🎻"), isIndexed: run % 2 == 0),
+                    AttributeDescription("counted\(index)", .integer64, defaultValue: .integer(-70_000)),
+                ]
+                entities[index].indexes.append(
+                    .init("both\(index)", on: [.init("counted\(index)", isAscending: false), .init("added\(index)")]))
+            }
+            let store = try BTreeStore.open(
+                Database.open("store", in: system, options: SampleStores.options), path: "store",
+                model: try ManagedObjectModel(entities: entities))
+            let theirs = try store.check()
+            try store.close()
+            let files = ForgedFiles(system)
+
+            let report = try Self.audit(files)
+
+            #expect(report.findings.list == [] && theirs.isOK, "seed \(seed &+ run): \(theirs.findings)")
+            #expect(report.objects.map { Int($0.entryCount) } == theirs.indexEntryCount)
+            let damage = ObjectDamage("a default row that ends too late", [104]) { transaction throws(StorageError) in
+                guard let tree = try transaction.write.tree(named: "schema", keys: [UInt8].self),
+                    let record = try transaction.write.get([UInt8]("layout:1".utf8), from: tree)
+                else { return false }
+                try transaction.write.put(record + [0], for: [UInt8]("layout:1".utf8), in: tree)
+                return true
+            }
+            let damaged = try #require(try damage.applied(to: files, seed: seed))
+            #expect(try Self.audit(damaged).findings.list.contains { $0.rule == 104 }, "seed \(seed &+ run)")
+        }
+    }
+
     @Test func `stores of earlier formats of rows are in order, and say their format`() throws {
         let folder = Checkout.root.appending(path: "Tests/EspalierTests/Golden")
         for format in [UInt16(1), 2] {

@@ -196,15 +196,13 @@ import Testing
         }
     }
 
-    // MARK: Steps that rewrite rows
-
-    @Test func `a new attribute with a default value gives it to every row`() throws {
+    @Test func `a new attribute with a default value gives it to every row, and no row is written`() throws {
         try MigrationLibrary.migrating { entities in
             entities[1].attributes.append(
                 AttributeDescription("format", .string, isOptional: false, defaultValue: .string("CD"), isIndexed: true)
             )
         } _: { before, after, plan in
-            #expect(plan.outcome?.rowsWritten == 12)
+            #expect(plan.outcome?.rowsWritten == 0 && plan.outcome?.indexesBuilt == 1)
             for (serial, row) in before.rows(of: "Album") {
                 var expected = row
                 expected.values["format"] = .string("CD")
@@ -212,6 +210,8 @@ import Testing
             }
         }
     }
+
+    // MARK: Steps that rewrite rows
 
     @Test func `what must have a value now gets the default where it has none, and other rows stay`() throws {
         try withStorePath { path in

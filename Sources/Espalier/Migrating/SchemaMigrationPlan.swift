@@ -16,6 +16,7 @@ public struct MigrationStage: Sendable {
     public typealias Work = @Sendable (ManagedObjectContext) throws -> Void
 
     let allowing: Set<MigrationLoss>
+    var mappings: MappingModel?
     let willMigrate: Work?
     let didMigrate: Work?
 
@@ -24,6 +25,16 @@ public struct MigrationStage: Sendable {
     /// - Parameter allowing: the data that the step may lose.
     public static func lightweight(allowing: Set<MigrationLoss> = []) -> MigrationStage {
         MigrationStage(allowing: allowing, willMigrate: nil, didMigrate: nil)
+    }
+
+    /// A step in which mappings make objects of the newer version from those of the older one; all other entities are
+    /// migrated as in a lightweight step, in the same transaction.
+    ///
+    /// - Parameter allowing: the data that the step may lose.
+    public static func mapped(by mappings: MappingModel, allowing: Set<MigrationLoss> = []) -> MigrationStage {
+        var stage = lightweight(allowing: allowing)
+        stage.mappings = mappings
+        return stage
     }
 
     /// A step with work of the application before it, on objects of the older version, and after it, on objects of the
@@ -77,6 +88,20 @@ public struct SchemaMigrationPlan: Sendable {
     /// A plan that has one version.
     public init(from first: ManagedObjectModel) { versions = [first] }
 
+    /// A plan that has one version.
+    ///
+    /// - Throws: `ModelError` if the classes of the version make no valid model.
+    public init(from first: any VersionedSchema.Type) throws(ModelError) { self.init(from: try first.model) }
+
+    /// The plan with one more version.
+    ///
+    /// - Throws: `ModelError` if the classes of the version make no valid model.
+    public func then(
+        _ stage: MigrationStage, to next: any VersionedSchema.Type
+    ) throws(ModelError) -> SchemaMigrationPlan {
+        then(stage, to: try next.model)
+    }
+
     /// The plan with one more version.
     public func then(_ stage: MigrationStage, to next: ManagedObjectModel) -> SchemaMigrationPlan {
         var plan = self
@@ -91,9 +116,13 @@ public struct SchemaMigrationPlan: Sendable {
     /// The plan distinguishes versions by their version hashes. Of versions with equal hashes the last one counts,
     /// because there is nothing to do between them.
     ///
+    /// - Parameter progress: shows the progress of the whole plan, and can cancel it: the steps before the present one
+    ///   stay done, and the next run continues with the present one.
     /// - Returns: what each step did; none if the store has the last version.
     /// - Throws: `SchemaMigrationError`.
-    public func migrate(storeAt path: String) throws(SchemaMigrationError) -> [MigrationPlan] {
+    public func migrate(
+        storeAt path: String, progress: MigrationProgress? = nil
+    ) throws(SchemaMigrationError) -> [MigrationPlan] {
         let checksums = versions.map { Self.storedChecksum(of: $0) }
         let found = try checksum(ofStoreAt: path)
         guard let start = checksums.lastIndex(of: found) else {
@@ -102,8 +131,9 @@ public struct SchemaMigrationPlan: Sendable {
         var done: [MigrationPlan] = []
         for version in start..<versions.count - 1 {
             var reached = version
+            progress?.beginStage(version - start, of: versions.count - 1 - start)
             do {
-                done.append(try migrate(path, from: version, &reached))
+                done.append(try migrate(path, from: version, &reached, progress))
             } catch {
                 throw .stage(from: version, reached: reached, underlying: error)
             }
@@ -128,11 +158,19 @@ public struct SchemaMigrationPlan: Sendable {
         }
     }
 
-    private func migrate(_ path: String, from version: Int, _ reached: inout Int) throws -> MigrationPlan {
+    private func migrate(
+        _ path: String, from version: Int, _ reached: inout Int, _ progress: MigrationProgress?
+    ) throws -> MigrationPlan {
         let stage = stages[version]
         if let work = stage.willMigrate { try run(work, path, versions[version]) }
-        let options = MigrationOptions(allowing: stage.allowing)
-        let plan = try BTreeStore.migrate(at: path, to: versions[version + 1], migration: options)
+        let options = MigrationOptions(allowing: stage.allowing, progress: progress)
+        let (former, next) = (versions[version], versions[version + 1])
+        let plan =
+            if let mappings = stage.mappings {
+                try mappings.migrate(storeAt: path, from: former, to: next, options)
+            } else {
+                try BTreeStore.migrate(at: path, to: next, migration: options)
+            }
         reached = version + 1
         if let work = stage.didMigrate { try run(work, path, versions[version + 1]) }
         return plan

@@ -1,0 +1,101 @@
+// The mappings between two versions of a model, and the migration by them.
+
+public import EspalierModel
+public import EspalierStore
+
+/// The rules by which a store of an older model becomes one of a newer model where inference does not suffice: entities
+/// are split, united, or made from others by code (Behaviour MG-06).
+///
+///     let mappings = MappingModel([
+///         EntityMapping("Person", to: "Employee", where: try FetchPredicate(format: "salary > 0")),
+///         EntityMapping("Person", to: "Customer", where: try FetchPredicate(format: "salary <= 0 OR salary == nil")),
+///     ])
+///     try mappings.migrate(storeAt: path, from: first, to: second)
+///
+/// All other entities are migrated as without mappings; an empty mapping model infers everything. Relationships from
+/// them to objects of mapped entities lead to the successors of these objects.
+///
+/// Objects of mapped entities get new IDs. They are in memory until the end, both the older and the newer ones; objects
+/// of other entities are not. Everything is one transaction.
+public struct MappingModel: Sendable {
+    /// The mappings, in the order in which they are carried out.
+    public var entityMappings: [EntityMapping]
+
+    /// A model with these mappings.
+    public init(_ entityMappings: [EntityMapping] = []) { self.entityMappings = entityMappings }
+
+    /// The mappings by name.
+    public var entityMappingsByName: [String: EntityMapping] {
+        Dictionary(entityMappings.map { ($0.name, $0) }, uniquingKeysWith: { first, _ in first })
+    }
+
+    /// Migrates the store at `path`; no other process or store object may have it open.
+    ///
+    /// - Parameters:
+    ///   - former: the model of the store.
+    ///   - migration: the losses that are allowed, a backup, and the progress. A property of a mapped entity that no
+    ///     mapping reads is a loss, and so is an object that no mapping takes (`removal(of: "Person")`).
+    /// - Returns: the plan, with the numbers of the mappings.
+    /// - Throws: `MappingError`; the file is then as it was.
+    /// - Complexity: O(rows log rows); the memory grows with the number of objects of mapped entities.
+    @discardableResult
+    public func migrate(
+        storeAt path: String, from former: ManagedObjectModel, to model: ManagedObjectModel,
+        _ migration: MigrationOptions = .automatic
+    ) throws(MappingError) -> MigrationPlan {
+        try run(path, former, model, migration, isTrial: false)
+    }
+
+    /// Tries the migration and rolls it back: what it would do, and all reasons against it.
+    ///
+    /// - Throws: `MappingError` for rules that do not fit the models, and for hooks that fail.
+    public func migrationPlan(
+        storeAt path: String, from former: ManagedObjectModel, to model: ManagedObjectModel,
+        _ migration: MigrationOptions = .automatic
+    ) throws(MappingError) -> MigrationPlan {
+        try run(path, former, model, migration, isTrial: true)
+    }
+
+    private func run(
+        _ path: String, _ former: ManagedObjectModel, _ model: ManagedObjectModel, _ migration: MigrationOptions,
+        isTrial: Bool
+    ) throws(MappingError) -> MigrationPlan {
+        let rules = try MappingRules(self, from: former, to: model)
+        let open: MappedMigration
+        do throws(StoreError) {
+            open = try MappedMigration.begin(
+                at: path, from: former, to: model, rules.mapped, migration, isTrial: isTrial)
+        } catch {
+            throw .store(error)
+        }
+        return try run(open, rules, migration, isTrial: isTrial)
+    }
+
+    /// Carries the mappings out in a migration that has begun.
+    package func run(
+        _ open: MappedMigration, _ former: ManagedObjectModel, _ model: ManagedObjectModel,
+        _ migration: MigrationOptions
+    ) throws(MappingError) -> MigrationPlan {
+        try run(open, try MappingRules(self, from: former, to: model), migration, isTrial: false)
+    }
+
+    /// The entities that the mappings concern, and the data that none of them reads.
+    package func mapped(
+        from former: ManagedObjectModel, to model: ManagedObjectModel
+    ) throws(MappingError) -> MappedMigration.Mapped {
+        try MappingRules(self, from: former, to: model).mapped
+    }
+
+    private func run(
+        _ open: MappedMigration, _ rules: MappingRules, _ migration: MigrationOptions, isTrial: Bool
+    ) throws(MappingError) -> MigrationPlan {
+        defer { open.cancel() }
+        let session = MigrationSession(open, rules, migration)
+        let (numbers, refusal) = try session.run()
+        do throws(StoreError) {
+            return isTrial ? try open.finishTrial(numbers, refusal) : try open.finish(numbers, refusal)
+        } catch {
+            throw .store(error)
+        }
+    }
+}

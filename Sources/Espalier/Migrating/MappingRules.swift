@@ -1,0 +1,199 @@
+// The mappings of a model, resolved against both versions: every property of every destination has its rule.
+//
+// Invariants
+//   1. Every name is one of the model: later code looks up nothing by name that may be missing.
+
+import EspalierModel
+import EspalierStore
+
+/// One mapping with its entities, and a rule for each property that gets a value.
+struct ResolvedMapping: Sendable {
+    let mapping: EntityMapping
+    /// `nil` if only the policy makes objects.
+    let source: Entity?
+    let destination: Entity
+    let attributes: [(attribute: Attribute, rule: PropertyMapping)]
+    let relationships: [(relationship: Relationship, rule: PropertyMapping)]
+
+    /// The properties of the source that the mapping reads.
+    var reads: Set<String> {
+        (attributes.map(\.rule) + relationships.map(\.rule)).reduce(into: mapping.reading) {
+            $0.formUnion($1.reads)
+        }
+    }
+}
+
+/// The rules of all mappings.
+struct MappingRules: Sendable {
+    let model: MappingModel
+    let former: ManagedObjectModel
+    let newer: ManagedObjectModel
+    let mappings: [ResolvedMapping]
+    /// The positions of mappings by name.
+    let positions: [String: Int]
+
+    init(
+        _ model: MappingModel, from former: ManagedObjectModel, to newer: ManagedObjectModel
+    ) throws(MappingError) {
+        (self.model, self.former, self.newer) = (model, former, newer)
+        var positions: [String: Int] = [:]
+        for (position, mapping) in model.entityMappings.enumerated() {
+            guard positions.updateValue(position, forKey: mapping.name) == nil else {
+                throw .duplicateName(mapping.name)
+            }
+        }
+        self.positions = positions
+        var resolved: [ResolvedMapping] = []
+        for mapping in model.entityMappings {
+            let source = try mapping.sourceEntityName.map { name throws(MappingError) in
+                try Self.entity(name, in: former, "older", mapping)
+            }
+            let destination = try Self.entity(mapping.destinationEntityName, in: newer, "newer", mapping)
+            resolved.append(try Self.resolve(mapping, source, destination, in: former, known: positions))
+        }
+        mappings = resolved
+    }
+
+    private static func entity(
+        _ name: String, in model: ManagedObjectModel, _ side: String, _ mapping: EntityMapping
+    ) throws(MappingError) -> Entity {
+        guard let entity = model.entity(named: name), !entity.isAbstract else {
+            throw .unknownEntity(
+                mapping: mapping.name, name: name, model: side,
+                known: model.entities.filter { !$0.isAbstract }.map(\.name))
+        }
+        return entity
+    }
+
+    private static func resolve(
+        _ mapping: EntityMapping, _ source: Entity?, _ destination: Entity, in former: ManagedObjectModel,
+        known: [String: Int]
+    ) throws(MappingError) -> ResolvedMapping {
+        let properties = destination.attributes.map(\.name) + destination.relationships.map(\.name)
+        var rules: [String: PropertyMapping] = [:]
+        for rule in mapping.propertyMappings {
+            guard properties.contains(rule.name) else {
+                throw .unknownProperty(
+                    mapping: mapping.name, property: rule.name, entity: destination.name, known: properties)
+            }
+            rules[rule.name] = rule
+        }
+        var attributes: [(Attribute, PropertyMapping)] = []
+        for attribute in destination.attributes {
+            guard let rule = rules[attribute.name] ?? Self.continuing(attribute, of: source) else { continue }
+            try check(rule, of: mapping, source, in: former, isRelationship: false, known: known)
+            attributes.append((attribute, rule))
+        }
+        var relationships: [(Relationship, PropertyMapping)] = []
+        for relationship in destination.relationships {
+            guard let rule = rules[relationship.name] ?? Self.continuing(relationship, of: source) else { continue }
+            try check(rule, of: mapping, source, in: former, isRelationship: true, known: known)
+            relationships.append((relationship, rule))
+        }
+        for name in mapping.reading where source?.property(named: name) == nil {
+            throw .unknownProperty(
+                mapping: mapping.name, property: name, entity: source?.name ?? "no entity",
+                known: source.map { $0.attributes.map(\.name) + $0.relationships.map(\.name) } ?? [])
+        }
+        return ResolvedMapping(
+            mapping: mapping, source: source, destination: destination, attributes: attributes,
+            relationships: relationships)
+    }
+
+    /// The rule of an attribute without one: it continues the attribute of the source with its former or present name.
+    private static func continuing(_ attribute: Attribute, of source: Entity?) -> PropertyMapping? {
+        guard let source, !attribute.isTransient else { return nil }
+        let names = [attribute.description.renamingIdentifier, attribute.name].compactMap(\.self)
+        return names.first { name in source.attributes.contains { $0.name == name && !$0.isTransient } }
+            .map { .copy(attribute.name, from: $0) }
+    }
+
+    private static func continuing(_ relationship: Relationship, of source: Entity?) -> PropertyMapping? {
+        guard let source else { return nil }
+        let names = [relationship.description.renamingIdentifier, relationship.name].compactMap(\.self)
+        return names.first { name in source.relationships.contains { $0.name == name } }
+            .map { .following(relationship.name, $0) }
+    }
+
+    /// Checks the names in a rule.
+    private static func check(
+        _ rule: PropertyMapping, of mapping: EntityMapping, _ source: Entity?, in former: ManagedObjectModel,
+        isRelationship: Bool, known: [String: Int]
+    ) throws(MappingError) {
+        func unknown(_ name: String, _ entity: Entity?, _ names: [String]) -> MappingError {
+            .unknownProperty(
+                mapping: mapping.name, property: name, entity: entity?.name ?? "no entity", known: names)
+        }
+        switch rule.source {
+        case .keyPath(let path):
+            guard !isRelationship else { throw unknown(rule.name, source, ["following", "made", "computed"]) }
+            var entity = source
+            let parts = path.split(separator: ".", omittingEmptySubsequences: false).map(String.init)
+            for part in parts.dropLast() {
+                guard let step = entity?.relationships.first(where: { $0.name == part && !$0.isToMany }) else {
+                    throw unknown(part, entity, entity?.relationships.filter { !$0.isToMany }.map(\.name) ?? [])
+                }
+                entity = former.destination(of: step)
+            }
+            guard let last = parts.last, entity?.attributes.contains(where: { $0.name == last }) == true else {
+                throw unknown(parts.last ?? path, entity, entity?.attributes.map(\.name) ?? [])
+            }
+        case .constant:
+            if isRelationship { throw unknown(rule.name, source, ["following", "made", "computed"]) }
+        case .computed(let reads, _):
+            for name in reads where source?.property(named: name) == nil {
+                throw unknown(
+                    name, source, source.map { $0.attributes.map(\.name) + $0.relationships.map(\.name) } ?? [])
+            }
+        case .following(let name, let through):
+            guard isRelationship, source?.relationship(named: name) != nil else {
+                throw unknown(isRelationship ? name : rule.name, source, source?.relationships.map(\.name) ?? [])
+            }
+            if let through, known[through] == nil {
+                throw .unknownMapping(mapping: mapping.name, name: through, known: known.keys.sorted())
+            }
+        case .made(let other):
+            guard isRelationship else { throw unknown(rule.name, source, ["copy", "constant", "computed"]) }
+            guard known[other] != nil else {
+                throw .unknownMapping(mapping: mapping.name, name: other, known: known.keys.sorted())
+            }
+        }
+    }
+
+    // MARK: Losses
+
+    /// The entities that the mappings concern, and the data of the sources that no mapping reads.
+    var mapped: MappedMigration.Mapped {
+        let sources = Set(mappings.compactMap { $0.source?.name })
+        return MappedMigration.Mapped(
+            sources: sources, destinations: Set(mappings.map(\.destination.name)),
+            losses: former.entities.filter { sources.contains($0.name) }.flatMap { losses(of: $0, sources) })
+    }
+
+    private func losses(of source: Entity, _ sources: Set<String>) -> [MigrationLoss] {
+        let reads = mappings.filter { $0.source?.name == source.name }.reduce(into: Set<String>()) {
+            $0.formUnion($1.reads)
+        }
+        var losses: [MigrationLoss] = []
+        for attribute in source.attributes where !attribute.isTransient && !reads.contains(attribute.name) {
+            losses.append(.removal(of: "\(source.name).\(attribute.name)"))
+        }
+        for relationship in source.relationships where !reads.contains(relationship.name) {
+            if !isKept(relationship, sources) { losses.append(.removal(of: "\(source.name).\(relationship.name)")) }
+        }
+        return losses
+    }
+
+    /// Whether the inverse of a relationship that no mapping reads keeps its pairs.
+    private func isKept(_ relationship: Relationship, _ sources: Set<String>) -> Bool {
+        guard let inverse = former.inverse(of: relationship), !relationship.isOrdered else { return false }
+        let match = ModelMatch(from: former, to: newer).setting(
+            apart: sources, Set(mappings.map(\.destination.name)))
+        return former.destination(of: relationship).family.allSatisfy { index in
+            let owner = former.entities[index]
+            if owner.isAbstract { return true }
+            guard sources.contains(owner.name) else { return match.newRelationship(inverse.slot, of: index) != nil }
+            return mappings.contains { $0.source?.name == owner.name && $0.reads.contains(inverse.name) }
+        }
+    }
+}

@@ -1,0 +1,75 @@
+// The source of one property of a destination object.
+
+public import EspalierModel
+
+/// A rule by which a property of a destination object gets its value (Behaviour MG-08).
+public struct PropertyMapping: Sendable {
+    /// Computes the value of a property from a source object.
+    public typealias Computation = @Sendable (_ source: ManagedObject, MigrationSession) throws -> PropertyValue
+
+    enum Source: Sendable {
+        /// An attribute of the source, or of an object that to-one relationships lead to.
+        case keyPath(String)
+        case constant(AttributeValue)
+        case computed(reads: Set<String>, Computation)
+        /// The successors of the objects that a relationship of the source leads to.
+        case following(String, through: String?)
+        /// The objects that another mapping made from the same source.
+        case made(by: String)
+    }
+
+    /// The name of the property of the destination entity.
+    public let name: String
+    let source: Source
+
+    private init(_ name: String, _ source: Source) { (self.name, self.source) = (name, source) }
+
+    /// An attribute that gets the value at `keyPath` of the source: `title`, or `artist.name` across to-one
+    /// relationships.
+    ///
+    /// The value is converted to the attribute's type if it has an exact equal of that type; a value that has none
+    /// refuses the migration, with the IDs of the rows. Without a value, a required attribute keeps its default value.
+    public static func copy(_ name: String, from keyPath: String) -> PropertyMapping {
+        PropertyMapping(name, .keyPath(keyPath))
+    }
+
+    /// An attribute that gets the same value in all objects.
+    public static func constant(_ name: String, _ value: AttributeValue) -> PropertyMapping {
+        PropertyMapping(name, .constant(value))
+    }
+
+    /// A property that code computes; relationships are computed after all mappings have made their objects.
+    ///
+    /// - Parameter properties: the properties of the source that the code reads. A property of a mapped entity that no
+    ///   mapping reads is a loss, which must be allowed by its name.
+    public static func computed(
+        _ name: String, reading properties: Set<String>, _ computation: @escaping Computation
+    ) -> PropertyMapping {
+        PropertyMapping(name, .computed(reads: properties, computation))
+    }
+
+    /// A relationship that leads to the successors of the objects to which `relationship` of the source leads.
+    ///
+    /// - Parameter mapping: the name of the mapping whose objects are the successors; `nil` = those of any mapping, as
+    ///   far as the relationship can lead to their entity.
+    public static func following(
+        _ name: String, _ relationship: String, through mapping: String? = nil
+    ) -> PropertyMapping {
+        PropertyMapping(name, .following(relationship, through: mapping))
+    }
+
+    /// A relationship that leads to what another mapping made from the same source: to a part that was split off.
+    public static func made(_ name: String, by mapping: String) -> PropertyMapping {
+        PropertyMapping(name, .made(by: mapping))
+    }
+
+    /// The properties of the source that the mapping reads.
+    var reads: Set<String> {
+        switch source {
+        case .keyPath(let path): Set(path.split(separator: ".").prefix(1).map(String.init))
+        case .computed(let properties, _): properties
+        case .following(let relationship, _): [relationship]
+        case .constant, .made: []
+        }
+    }
+}
