@@ -191,6 +191,10 @@ extension GrowthCases {
     private static func newerModel() throws -> ManagedObjectModel {
         var paper = Paper.entityDescription
         paper.attributes.append(AttributeDescription("added", .string))
+        let inverses = ["shelf": "papers", "list": "listed", "topics": "papers"]
+        for index in paper.relationships.indices {
+            paper.relationships[index].inverse = inverses[paper.relationships[index].name]
+        }
         return try ManagedObjectModel(entities: [Shelf.entityDescription, Topic.entityDescription, paper])
     }
 
