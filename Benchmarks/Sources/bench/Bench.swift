@@ -110,6 +110,7 @@ struct Bench {
                 ("Engine", EngineLines(scale: scale, folder: folder).all()),
                 ("Opening", RecoveryLines(folder: folder, isQuick: scale.isQuick).all()),
                 ("Objects", ObjectLines(count: scale.objects, folder: folder).all()),
+                ("Memory", MemoryLines(count: 100_000, folder: folder).all()),
                 ("Rules", CascadeLines(count: scale.isQuick ? 10_000 : 100_000, folder: folder).all()),
                 ("Members", MemberLines(count: scale.isQuick ? 100_000 : 1_000_000, folder: folder).all()),
                 ("Checking", CheckLines(count: scale.isQuick ? 100_000 : 1_000_000, folder: folder).all()),

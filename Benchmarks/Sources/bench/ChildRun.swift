@@ -12,6 +12,7 @@
 //   bench --child relate CONTENDER COUNT FOLDER adds members one by one; prints time and peak memory
 //   bench --child cascade CONTENDER COUNT FOLDER deletes the owner with its members; prints time and peak memory
 //   bench --child grow CONTENDER COUNT FOLDER   inserts, fetches, walks, updates people; prints a figure a line
+//   bench --child memory WORK COUNT FOLDER      keeps objects; prints the memory that they take
 //   bench --child line NAME COUNT TIMES FOLDER  does the work of one object line so many times; prints a figure each
 //
 // Invariants
@@ -54,6 +55,9 @@ enum ChildRun {
         if arguments.first == "rebuild", arguments.count == 3 { return try rebuild(arguments[1], arguments[2]) }
         if arguments.first == "grow", arguments.count == 4, let count = Int(arguments[2]) {
             return try grow(arguments[1], count, arguments[3])
+        }
+        if arguments.first == "memory", arguments.count == 4, let count = Int(arguments[2]) {
+            return try MemoryLines.run(arguments[1], count, arguments[3])
         }
         if arguments.first == "line", arguments.count == 5 {
             guard let count = Int(arguments[2]), let times = Int(arguments[3]) else { throw UsageError("--child line") }

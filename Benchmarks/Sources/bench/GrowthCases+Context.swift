@@ -221,17 +221,23 @@ extension GrowthCases {
 
     // MARK: Containers
 
+    private static let classes: [ManagedObject.Type] = [Shelf.self, Topic.self, Paper.self]
+
+    /// The path of a closed store of papers without owners; made at the first call.
+    static func container(of store: PaperStore) throws -> String {
+        let path = store.folder.path + "/container.espalier"
+        guard !FileManager.default.fileExists(atPath: path) else { return path }
+        let container = try PersistentContainer(for: classes, at: path)
+        let context = ManagedObjectContext(container.persistentStoreCoordinator)
+        for number in 0..<store.count { PaperStore.fill(Paper(context: context), number, of: store.count) }
+        try context.save()
+        try container.close()
+        return path
+    }
+
     static let containers: [GrowthCase] = [
         GrowthCase("container: open, fetch one and close", 0) { store in
-            let path = store.folder.path + "/container.espalier"
-            let classes: [ManagedObject.Type] = [Shelf.self, Topic.self, Paper.self]
-            if !FileManager.default.fileExists(atPath: path) {
-                let container = try PersistentContainer(for: classes, at: path)
-                let context = ManagedObjectContext(container.persistentStoreCoordinator)
-                for number in 0..<store.count { PaperStore.fill(Paper(context: context), number, of: store.count) }
-                try context.save()
-                try container.close()
-            }
+            let path = try container(of: store)
             return {
                 let container = try PersistentContainer(for: classes, at: path)
                 let context = ManagedObjectContext(container.persistentStoreCoordinator)

@@ -6,8 +6,8 @@ import Foundation
 
 enum GrowthCases {
     static let all: [GrowthCase] =
-        controls + faults + changes + contexts + objects + containers + relationships + members + pending + queries
-        + predicates
+        controls + faults + changes + contexts + references + objects + values + children + undo + merges + containers
+        + stores + relationships + members + pending + queries + predicates
 
     static func all(_ context: ManagedObjectContext) throws -> [Paper] {
         try context.fetch(FetchRequest<Paper>())

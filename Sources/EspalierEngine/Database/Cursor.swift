@@ -348,6 +348,14 @@ enum CursorPages: PageSource {
         }
     }
 
+    @inline(__always)
+    func pin(_ page: PageNumber, ahead: (_ countMax: Int) -> [PageNumber]) throws(StorageError) -> PagePin {
+        switch self {
+        case .reading(let pages): try pages.pin(page, ahead: ahead)
+        case .writing(let pages): try pages.pin(page, ahead: ahead)
+        }
+    }
+
     /// Adjusts the number of open cursors and lookups over a read transaction; its pages rest only without any.
     @inline(__always)
     func countCursor(by change: Int) {

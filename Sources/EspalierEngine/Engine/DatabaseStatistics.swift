@@ -14,7 +14,7 @@ public struct DatabaseStatistics: Sendable, Hashable {
     public var transactionID: UInt64 = 0
     /// Open read transactions.
     public var snapshotCount = 0
-    /// Page reads that went to a file.
+    /// Pages that were read from a file, when they were asked for or ahead of a walk.
     public var cacheMisses: UInt64 = 0
     /// Pages the cache can hold.
     public var cachePageCapacity = 0

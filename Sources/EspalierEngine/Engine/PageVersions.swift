@@ -49,6 +49,12 @@ struct PageVersions {
         version(of: page) == 0 ? try pinStored(page) : try loadLogged(page)
     }
 
+    /// Whether the version of `page` that belongs to the snapshot is in memory or being loaded.
+    func isPresent(_ page: PageNumber) -> Bool { pool.isPresent(page, version: version(of: page)) }
+
+    /// Whether the version of `page` that belongs to the snapshot is in the store file.
+    func isStored(_ page: PageNumber) -> Bool { version(of: page) == 0 }
+
     /// Prefetches the memory that `pinIfPresent` will read first.
     @inline(__always)
     func expect(_ page: PageNumber) { pool.expect(page, version: version(of: page)) }

@@ -89,5 +89,18 @@ package final class ReadPages: PageSource {
     private func load(_ page: PageNumber) throws(StorageError) -> PagePin { try versions.load(page) }
 
     @inline(__always)
+    package func pin(_ page: PageNumber, ahead: (_ countMax: Int) -> [PageNumber]) throws(StorageError) -> PagePin {
+        guard page != 0, page < versions.state.pageCount else { throw .corrupt(.pageBeyondEnd, page: page) }
+        if let pin = versions.pinIfPresent(page) { return pin }
+        return try load(page, ahead: ahead)
+    }
+
+    @inline(never)
+    private func load(_ page: PageNumber, ahead: (_ countMax: Int) -> [PageNumber]) throws(StorageError) -> PagePin {
+        versions.readAhead(from: page, ahead)
+        return try versions.load(page)
+    }
+
+    @inline(__always)
     package func expect(_ page: PageNumber) { versions.expect(page) }
 }

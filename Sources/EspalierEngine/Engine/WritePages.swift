@@ -66,6 +66,16 @@ package final class WritePages: WritablePageSource {
     @inline(never)
     private func load(_ page: PageNumber) throws(StorageError) -> PagePin { try versions.load(page) }
 
+    package func pin(_ page: PageNumber, ahead: (_ countMax: Int) -> [PageNumber]) throws(StorageError) -> PagePin {
+        // Pages that this transaction has changed are read in vain: `pin` finds its own versions first.
+        if writes.copy(of: page) == nil, !isEnded, page != 0, page < versions.state.pageCount,
+            writes.spilledPlace(of: page) == nil, !versions.isPresent(page)
+        {
+            versions.readAhead(from: page, ahead)
+        }
+        return try pin(page)
+    }
+
     private func pinSpilled(_ page: PageNumber, at place: LogPlace) throws(StorageError) -> PagePin {
         let pin = try pool.pin(page, version: place.lsn) { target throws(StorageError) in
             try versions.files.readFrame(of: page, at: place, to: target)

@@ -50,6 +50,12 @@ package protocol PageSource {
     var canChange: Bool { get }
     /// Pins the newest version of `page` that this source sees.
     func pin(_ page: PageNumber) throws(StorageError) -> PagePin
+    /// Pins `page` like `pin(_:)`, for a walk that will pin other pages next; if `page` has to be read from a file, its
+    /// neighbors among those pages can come with the same system call.
+    ///
+    /// - Parameter ahead: returns the pages that the walk will pin next, in any order, at most as many as it is asked
+    ///   for. An error of one of them is thrown only when the walk pins it.
+    func pin(_ page: PageNumber, ahead: (_ countMax: Int) -> [PageNumber]) throws(StorageError) -> PagePin
     /// Announces that `page` will be pinned soon, so that the source can load what it needs to find the page into the
     /// processor's cache.
     func expect(_ page: PageNumber)
@@ -73,6 +79,10 @@ extension PageSource {
     package var canChange: Bool { false }
     @inline(__always)
     package func expect(_ page: PageNumber) {}
+    @inline(__always)
+    package func pin(_ page: PageNumber, ahead: (_ countMax: Int) -> [PageNumber]) throws(StorageError) -> PagePin {
+        try pin(page)
+    }
 }
 
 extension WritablePageSource {

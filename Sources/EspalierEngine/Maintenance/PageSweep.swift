@@ -76,11 +76,7 @@ final class PageSweep {
 
     private func isSound(_ page: PageNumber, _ view: PageView) -> Bool {
         assert(view.byteCount == pages.pageSize, "a page of \(view.byteCount) bytes")
-        do throws(StorageError) {
-            try pages.versions.files.verify(view, number: page, file: .store)
-            return view.lsn < pages.versions.state.commitLSN || view.lsn == 0
-        } catch {
-            return false
-        }
+        guard pages.versions.files.isSound(view, number: page) else { return false }
+        return view.lsn < pages.versions.state.commitLSN || view.lsn == 0
     }
 }

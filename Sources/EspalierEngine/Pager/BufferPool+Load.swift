@@ -75,6 +75,45 @@ extension BufferPool {
         unsafe descriptors[frame].pins.subtract(Self.exclusive, ordering: .releasing)
     }
 
+    // MARK: Loading ahead
+
+    /// The most pages that one call of `loadAhead` should load: 128 KiB, but at least 4 pages, and no more than an
+    /// eighth of the pool, so that pages that are in use remain.
+    package var aheadCountMax: Int { min(max((128 << 10) / pageSize, 4), frameCount / 8) }
+
+    /// Loads version 0 of `pages` without pinning them; those in memory are left out, and all when no frame is left.
+    ///
+    /// Does not wait for other threads. A page that nobody pins is evicted by the next turn of the clock.
+    ///
+    /// - Parameter load: fills the given pages, a part of `pages` in the same order, and returns which of them it has
+    ///   read and verified.
+    package func loadAhead(
+        _ pages: [PageNumber], load: ([(number: PageNumber, target: PageView)]) -> [Bool]
+    ) {
+        let claims = shared.withLock { shared in
+            var claims: [(page: PageNumber, frame: Int)] = []
+            for page in pages where place(of: page, version: 0) == nil {
+                guard let frame = claimVictim(&shared) else { break }
+                setKey(of: frame, page: page, version: 0)
+                claims.append((page, frame))
+            }
+            return claims
+        }
+        guard !claims.isEmpty else { return }
+        misses.add(UInt64(claims.count), ordering: .relaxed)
+        let isLoaded = load(claims.map { ($0.page, view(of: $0.frame)) })
+        assert(isLoaded.count == claims.count, "\(isLoaded.count) of \(claims.count) pages were tried")
+        for (claim, isLoaded) in zip(claims, isLoaded) {
+            guard isLoaded else {
+                abandon(claim.frame)
+                continue
+            }
+            // SAFETY: this call owns the frame until this line; from here on its bytes do not change (invariant 2).
+            unsafe descriptors[claim.frame].isReferenced.store(false, ordering: .relaxed)
+            unsafe descriptors[claim.frame].pins.subtract(Self.exclusive, ordering: .releasing)
+        }
+    }
+
     /// Loads a page into memory of its own when all frames are pinned (invariant 5).
     private func loadLoosely(
         _ page: PageNumber, load: (PageView) throws(StorageError) -> Bool

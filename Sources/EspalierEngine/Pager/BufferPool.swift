@@ -89,7 +89,7 @@ package final class BufferPool: @unchecked Sendable {
         unsafe SpareArena.put(arena, byteCount: frameCount * pageSize)
     }
 
-    /// The number of page reads that did not find their page in memory.
+    /// The number of pages that were read from a file.
     package var missCount: UInt64 { misses.load(ordering: .relaxed) }
 
     // MARK: Finding
@@ -127,13 +127,23 @@ package final class BufferPool: @unchecked Sendable {
     /// Acquires no lock and allocates nothing.
     @inline(__always)
     package func pinIfPresent(_ page: PageNumber, version: UInt64) -> PagePin? {
+        let number = frameNumber(of: page, version: version)
+        return number == 0 ? nil : pinIfStill(Int(number) &- 1, page: page, version: version)
+    }
+
+    /// Whether `version` of `page` is in memory or being loaded; without the lock the answer may already be outdated.
+    package func isPresent(_ page: PageNumber, version: UInt64) -> Bool { frameNumber(of: page, version: version) != 0 }
+
+    /// The frame of `version` of `page` as the table numbers it; 0 if the table has none.
+    @inline(__always)
+    private func frameNumber(of page: PageNumber, version: UInt64) -> UInt32 {
         var number: UInt32 = 0
         _ = probes.firstPlace(from: home(page, version)) { place in
             // SAFETY: `place` is within the table, in which frame numbers are 1...frameCount.
             number = unsafe table[place].load(ordering: .acquiring)
             return number == 0 || hasKey(Int(number) &- 1, page, version)
         }
-        return number == 0 ? nil : pinIfStill(Int(number) &- 1, page: page, version: version)
+        return number
     }
 
     /// Whether `frame` has this version of `page`; without the lock the answer may already be outdated.

@@ -52,6 +52,39 @@ package final class StoreFiles: Sendable {
         }
     }
 
+    /// Reads `pages`, in ascending order, with one call into their targets; returns which of them are sound.
+    ///
+    /// Throws nothing: the error of a page is for the reader that asks for it.
+    package func readStorePages(_ pages: [(number: PageNumber, target: PageView)]) -> [Bool] {
+        guard let first = pages.first?.number, let last = pages.last?.number else { return [] }
+        let size = geometry.pageSize
+        assert(first != 0 && last - first < 64, "pages \(first) to \(last) in one call")
+        let bytes = ScratchBytes(byteCount: Int(last - first + 1) * size)
+        do throws(StorageError) {
+            let count = try bytes.read(0..<bytes.byteCount, from: store, at: UInt64(first) * UInt64(size))
+            return pages.map { number, target in
+                let offset = Int(number - first) * size
+                guard offset + size <= count else { return false }
+                let page = bytes.view(at: offset, byteCount: size)
+                guard isSound(page, number: number) else { return false }
+                target.copy(from: page, at: 0, to: 0, count: size)
+                return true
+            }
+        } catch {
+            return pages.map { _ in false }
+        }
+    }
+
+    /// Whether `verify` accepts a page of the store file.
+    package func isSound(_ page: PageView, number: PageNumber) -> Bool {
+        do throws(StorageError) {
+            try verify(page, number: number, file: .store)
+            return true
+        } catch {
+            return false
+        }
+    }
+
     /// Reads the frame of page `number` at `place` of the log into `target` and verifies it; `false` if the frame is no
     /// longer there (its segment was recycled, and the page is now in the store file).
     package func readFrame(

@@ -40,9 +40,10 @@ extension BTree {
     ) throws(StorageError) {
         var page = first
         var left = byteCount
+        var runLength = 1
         while left > 0 {
             guard page != 0 else { throw .corrupt(.overflowLength, page: first, tree: treeID) }
-            let pin = try source.pin(page)
+            let pin = try source.pin(page) { Self.pages(after: page, inRunOf: runLength, $0) }
             let view = pin.view
             guard view.typeByte == PageType.overflow.rawValue else {
                 throw .corrupt(.pageType, page: page, tree: treeID)
@@ -52,10 +53,17 @@ extension BTree {
             guard length <= left else { throw .corrupt(.overflowLength, page: page, tree: treeID) }
             left -= length
             page = view.overflowNext
+            runLength = max(view.overflowRunLength - 1, 1)
             if page != 0 { source.expect(page) }
             try body(view)
         }
         guard page == 0 else { throw .corrupt(.overflowLength, page: page, tree: treeID) }
+    }
+
+    /// The pages after `page` in a chain whose run of consecutive pages has `runLength` left, `page` included.
+    static func pages(after page: PageNumber, inRunOf runLength: Int, _ countMax: Int) -> [PageNumber] {
+        let count = PageNumber(clamping: min(countMax, runLength - 1, Int(PageNumber.max - page)))
+        return count > 0 ? Array(page + 1...page + count) : []
     }
 
     /// The runs of consecutive pages of a chain, as stored in it; reads only the first and last page of each run.

@@ -165,6 +165,18 @@ package struct BTree<Source: PageSource> {
         return pin
     }
 
+    /// Pins the leaf at which a step of a walk ended, and announces the leaves that the walk will pin next.
+    @inline(__always)
+    func pinLeaf(
+        _ end: DescentEnd, in record: TreeRecord, ahead: (_ countMax: Int) -> [PageNumber]
+    ) throws(StorageError) -> PagePin {
+        let pin = try source.pin(end.page, ahead: ahead)
+        pin.view.expectSearch()
+        try check(pin.view, end.page, record, end.expectedLevel)
+        assert(pin.view.isLeaf, "the step to page \(end.page) ends at a leaf")
+        return pin
+    }
+
     /// Descends to the leaf of `key`, and appends the pages on the way to the empty `path`.
     func descend(to key: TreeKey, in record: TreeRecord, _ path: inout TreePath) throws(StorageError) {
         assert(path.count == 0, "a descent begins at the root")

@@ -150,7 +150,7 @@ package struct TreeCheck<Source: PageSource> {
         _ page: PageNumber, _ expectation: Expectation, into copy: PageView
     ) throws(StorageError) -> Bool {
         do throws(StorageError) {
-            let pin = try source.pin(page)
+            let pin = try source.pin(page) { leavesAhead($0) }
             copy.copy(from: pin.view, at: 0, to: 0, count: source.pageSize)
             try PageValidation.validate(copy, number: page, depth: depth)
             try tree.check(copy, page, record, expectation.level ?? PageView.anyLevel)
@@ -159,6 +159,18 @@ package struct TreeCheck<Source: PageSource> {
             try cut(error)
             return false
         }
+    }
+
+    /// The leaves that the next steps will check.
+    private func leavesAhead(_ countMax: Int) -> [PageNumber] {
+        var leaves: [PageNumber] = []
+        for step in work.reversed() {
+            guard leaves.count < countMax, case .page(let page, let expectation) = step, expectation.level == 0 else {
+                break
+            }
+            leaves.append(page)
+        }
+        return leaves
     }
 
     private mutating func checkPage(
@@ -229,7 +241,7 @@ package struct TreeCheck<Source: PageSource> {
         guard page != 0 else { return cut(.overflowLength, first) }
         guard enter(page) else { return }
         do throws(StorageError) {
-            let pin = try source.pin(page)
+            let pin = try source.pin(page) { BTree<Source>.pages(after: page, inRunOf: announced ?? 1, $0) }
             try PageValidation.validate(pin.view, number: page, depth: depth)
             guard pin.view.typeByte == PageType.overflow.rawValue else { return cut(.pageType, page) }
             if pin.view.treeID != record.treeID { note(.treeOfPage, page) }

@@ -49,6 +49,8 @@ package final class TreeCursor<Source: PageSource> {
     private var view: PageView
     private var index = 0
     private var place = Place.beforeFirst
+    /// The leaves that the cursor has crossed to since the last search, in one direction; negative: backward.
+    private var crossed = 0
     private var changeCount: UInt64
     /// Whether the source can change.
     private let savesKeys: Bool
@@ -97,6 +99,7 @@ package final class TreeCursor<Source: PageSource> {
     /// Moves to the first entry; returns whether there is one.
     package func first() throws(StorageError) -> Bool {
         isExact = false
+        crossed = 0
         try descend(from: record.root, expectedLevel: PageView.anyLevel, toLast: false)
         return try settleForward(at: 0)
     }
@@ -104,6 +107,7 @@ package final class TreeCursor<Source: PageSource> {
     /// Moves to the last entry; returns whether there is one.
     package func last() throws(StorageError) -> Bool {
         isExact = false
+        crossed = 0
         try descend(from: record.root, expectedLevel: PageView.anyLevel, toLast: true)
         return try settleBackward(at: view.cellCount - 1)
     }
@@ -111,7 +115,12 @@ package final class TreeCursor<Source: PageSource> {
     /// Moves to the first entry whose key is not below `key`; returns whether there is one.
     package func seek(_ key: TreeKey) throws(StorageError) -> Bool {
         let position: SlotPosition
-        if let near = positionInLeaf(of: key) { position = near } else { position = try descend(to: key) }
+        if let near = positionInLeaf(of: key) {
+            position = near
+        } else {
+            crossed = 0
+            position = try descend(to: key)
+        }
         let isOnEntry = try settleForward(at: position.index)
         isExact = position.isExact
         return isOnEntry
@@ -346,11 +355,12 @@ package final class TreeCursor<Source: PageSource> {
             path.push(page, index)
             return index
         }
-        hold(try operations.pinLeaf(end, in: record))
+        hold(try operations.pinLeaf(end, in: record) { leavesAhead($0) })
     }
 
     private func crossToNextLeaf() throws(StorageError) -> Bool {
         guard let (child, level) = try stepAcross(by: 1) else { return false }
+        crossed = max(crossed, 0) + 1
         let old = leaf.take()
         let oldView = view
         try descend(from: child, expectedLevel: level, toLast: false)
@@ -362,6 +372,7 @@ package final class TreeCursor<Source: PageSource> {
 
     private func crossToPreviousLeaf() throws(StorageError) -> Bool {
         guard let (child, level) = try stepAcross(by: -1) else { return false }
+        crossed = min(crossed, 0) - 1
         let old = leaf.take()
         let oldView = view
         try descend(from: child, expectedLevel: level, toLast: true)
@@ -369,6 +380,22 @@ package final class TreeCursor<Source: PageSource> {
         _ = consume old
         index = view.cellCount - 1
         return true
+    }
+
+    /// The leaves that the walk will cross to after the one at the end of `path`, as the page above them lists them.
+    ///
+    /// At most as many as it has crossed to, so that a short walk reads few pages in vain.
+    private func leavesAhead(_ countMax: Int) -> [PageNumber] {
+        let count = min(countMax, abs(crossed))
+        guard count > 0, path.count > 0 else { return [] }
+        do throws(StorageError) {
+            let parent = try source.pin(path.page(path.count - 1)).view
+            let index = path.index(path.count - 1)
+            let indices = crossed > 0 ? index + 1..<index + 1 + count : index - count..<index
+            return indices.clamped(to: 0..<parent.cellCount + 1).map { parent.child($0) }
+        } catch {
+            return []
+        }
     }
 
     private func brokenFences() -> StorageError {

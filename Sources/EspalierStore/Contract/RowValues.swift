@@ -3,27 +3,36 @@
 //
 // Invariants
 //   1. There is a value for each attribute slot and then one for each relationship slot: an object ID, or null.
-//   2. Values change only until `share()` is called, which every owner does before it passes them on; to change them
+//   2. A row of more than `denseCountMax` slots keeps only the values that differ from its initial ones: an entity far
+//      down a line of subentities has many slots, of which most rows use few (`FewValues`).
+//   3. Values change only until `share()` is called, which every owner does before it passes them on; to change them
 //      later, copy them (`isShared`).
 // The reason for one allocation is in EspalierStore.docc/Decisions.md.
 
 package import EspalierModel
 
 /// All values of a new row.
-// SAFETY: by invariant 2, values that another thread can see do not change.
+// SAFETY: by invariant 3, values that another thread can see do not change.
 @safe
 package struct RowValues: @unchecked Sendable {
     private struct Header {
         let attributeCount: Int
         let count: Int
+        /// The values, if the row has many slots; then there are no elements.
+        let few: FewValues?
+        let isDense: Bool
         var isShared = false
     }
+
+    /// The most slots of a row whose values lie in one allocation.
+    static let denseCountMax = 64
 
     private final class Memory: ManagedBuffer<Header, AttributeValue> {
         deinit {
             // SAFETY: all `count` elements were initialized when the memory was allocated. They are moved out one by
             // one: for a whole range the runtime would look up for each element how to destroy it.
             unsafe withUnsafeMutablePointers { header, elements in
+                guard unsafe header.pointee.isDense else { return }
                 for place in 0..<(unsafe header.pointee.count) { _ = unsafe (elements + place).move() }
             }
         }
@@ -34,16 +43,26 @@ package struct RowValues: @unchecked Sendable {
     /// The values `attributes`, and `relationshipCount` relationship slots without a destination.
     package init(_ attributes: [AttributeValue], relationshipCount: Int) {
         assert(relationshipCount >= 0, "\(relationshipCount) relationship slots")
-        let (attributeCount, count) = (attributes.count, attributes.count + relationshipCount)
-        let buffer = Memory.create(minimumCapacity: count) { _ in Header(attributeCount: attributeCount, count: count) }
-        // SAFETY: `create` returns an instance of the class on which it is called.
-        memory = unsafe unsafeDowncast(buffer, to: Memory.self)
+        let count = attributes.count + relationshipCount
+        let isDense = count <= Self.denseCountMax
+        self.init(attributes.count, count, isDense ? nil : FewValues(attributes))
+        guard isDense else { return }
+        let attributeCount = attributes.count
         // SAFETY: there is room for `count` elements, and each is initialized once.
         unsafe memory.withUnsafeMutablePointerToElements { elements in
             for slot in 0..<attributeCount { unsafe (elements + slot).initialize(to: attributes[slot]) }
             for place in attributeCount..<count { unsafe (elements + place).initialize(to: .null) }
         }
         assert(self.attributeCount == attributeCount && self.relationshipCount == relationshipCount, "invariant 1")
+    }
+
+    /// Values of so many slots: those of `few`, or without initial values.
+    private init(_ attributeCount: Int, _ count: Int, _ few: FewValues?) {
+        let buffer = Memory.create(minimumCapacity: few == nil ? count : 0) { _ in
+            Header(attributeCount: attributeCount, count: count, few: few, isDense: few == nil)
+        }
+        // SAFETY: `create` returns an instance of the class on which it is called.
+        memory = unsafe unsafeDowncast(buffer, to: Memory.self)
     }
 
     /// The values of a row with these attributes and destinations.
@@ -56,7 +75,15 @@ package struct RowValues: @unchecked Sendable {
     package func isSame(as other: RowValues) -> Bool { memory === other.memory }
 
     /// A copy of the values, which may be changed.
-    package func copy() -> RowValues { RowValues(attributes, destinations) }
+    package func copy() -> RowValues {
+        guard let few else { return RowValues(attributes, destinations) }
+        return RowValues(attributeCount, attributeCount + relationshipCount, few.copy())
+    }
+
+    private var few: FewValues? {
+        // SAFETY: the header lives as long as the memory.
+        unsafe memory.withUnsafeMutablePointerToHeader { unsafe $0.pointee.few }
+    }
 
     // MARK: Reading
 
@@ -96,7 +123,9 @@ package struct RowValues: @unchecked Sendable {
         unsafe memory.withUnsafeMutablePointers { header, elements in
             let count = unsafe header.pointee.attributeCount
             precondition(slot >= 0 && slot < count, "an attribute of another entity")
-            return unsafe body(UnsafePointer(elements + slot))
+            if unsafe header.pointee.isDense { return unsafe body(UnsafePointer(elements + slot)) }
+            let value = unsafe header.pointee.few?[slot] ?? .null
+            return unsafe withUnsafePointer(to: value) { unsafe body($0) }
         }
     }
 
@@ -106,7 +135,8 @@ package struct RowValues: @unchecked Sendable {
         unsafe memory.withUnsafeMutablePointers { header, elements in
             let (place, count) = unsafe (header.pointee.attributeCount + slot, header.pointee.count)
             precondition(slot >= 0 && place < count, "a relationship of another entity")
-            guard case .objectID(let id) = unsafe elements[place] else { return nil }
+            let value = unsafe header.pointee.isDense ? elements[place] : header.pointee.few?[place] ?? .null
+            guard case .objectID(let id) = value else { return nil }
             return id
         }
     }
@@ -131,7 +161,11 @@ package struct RowValues: @unchecked Sendable {
         unsafe memory.withUnsafeMutablePointers { header, elements in
             let (count, isShared) = unsafe (header.pointee.attributeCount, header.pointee.isShared)
             precondition(slot >= 0 && slot < count && !isShared, "an attribute of another entity, or of others")
-            unsafe elements[slot] = value
+            if unsafe header.pointee.isDense {
+                unsafe elements[slot] = value
+            } else {
+                unsafe header.pointee.few?[slot] = value
+            }
         }
     }
 
@@ -143,7 +177,12 @@ package struct RowValues: @unchecked Sendable {
             precondition(
                 slot >= 0 && place < count && !(unsafe header.pointee.isShared),
                 "a relationship of another entity, or of others")
-            unsafe elements[place] = id.map { .objectID($0) } ?? .null
+            let value = id.map { AttributeValue.objectID($0) } ?? .null
+            if unsafe header.pointee.isDense {
+                unsafe elements[place] = value
+            } else {
+                unsafe header.pointee.few?[place] = value
+            }
         }
     }
 }
