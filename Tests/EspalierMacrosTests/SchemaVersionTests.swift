@@ -132,6 +132,21 @@ private enum Version3: VersionedSchema {
         }
     }
 
+    @Test func `a container brings its store to the last version of a plan, or creates it there (SD-13)`() throws {
+        try withStorePath { path in
+            try Self.makeStore(at: path)
+            for (path, count) in [(path, 3), (path, 3), (path + "-new", 0), (path + "-new", 0), ("/dev/null", 0)] {
+                let container = try PersistentContainer(Self.plan(), at: path)
+                let context = ManagedObjectContext(container.persistentStoreCoordinator)
+                #expect(try context.count(for: FetchRequest<Version3.Human>()) == count)
+                try container.close()
+            }
+            let short = SchemaMigrationPlan(from: try Version1.model)
+            #expect(throws: SchemaMigrationError.self) { try PersistentContainer(short, at: path) }
+            #expect(throws: SchemaMigrationError.self) { try PersistentContainer(short, at: path + "-new/below") }
+        }
+    }
+
     @Test func `the model of a version has its identifier`() throws {
         #expect(try Version2.model.versionIdentifiers == ["2"])
     }

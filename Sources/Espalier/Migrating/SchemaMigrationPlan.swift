@@ -78,15 +78,16 @@ extension SchemaMigrationError: CustomStringConvertible {
 ///     let plan = SchemaMigrationPlan(from: first)
 ///         .then(.lightweight(), to: second)
 ///         .then(.custom(didMigrate: { context in try splitNames(in: context) }), to: third)
-///     try plan.migrate(storeAt: path)
-///     let container = try PersistentContainer(model: third, stores: [PersistentStoreDescription(path: path)])
+///     let container = try PersistentContainer(plan, at: path)
 public struct SchemaMigrationPlan: Sendable {
     /// The versions, oldest first.
     public private(set) var versions: [ManagedObjectModel]
+    /// The newest version.
+    private(set) var lastVersion: ManagedObjectModel
     private var stages: [MigrationStage] = []
 
     /// A plan that has one version.
-    public init(from first: ManagedObjectModel) { versions = [first] }
+    public init(from first: ManagedObjectModel) { (versions, lastVersion) = ([first], first) }
 
     /// A plan that has one version.
     ///
@@ -106,6 +107,7 @@ public struct SchemaMigrationPlan: Sendable {
     public func then(_ stage: MigrationStage, to next: ManagedObjectModel) -> SchemaMigrationPlan {
         var plan = self
         plan.versions.append(next)
+        plan.lastVersion = next
         plan.stages.append(stage)
         return plan
     }
