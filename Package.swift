@@ -107,7 +107,8 @@ let package = Package(
         .testTarget(
             name: "EspalierModelTests", dependencies: ["EspalierModel", "TestSupport"], swiftSettings: strict),
         .testTarget(
-            name: "EspalierModelFileTests", dependencies: ["EspalierModelFile", "EspalierModel", "TestSupport"],
+            name: "EspalierModelFileTests",
+            dependencies: ["Espalier", "EspalierModel", "EspalierModelFile", "EspalierStore", "TestSupport"],
             exclude: ["Models"], swiftSettings: strict),
         .testTarget(
             name: "EspalierClassesTests",

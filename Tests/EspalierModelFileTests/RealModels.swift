@@ -18,7 +18,7 @@ enum RealModels {
     /// The bytes of a version's file.
     static func bytes(_ path: String) throws -> Data { try Data(contentsOf: url(path).appending(path: "contents")) }
 
-    private static func paths(endingWith ending: String) -> [String] {
+    static func paths(endingWith ending: String) -> [String] {
         let all = (try? FileManager.default.subpathsOfDirectory(atPath: folder.path)) ?? []
         return all.filter { $0.hasSuffix(ending) }.sorted()
     }

@@ -89,23 +89,28 @@ extension ParentSource {
             for object in list {
                 assert(StepCount.note())
                 let id = object.storedID
-                if let record = records[id], object.isAsRecorded(record) { continue }
+                if records.withValue(of: id, object.isAsRecorded) == true { continue }
                 let former = changes.entry(id, root: object.entity.root)
                 let entry = try asSource { () throws(ContextError) in
                     try object.overlayEntry(kind, former: former)
                 }
-                records[id] = object.record()
+                records.set(object.record(), for: id)
                 if let former, former.isSame(as: entry, of: object.entity) { continue }
-                changes.set(entry, for: id, root: object.entity.root)
+                changes.replace(former, by: entry, for: id, root: object.entity.root)
                 told.note(id, entry.kind, former?.kind)
                 if (entry.kind == .deleted) != (former?.kind == .deleted) { noteOneWay(object.entity, &told) }
             }
         }
         guard records.count > memory.inserted.count + memory.updated.count + memory.deleted.count else { return told }
-        for id in Array(records.keys) where memory.registry.withObject(id, \.hasChanges) != true {
-            records[id] = nil
+        var unchanged: [ObjectID] = []
+        records.forEach { id, _ in
+            if memory.registry.withObject(id, \.hasChanges) != true { unchanged.append(id) }
+        }
+        for id in unchanged {
+            records.remove(id)
             guard let entity = entities[id.entityTag] else { continue }
-            let former = changes.set(nil, for: id, root: entity.root)
+            let former = changes.entry(id, root: entity.root)
+            changes.replace(former, by: nil, for: id, root: entity.root)
             told.note(id, nil, former?.kind)
             if former?.kind == .deleted { noteOneWay(entity, &told) }
         }
@@ -126,6 +131,8 @@ extension ParentSource {
         let id: ObjectID
         let kind: OverlayEntry.Kind
         let entry: OverlayEntry?
+        /// Whether children have seen the object as changed.
+        let isKnown: Bool
         /// Whether children have seen the present values.
         let isPresent: Bool
     }
@@ -140,10 +147,11 @@ extension ParentSource {
             ] {
                 for object in list {
                     let id = object.storedID
+                    let isPresent = records.withValue(of: id, object.isAsRecorded)
                     seen.append(
                         Seen(
                             object: object, id: id, kind: kind, entry: changes.entry(id, root: object.entity.root),
-                            isPresent: records[id].map(object.isAsRecorded) == true))
+                            isKnown: isPresent != nil, isPresent: isPresent == true))
                 }
             }
         }
@@ -159,19 +167,31 @@ extension ParentSource {
         var told = SavedChanges(contextName: parent.name)
         for seen in seen {
             let object = seen.object
-            records[seen.id] = nil
-            let former = changes.set(nil, for: seen.id, root: object.entity.root)
             guard seen.isPresent else {
-                told.note(object.storedID, seen.kind, former?.kind)
+                told.note(object.storedID, seen.kind, seen.entry?.kind)
                 continue
             }
             guard let shown = seen.entry?.row, let row = object.row, row.version != shown.version,
                 !hasMerged || seen.entry?.isStored(as: row, of: object.entity) == true
             else { continue }
-            changes.savedVersions[object.storedID] = .init(stored: row.version, shown: shown.version)
+            changes.savedVersions.set(.init(stored: row.version, shown: shown.version), for: object.storedID)
         }
+        forget(seen)
         latest = nil
         if hasMerged { tellEverything() } else if told.idCount > 0 { tell(told, except: nil) }
+    }
+
+    /// Forgets the changes of these objects.
+    private func forget(_ seen: [Seen]) {
+        // The usual case: children still have a snapshot of the changes, and removing them one by one would copy it.
+        if seen.count(where: \.isKnown) == records.count {
+            records = ObjectIDTable()
+            return changes.removeAllEntries()
+        }
+        for seen in seen where seen.isKnown {
+            records.remove(seen.id)
+            changes.replace(seen.entry, by: nil, for: seen.id, root: seen.object.entity.root)
+        }
     }
 }
 
@@ -203,19 +223,19 @@ extension ManagedObject {
     fileprivate func record() -> ParentSource.Record {
         changes?.isShared = true
         newValues?.share()
-        return ParentSource.Record(changes: changes, newValues: newValues, row: row, state: recordedState)
+        return ParentSource.Record(changes: changes, newValues: newValues, version: row?.version, state: recordedState)
     }
 
     private var recordedState: State { state.intersection([.inserted, .deleted, .gone]) }
 
     /// Whether nothing has changed since a record was made.
-    fileprivate func isAsRecorded(_ record: ParentSource.Record) -> Bool {
-        changes === record.changes && hasSameNewValues(as: record) && row?.version == record.row?.version
+    fileprivate func isAsRecorded(_ record: borrowing ParentSource.Record) -> Bool {
+        changes === record.changes && hasSameNewValues(as: record.newValues) && row?.version == record.version
             && recordedState == record.state
     }
 
-    private func hasSameNewValues(as record: ParentSource.Record) -> Bool {
-        guard let newValues, let former = record.newValues else { return newValues == nil && record.newValues == nil }
+    private func hasSameNewValues(as former: RowValues?) -> Bool {
+        guard let newValues, let former else { return newValues == nil && former == nil }
         return newValues.isSame(as: former)
     }
 

@@ -21,7 +21,8 @@ final class ParentSource: ObjectSource {
     struct Record {
         let changes: ObjectChanges?
         let newValues: RowValues?
-        let row: ObjectSnapshot?
+        /// The version of the row; `nil` if there is none.
+        let version: UInt64?
         let state: ManagedObject.State
     }
 
@@ -38,7 +39,7 @@ final class ParentSource: ObjectSource {
 
     let parent: ManagedObjectContext
     let entities: [UInt32: Entity]
-    var records: [ObjectID: Record] = [:]
+    var records = ObjectIDTable<Record>()
     var changes: OverlayChanges
     /// The snapshot that children got last, and the moment of it.
     var latest: (snapshot: OverlaySnapshot, moment: Moment)?

@@ -1,6 +1,6 @@
 // The errors of mapping models: a rule that does not fit the models, and a hook that failed.
 
-import EspalierModel
+public import EspalierModel
 public import EspalierStore
 
 /// The reason why a mapping model did not migrate a store; the file is as it was.
@@ -13,6 +13,12 @@ public enum MappingError: Error {
     case unknownProperty(mapping: String, property: String, entity: String, known: [String])
     /// A rule names a mapping that the model does not have.
     case unknownMapping(mapping: String, name: String, known: [String])
+    /// A description has an expression that has no form here; `property` is `nil` for the request for source objects.
+    case unsupportedExpression(mapping: String, property: String?, expression: String)
+    /// A description names a class with hooks, and no policy was given for it.
+    case missingPolicy(mapping: String, className: String, known: [String])
+    /// The condition of a description is not a predicate.
+    case invalidPredicate(mapping: String, FetchPredicateError)
     /// A to-one relationship would lead to several objects.
     case severalDestinations(mapping: String, property: String, source: ObjectID)
     /// A hook, a rule or the save of the objects failed (134170).
@@ -23,7 +29,9 @@ public enum MappingError: Error {
     /// Core Data's number for this error.
     public var code: Int {
         switch self {
-        case .duplicateName, .unknownEntity, .unknownProperty, .unknownMapping: 134140
+        case .duplicateName, .unknownEntity, .unknownProperty, .unknownMapping, .unsupportedExpression, .missingPolicy,
+            .invalidPredicate:
+            134140
         case .severalDestinations, .failed: 134170
         case .store(let error): ContextError(error).code
         }
@@ -44,6 +52,17 @@ extension MappingError: CustomStringConvertible {
                 + list(known)
         case .unknownMapping(let mapping, let name, let known):
             return "mapping \(mapping): there is no mapping \(name); the mappings are \(list(known))"
+        case .unsupportedExpression(let mapping, nil, let expression):
+            return "mapping \(mapping): the request for its objects, \(expression), has no form here: remove it from "
+                + "the description, and give the mapping a predicate or a policy"
+        case .unsupportedExpression(let mapping, let property?, let expression):
+            return "mapping \(mapping): the expression of \(property), \(expression), has no form here: replace "
+                + "\(mapping).\(property) by a rule in code"
+        case .missingPolicy(let mapping, let className, let known):
+            return "mapping \(mapping): there is no policy for the class \(className): pass one under this name; "
+                + "there are policies for \(list(known))"
+        case .invalidPredicate(let mapping, let error):
+            return "mapping \(mapping): its condition is not a predicate: \(error)"
         case .severalDestinations(let mapping, let property, let source):
             return "mapping \(mapping): \(property) leads to one object, but \(source) has several for it: name a "
                 + "mapping with `through`, or set it in a policy"

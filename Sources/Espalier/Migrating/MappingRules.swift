@@ -145,9 +145,14 @@ struct MappingRules: Sendable {
                 throw unknown(
                     name, source, source.map { $0.attributes.map(\.name) + $0.relationships.map(\.name) } ?? [])
             }
-        case .following(let name, let through):
-            guard isRelationship, source?.relationship(named: name) != nil else {
-                throw unknown(isRelationship ? name : rule.name, source, source?.relationships.map(\.name) ?? [])
+        case .following(let path, let through):
+            guard isRelationship else { throw unknown(rule.name, source, ["copy", "constant", "computed"]) }
+            var entity = source
+            for part in path.split(separator: ".", omittingEmptySubsequences: false).map(String.init) {
+                guard let step = entity?.relationship(named: part) else {
+                    throw unknown(part, entity, entity?.relationships.map(\.name) ?? [])
+                }
+                entity = former.destination(of: step)
             }
             if let through, known[through] == nil {
                 throw .unknownMapping(mapping: mapping.name, name: through, known: known.keys.sorted())

@@ -184,8 +184,8 @@ public final class MigrationSession {
         for (relationship, rule) in rules.mappings[position].relationships {
             let found: [ManagedObject]
             switch rule.source {
-            case .following(let name, let through):
-                let targets = try source.objectIDs(forRelationshipNamed: name)
+            case .following(let path, let through):
+                let targets = try targets(of: source, path)
                 found = try successors(of: targets, relationship, through: through)
             case .made(let other): found = rules.positions[other].map { destinations(of: source.storedID, $0) } ?? []
             case .computed(_, let computation):
@@ -195,6 +195,26 @@ public final class MigrationSession {
             }
             try set(found, relationship, of: destination, mapping.name, source.storedID)
         }
+    }
+
+    /// The older objects to which a path of relationships leads, each once.
+    private func targets(of source: ManagedObject, _ path: String) throws(ContextError) -> [ObjectID] {
+        var objects = [source]
+        var ids: [ObjectID] = []
+        for (number, step) in path.split(separator: ".").enumerated() {
+            if number > 0 {
+                objects = []
+                for id in ids { objects.append(try sourceContext.object(with: id)) }
+            }
+            ids = []
+            var seen: Set<ObjectID> = []
+            for object in objects {
+                for id in try object.objectIDs(forRelationshipNamed: String(step)) where seen.insert(id).inserted {
+                    ids.append(id)
+                }
+            }
+        }
+        return ids
     }
 
     func set(

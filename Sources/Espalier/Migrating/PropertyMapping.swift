@@ -12,7 +12,7 @@ public struct PropertyMapping: Sendable {
         case keyPath(String)
         case constant(AttributeValue)
         case computed(reads: Set<String>, Computation)
-        /// The successors of the objects that a relationship of the source leads to.
+        /// The successors of the objects that a path of relationships leads to.
         case following(String, through: String?)
         /// The objects that another mapping made from the same source.
         case made(by: String)
@@ -48,14 +48,18 @@ public struct PropertyMapping: Sendable {
         PropertyMapping(name, .computed(reads: properties, computation))
     }
 
-    /// A relationship that leads to the successors of the objects to which `relationship` of the source leads.
+    /// A relationship that leads to the successors of the objects to which a path of relationships of the source leads.
     ///
-    /// - Parameter mapping: the name of the mapping whose objects are the successors; `nil` = those of any mapping, as
-    ///   far as the relationship can lead to their entity.
+    /// - Parameters:
+    ///   - path: a relationship of the source, or several one after the other: `country.continent`. Across to-many
+    ///     relationships it leads to each object once, in the order in which it is found.
+    ///   - mapping: the name of the mapping whose objects are the successors; `nil` = those of any mapping, as far as
+    ///     the relationship can lead to their entity.
+    /// - Complexity: O(objects on the path) for each source object.
     public static func following(
-        _ name: String, _ relationship: String, through mapping: String? = nil
+        _ name: String, _ path: String, through mapping: String? = nil
     ) -> PropertyMapping {
-        PropertyMapping(name, .following(relationship, through: mapping))
+        PropertyMapping(name, .following(path, through: mapping))
     }
 
     /// A relationship that leads to what another mapping made from the same source: to a part that was split off.
@@ -66,9 +70,8 @@ public struct PropertyMapping: Sendable {
     /// The properties of the source that the mapping reads.
     var reads: Set<String> {
         switch source {
-        case .keyPath(let path): Set(path.split(separator: ".").prefix(1).map(String.init))
+        case .keyPath(let path), .following(let path, _): Set(path.split(separator: ".").prefix(1).map(String.init))
         case .computed(let properties, _): properties
-        case .following(let relationship, _): [relationship]
         case .constant, .made: []
         }
     }

@@ -48,32 +48,35 @@ struct OverlayChanges: Sendable {
     }
 
     /// The objects of each hierarchy, by the index of its root entity.
-    private(set) var entries: [[ObjectID: OverlayEntry]]
+    private(set) var entries: [ObjectIDTable<OverlayEntry>]
     private(set) var count = 0
     /// The number of deleted objects.
     private(set) var deletedCount = 0
-    var savedVersions: [ObjectID: SavedVersion] = [:]
+    var savedVersions = ObjectIDTable<SavedVersion>()
 
-    init(entityCount: Int) { entries = Array(repeating: [:], count: entityCount) }
+    init(entityCount: Int) { entries = Array(repeating: ObjectIDTable(), count: entityCount) }
 
     /// Whether rows and lists of the stores are shown as they are.
     var isEmpty: Bool { count == 0 && savedVersions.isEmpty }
 
     func entry(_ id: ObjectID, root: Int) -> OverlayEntry? { count == 0 ? nil : entries[root][id] }
 
-    /// Sets or removes the entry of an object; returns the former one.
-    @discardableResult
-    mutating func set(_ entry: OverlayEntry?, for id: ObjectID, root: Int) -> OverlayEntry? {
-        let former: OverlayEntry?
+    /// Replaces the entry of an object, which is `former`, or removes it.
+    mutating func replace(_ former: OverlayEntry?, by entry: OverlayEntry?, for id: ObjectID, root: Int) {
         if let entry {
-            former = entries[root].updateValue(entry, forKey: id)
-        } else {
-            former = entries[root].removeValue(forKey: id)
+            entries[root].set(entry, for: id)
+        } else if former != nil {
+            entries[root].remove(id)
         }
         count += (entry == nil ? 0 : 1) - (former == nil ? 0 : 1)
         deletedCount += (entry?.kind == .deleted ? 1 : 0) - (former?.kind == .deleted ? 1 : 0)
         assert(count >= 0 && deletedCount >= 0 && deletedCount <= count, "\(deletedCount) of \(count) are deleted")
-        return former
+    }
+
+    /// Removes all entries; the versions of saved rows stay.
+    mutating func removeAllEntries() {
+        for root in entries.indices where !entries[root].isEmpty { entries[root] = ObjectIDTable() }
+        (count, deletedCount) = (0, 0)
     }
 }
 

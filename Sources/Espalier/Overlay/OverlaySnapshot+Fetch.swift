@@ -83,9 +83,9 @@ extension OverlaySnapshot {
         var concern = Concern()
         guard changes.count > 0 else { return concern }
         let family = fetch.includesSubentities ? fetch.entity.family : [fetch.entity.index]
-        for (id, entry) in changes.entries[fetch.entity.root] {
+        changes.entries[fetch.entity.root].forEach { id, entry in
             guard let entity = entity(of: id), family.contains(entity.index), fetch.keys.contains(id.key) else {
-                continue
+                return
             }
             if entry.kind != .deleted { concern.tested.append(id) }
             if entry.kind != .inserted { concern.hidden.append(id) }
@@ -104,8 +104,11 @@ extension OverlaySnapshot {
         var ways: [(steps: [ResolvedKeyPath.Step], ids: [ObjectID])] = []
         for steps in reach.ways {
             guard let last = steps.last else { continue }
-            let changed = changes.entries[model.entities[last.destination].root].values
-            ways.append((steps, changed.lazy.filter { $0.kind != .inserted }.map(\.id)))
+            var changed: [ObjectID] = []
+            changes.entries[model.entities[last.destination].root].forEach { id, entry in
+                if entry.kind != .inserted { changed.append(id) }
+            }
+            ways.append((steps, changed))
         }
         guard let predicate = ResolvedPredicate(ways, from: fetch.entity) else { return [] }
         var leading = StoreFetch(

@@ -73,8 +73,8 @@ extension ManagedObjectContext {
         defer { journal?.resume() }
         let seen = childSource?.seen(of: outcome.saved)
         let savedChanges = apply(outcome)
-        for (object, other) in unitedInSave {
-            // The other one may have been new.
+        // The last one first: the other one may have been new, and merged into another again.
+        for (object, other) in unitedInSave.reversed() {
             if object !== other { object.storedID = other.storedID }
             journal?.noteMerge(of: object)
         }

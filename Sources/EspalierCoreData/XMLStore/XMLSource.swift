@@ -164,11 +164,6 @@ final class XMLSource: ImportSource {
     }
 }
 
-extension XMLElement {
-    /// The value of an attribute; `nil` if it is missing.
-    fileprivate subscript(_ name: String) -> String? { attributes.first { $0.name == name }?.value }
-}
-
 extension AttributeType {
     /// The value of this type that the text of an element holds.
     func value(ofXML text: String) throws(ColumnValueError) -> AttributeValue {

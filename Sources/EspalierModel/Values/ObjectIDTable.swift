@@ -121,6 +121,16 @@ public struct ObjectIDTable<Value> {
         if count > chains.count { layOut(forCount: count) }
     }
 
+    /// Calls `body` with each entry.
+    ///
+    /// - Complexity: O(the greatest number of entries that the table has had).
+    @inlinable
+    package func forEach<E: Error>(_ body: (ObjectID, Value) throws(E) -> Void) throws(E) {
+        for node in nodes {
+            if let value = node.value { try body(node.id, value) }
+        }
+    }
+
     // MARK: Places
 
     /// The number of nodes, including free ones.

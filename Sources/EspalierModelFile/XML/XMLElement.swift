@@ -19,4 +19,7 @@ package struct XMLElement {
     package var text = ""
     /// The line on which its tag begins, from 1.
     package let line: Int
+
+    /// The value of an attribute; `nil` if it is missing.
+    package subscript(_ name: String) -> String? { attributes.first { $0.name == name }?.value }
 }

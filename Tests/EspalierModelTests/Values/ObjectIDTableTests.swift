@@ -29,6 +29,12 @@ import Testing
             }
             #expect(table[id] == expected[id] && table[other] == expected[other], "seed \(seed), step \(step)")
             #expect(table.count == expected.count, "seed \(seed), step \(step)")
+            guard step % 500 == 0 else { continue }
+            var visited: [ObjectID: Int] = [:]
+            table.forEach { id, value in
+                #expect(visited.updateValue(value, forKey: id) == nil, "seed \(seed), step \(step)")
+            }
+            #expect(visited == expected, "seed \(seed), step \(step)")
         }
         #expect(expected.allSatisfy { table[$0.key] == $0.value }, "seed \(seed)")
     }

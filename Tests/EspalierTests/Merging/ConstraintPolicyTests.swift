@@ -194,6 +194,34 @@ import Testing
     }
 
     @Test(arguments: StoreKind.allCases)
+    func `new objects that a policy merges in a row are all the last one`(_ kind: StoreKind) throws {
+        // Each shares a value with the next, and there are two values for each object.
+        let chain: [[String: AttributeValue]] = [
+            ["name": .string("a")], ["name": .string("a"), "code": .integer(1)],
+            ["code": .integer(1), "name": .string("b")], ["name": .string("b"), "code": .integer(2)],
+            ["code": .integer(2)],
+        ]
+        for first in chain.indices {
+            for isReversed in [false, true] {
+                let (list, _) = try contested(kind, own { _, _ in .merge() })
+                let values = Array(chain[first...] + chain[..<first])
+                let guests = try (isReversed ? values.reversed() : values).map { try list.make("Guest", $0) }
+                do {
+                    try list.save()
+                } catch {
+                    // Two objects with two values each cannot be one.
+                    #expect(error as? ContextError != nil && guests.allSatisfy(\.isInserted))
+                    continue
+                }
+                #expect(guests.allSatisfy { !$0.objectID.isTemporary }, "\(first) \(isReversed)")
+                for guest in guests {
+                    #expect(list.context.registeredObject(for: guest.objectID) != nil, "\(first) \(isReversed)")
+                }
+            }
+        }
+    }
+
+    @Test(arguments: StoreKind.allCases)
     func `an answer that cannot be followed is refused, and a refusal after a merge leaves new objects new`(
         _ kind: StoreKind
     ) throws {

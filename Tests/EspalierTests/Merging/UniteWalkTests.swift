@@ -1,5 +1,6 @@
-// Random work of two contexts on one store with unique values: objects are united and merged by saves, related, edited
-// and deleted. After every save each object in memory reads what a fresh context reads, and the store is whole.
+// Random work of two contexts on one store with unique values, and of a child of one: objects are united and merged by
+// saves, related, edited and deleted. After every save each object in memory reads what a fresh context reads, also in
+// the child if it has no changes, and the store is whole.
 
 import Espalier
 import EspalierModel
@@ -12,7 +13,7 @@ import Testing
     func `random uniting and merging leaves one object for a row, and both ends of relationships equal`(
         _ kind: StoreKind
     ) throws {
-        var (mergedCount, unitedCount) = (0, 0)
+        var (mergedCount, unitedCount, comparedCount) = (0, 0, 0)
         for run in 0..<UInt64(campaignCount("ESPALIER_UNITE_WALKS", default: kind == .inMemory ? 12 : 3)) {
             let seed = testSeed(default: 50_000) &+ run
             let walk = try UniteWalk(kind, seed: seed)
@@ -29,8 +30,9 @@ import Testing
             }
             mergedCount += walk.mergedCount
             unitedCount += walk.unitedCount
+            comparedCount += walk.comparedCount
         }
-        #expect(mergedCount > 0 && unitedCount > 0, "the walks try too little")
+        #expect(mergedCount > 0 && unitedCount > 0 && comparedCount > 0, "the walks try too little")
     }
 }
 
@@ -39,14 +41,16 @@ private final class UniteWalk {
     private let contexts: [ManagedObjectContext]
     private var random: SeededGenerator
     /// Objects that the program keeps, by context.
-    private var kept: [[ManagedObject]] = [[], []]
+    private var kept: [[ManagedObject]] = [[], [], []]
     private(set) var issues = ""
     private(set) var mergedCount = 0
     private(set) var unitedCount = 0
+    /// How often the child was compared with the store.
+    private(set) var comparedCount = 0
 
     init(_ kind: StoreKind, seed: UInt64) throws {
         list = try GuestList(kind)
-        contexts = [list.context, list.newContext()]
+        contexts = [list.context, list.newContext(), ManagedObjectContext(parent: list.context)]
         random = SeededGenerator(seed: seed)
         for context in contexts {
             context.mergePolicy = .objectTrump
@@ -65,7 +69,7 @@ private final class UniteWalk {
     }
 
     func takeStep() throws {
-        let side = Int(random.next() % 2)
+        let side = Int(random.next() % 3)
         let context = contexts[side]
         switch random.next() % 16 {
         case 0...2:
@@ -95,8 +99,9 @@ private final class UniteWalk {
         case 12:
             // Objects that nobody keeps end, so that rows are met of which the context has no object.
             kept[side] = kept[side].filter { _ in random.next() % 2 == 0 }
-        case 13: try unite(side)
-        default: try save(side)
+        case 13 where side < 2: try unite(side)
+        case 13: context.rollback()
+        default: try side < 2 ? save(side) : saveChild()
         }
     }
 
@@ -138,6 +143,18 @@ private final class UniteWalk {
         kept[side].append(united)
     }
 
+    /// Saves the child's changes to its parent.
+    private func saveChild() throws {
+        do throws(ContextError) {
+            try contexts[2].save()
+        } catch {
+            switch error {
+            case .violations, .references: return contexts[2].rollback()
+            default: throw error
+            }
+        }
+    }
+
     private func save(_ side: Int) throws {
         let context = contexts[side]
         context.processPendingChanges()
@@ -172,6 +189,12 @@ private final class UniteWalk {
             }
         }
         context.compareWithFreshContext()
+        let child = contexts[2]
+        child.processPendingChanges()
+        if side == 0, !child.hasChanges {
+            child.compareWithFreshContext()
+            comparedCount += 1
+        }
         try list.check()
     }
 }

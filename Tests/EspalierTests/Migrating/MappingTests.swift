@@ -241,6 +241,12 @@ import Testing
         #expect(
             try text([EntityMapping("Keeper", to: "Keeper", [.made("cat", by: "Nobody")])]).contains(
                 "no mapping Nobody"))
+        #expect(
+            try text([EntityMapping("Keeper", to: "Keeper", [.following("cat", "dogs.call")])])
+                .contains("call is no property of Dog"))
+        #expect(
+            try text([EntityMapping("Keeper", to: "Keeper", [.following("cat", "")])])
+                .contains("is no property of Keeper"))
         let other = try ManagedObjectModel(entities: [EntityDescription("Cat"), EntityDescription("Pet")])
         try withStorePath { path in
             try Self.makeAnimals(at: path)
