@@ -16,6 +16,21 @@ private struct Pair {
     var position: UInt64?
 }
 
+/// Where the pairs of an older relationship go.
+private struct PairPlace {
+    let relationship: Relationship
+    let former: Relationship
+    /// Whether the destinations of the older relationship are the owners now.
+    let isReversed: Bool
+    /// Whether another older relationship may have supplied a pair before.
+    let mayExist: Bool
+    /// The tree of the list, or of the pairs of a to-one relationship.
+    let links: Tree<[UInt8]>?
+    let owners: Tree<[UInt8]>?
+
+    var isOrdered: Bool { relationship.isOrdered && relationship.isToMany }
+}
+
 extension MigrationRun {
     /// The trees with the pairs of to-one relationships, by relationship of the newer model.
     typealias GatheredPairs = [RelationshipID: Tree<[UInt8]>]
@@ -32,7 +47,7 @@ extension MigrationRun {
                     guard origin.needsPairs else { continue }
                     let tree = try trees.makeTemporary(in: &transaction)
                     gathered[RelationshipID(relationship)] = tree
-                    try gather(relationship, origin, into: tree, owners: nil, isOrdered: false, &transaction)
+                    try gather(relationship, origin, into: tree, owners: nil, &transaction)
                     continue
                 }
                 let kept = keptLinks(of: relationship)
@@ -41,7 +56,7 @@ extension MigrationRun {
                 guard kept == nil || !keepsOwners else { continue }
                 try gather(
                     relationship, origin, into: kept == nil ? catalog.linkTree(of: relationship) : nil,
-                    owners: keepsOwners && kept != nil ? nil : owners, isOrdered: relationship.isOrdered, &transaction)
+                    owners: keepsOwners && kept != nil ? nil : owners, &transaction)
             }
         }
         return gathered
@@ -49,22 +64,25 @@ extension MigrationRun {
 
     private func gather(
         _ relationship: Relationship, _ origin: PairOrigin, into links: Tree<[UInt8]>?, owners: Tree<[UInt8]>?,
-        isOrdered: Bool, _ transaction: inout StoreTransaction<WriteTransaction>
+        _ transaction: inout StoreTransaction<WriteTransaction>
     ) throws(StoreError) {
         assert(links != nil || owners != nil, "pairs of \(relationship.name) are gathered for no tree")
-        for former in origin.relationships {
+        for (former, isReversed) in origin.relationships.map({ ($0, false) }) + origin.reversed.map({ ($0, true) }) {
+            let place = PairPlace(
+                relationship: relationship, former: former, isReversed: isReversed,
+                mayExist: isReversed && origin.isUnion, links: links, owners: owners)
             if former.isToMany {
-                try gatherLinks(former, for: relationship, origin, links, owners, isOrdered, &transaction)
+                try gatherLinks(place, &transaction)
             } else {
-                try gatherReferences(former, for: relationship, origin, links, owners, isOrdered, &transaction)
+                try gatherReferences(place, &transaction)
             }
         }
     }
 
     private func gatherReferences(
-        _ former: Relationship, for relationship: Relationship, _ origin: PairOrigin, _ links: Tree<[UInt8]>?,
-        _ owners: Tree<[UInt8]>?, _ isOrdered: Bool, _ transaction: inout StoreTransaction<WriteTransaction>
+        _ place: PairPlace, _ transaction: inout StoreTransaction<WriteTransaction>
     ) throws(StoreError) {
+        let former = place.former
         assert(!former.isToMany, "\(former.name) is a list")
         let declaring = match.old.entities[former.declaredBy]
         let reader = RowReader(numbering: oldCatalog.numbering)
@@ -81,14 +99,14 @@ extension MigrationRun {
                 pair = Pair(owner: (number, key), destination: (reference.entity, reference.key))
             }
             guard let pair else { continue }
-            try put(pair, of: former, for: relationship, origin, links, owners, isOrdered, &transaction)
+            try put(pair, in: place, &transaction)
         }
     }
 
     private func gatherLinks(
-        _ former: Relationship, for relationship: Relationship, _ origin: PairOrigin, _ links: Tree<[UInt8]>?,
-        _ owners: Tree<[UInt8]>?, _ isOrdered: Bool, _ transaction: inout StoreTransaction<WriteTransaction>
+        _ place: PairPlace, _ transaction: inout StoreTransaction<WriteTransaction>
     ) throws(StoreError) {
+        let former = place.former
         assert(former.isToMany, "\(former.name) is no list")
         let tree = try trees.current(oldCatalog.linkTree(of: former))
         let declaring = match.old.entities[former.declaredBy]
@@ -116,22 +134,20 @@ extension MigrationRun {
             }
             guard let number = owner.number else { continue }
             let pair = Pair(owner: (number, ownerKey), destination: destination, position: position)
-            try put(pair, of: former, for: relationship, origin, links, owners, isOrdered, &transaction)
+            try put(pair, in: place, &transaction)
         }
     }
 
     /// Writes a pair to its place in the newer model, if both objects exist and have the relationship.
     private func put(
-        _ found: Pair, of former: Relationship, for relationship: Relationship, _ origin: PairOrigin,
-        _ links: Tree<[UInt8]>?, _ owners: Tree<[UInt8]>?, _ isOrdered: Bool,
-        _ transaction: inout StoreTransaction<WriteTransaction>
+        _ found: Pair, in place: PairPlace, _ transaction: inout StoreTransaction<WriteTransaction>
     ) throws(StoreError) {
-        assert(isOrdered == relationship.isOrdered, "the order of \(relationship.name)")
+        let relationship = place.relationship
         var pair = found
-        if origin.isReversed { (pair.owner, pair.destination, pair.position) = (found.destination, found.owner, nil) }
+        if place.isReversed { (pair.owner, pair.destination, pair.position) = (found.destination, found.owner, nil) }
         guard let owner = fates[pair.owner.number], let destination = fates[pair.destination.number],
             owner.entity.isKind(of: match.new.entities[relationship.declaredBy]),
-            isContinued(former, by: relationship, origin, owner.entity, destination.entity)
+            isContinued(place, owner.entity, destination.entity)
         else { return }
         guard destination.entity.isKind(of: match.new.destination(of: relationship)) else {
             failures.add(
@@ -141,31 +157,32 @@ extension MigrationRun {
         }
         assert(oldCatalog.numbering.isKnown(entityNumber: pair.owner.number), "an owner of a removed entity has a fate")
         let (from, to) = (pair.owner.key &+ owner.offset, pair.destination.key &+ destination.offset)
-        if let links {
+        if let links = place.links {
             let key =
-                isOrdered
+                place.isOrdered
                 ? LinkKey.ordered(from, position: pair.position ?? Self.position(ofKey: to), to)
                 : LinkKey.unordered(from, to)
+            if place.mayExist, try transaction.get(key, from: links) != nil { return }
             try transaction.put(LinkKey.value(entityNumber: pair.destination.number), for: key, in: links)
             outcome.linksWritten += 1
         }
-        if let owners {
+        if let owners = place.owners {
             try transaction.put(
                 LinkKey.value(entityNumber: pair.owner.number), for: LinkKey.unordered(to, from), in: owners)
         }
     }
 
     /// Whether the object with the older relationship has the newer relationship that continues it.
-    private func isContinued(
-        _ former: Relationship, by relationship: Relationship, _ origin: PairOrigin, _ owner: Entity,
-        _ destination: Entity
-    ) -> Bool {
-        guard origin.isReversed else { return match.relationships[owner.index][relationship.slot] == former.slot }
+    private func isContinued(_ place: PairPlace, _ owner: Entity, _ destination: Entity) -> Bool {
+        let relationship = place.relationship
+        guard place.isReversed else {
+            return match.relationships[owner.index][relationship.slot] == place.former.slot
+        }
         // The inverse continues it; the caller reports a destination of another entity.
         guard let slot = relationship.inverse, match.relationships[destination.index].indices.contains(slot) else {
             return true
         }
-        return match.relationships[destination.index][slot] == former.slot
+        return match.relationships[destination.index][slot] == place.former.slot
     }
 
     /// A position in the order of the keys, with room between neighbors and before the first.

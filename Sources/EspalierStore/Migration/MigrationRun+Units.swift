@@ -18,7 +18,7 @@ extension MigrationRun {
             for relationship in entity.relationships where relationship.declaredBy == entity.index {
                 let origin = origins[relationship]
                 guard relationship.isToMany ? keptLinks(of: relationship) == nil : origin.needsPairs else { continue }
-                for former in origin.relationships { try expectUnits(of: former, in: transaction) }
+                for former in origin.sources { try expectUnits(of: former, in: transaction) }
             }
         }
         for position in schema.groups.indices where kept[position] == nil {

@@ -151,7 +151,7 @@ final class MigrationRun {
     /// The older relationship whose lists are those of a newer one, if there is one.
     func keptLinks(of relationship: Relationship) -> Relationship? {
         let origin = origins[relationship]
-        guard !origin.isReversed, origin.relationships.count == 1 else { return nil }
+        guard origin.reversed.isEmpty, origin.relationships.count == 1 else { return nil }
         return keepsLinks(origin.relationships[0], as: relationship) ? origin.relationships[0] : nil
     }
 

@@ -2,25 +2,31 @@
 //
 // A relationship and its inverse are one set of pairs. Each side keeps its own pairs if both sides continue two
 // relationships that were inverses of each other. If only one side continues older relationships, or if those of the
-// other side are among their inverses, that side determines both.
+// other side are among their inverses, that side determines both. Two relationships that had no inverses become
+// inverses with the pairs of both: a pair that one of them has is not lost.
 
 internal import EspalierModel
 
 /// The older relationships that supply the pairs of a newer one.
 struct PairOrigin {
-    /// The older relationships, as their entities declare them; several if moving them up united them.
-    let relationships: [Relationship]
-    /// Whether their destinations are the owners now.
-    let isReversed: Bool
+    /// The older relationships whose owners are the owners now, as their entities declare them; several if moving them
+    /// up united them.
+    var relationships: [Relationship] = []
+    /// The older relationships whose destinations are the owners now.
+    var reversed: [Relationship] = []
 
     /// Whether the pairs of a to-one relationship have to be gathered.
-    var needsPairs: Bool { isReversed || relationships.contains(where: \.isToMany) }
+    var needsPairs: Bool { !reversed.isEmpty || relationships.contains(where: \.isToMany) }
+    /// Whether a pair may be found on both sides.
+    var isUnion: Bool { !relationships.isEmpty && !reversed.isEmpty }
+    /// All older relationships.
+    var sources: [Relationship] { relationships + reversed }
 }
 
 /// The origins of all relationships of a newer model.
 struct PairOrigins {
     private var origins: [RelationshipID: PairOrigin] = [:]
-    /// Relationships whose two sides contradict each other.
+    /// Relationships whose two sides cannot be united.
     private(set) var obstacles: [String] = []
 
     init(_ match: ModelMatch) {
@@ -31,8 +37,9 @@ struct PairOrigins {
                 } else {
                     obstacles.append(
                         "\(entity.name).\(relationship.name) and \(relationship.description.destination)."
-                            + "\(relationship.description.inverse ?? "") were not inverses of each other; "
-                            + "remove one of the two in an intermediate version of the model first")
+                            + "\(relationship.description.inverse ?? "") were not inverses of each other, and one of "
+                            + "them is ordered or had another inverse; remove one of the two in an intermediate "
+                            + "version of the model first")
                 }
             }
         }
@@ -40,13 +47,13 @@ struct PairOrigins {
 
     /// The origin of a relationship of the newer model.
     subscript(relationship: Relationship) -> PairOrigin {
-        origins[RelationshipID(relationship)] ?? PairOrigin(relationships: [], isReversed: false)
+        origins[RelationshipID(relationship)] ?? PairOrigin()
     }
 
     private static func origin(of relationship: Relationship, _ match: ModelMatch) -> PairOrigin? {
         let own = continued(relationship, match)
         guard let inverse = match.new.inverse(of: relationship) else {
-            return PairOrigin(relationships: own, isReversed: false)
+            return PairOrigin(relationships: own)
         }
         let other = continued(inverse, match)
         func inverses(_ relationships: [Relationship]) -> Set<RelationshipID> {
@@ -54,10 +61,12 @@ struct PairOrigins {
         }
         let (ownIDs, otherIDs) = (Set(own.map(RelationshipID.init)), Set(other.map(RelationshipID.init)))
         if inverses(own) == otherIDs && inverses(other) == ownIDs || otherIDs.isSubset(of: inverses(own)) {
-            return PairOrigin(relationships: own, isReversed: false)
+            return PairOrigin(relationships: own)
         }
-        if ownIDs.isSubset(of: inverses(other)) { return PairOrigin(relationships: other, isReversed: true) }
-        return nil
+        if ownIDs.isSubset(of: inverses(other)) { return PairOrigin(reversed: other) }
+        let isPlain = (own + other).allSatisfy { $0.inverse == nil && !$0.isOrdered }
+        guard isPlain, !relationship.isOrdered, !inverse.isOrdered else { return nil }
+        return PairOrigin(relationships: own, reversed: other)
     }
 
     /// The older relationships that this one continues, in any entity.

@@ -351,19 +351,6 @@ import Testing
         #expect(refused?.failures.first?.objects.map(\.key) == [2])
     }
 
-    @Test func `relationships that were no inverses of each other are refused with what to do instead`() throws {
-        let refused = try withStorePath { path in
-            var entities = MigrationLibrary.library()
-            entities[3].relationships = [RelationshipDescription("artist", to: "Artist")]
-            try MigrationLibrary.makeStore(at: path, entities)
-            entities[0].relationships[1].inverse = "artist"
-            entities[3].relationships[0].inverse = "notes"
-            return try BTreeStore.migrationPlan(at: path, to: try ManagedObjectModel(entities: entities)).refusal
-        }
-
-        #expect(refused?.obstacles.first?.contains("Artist.notes and Note.artist were not inverses") == true)
-    }
-
     // MARK: Hierarchies
 
     @Test func `entities that get a common superentity keep their rows, and what led to them leads to them`() throws {
