@@ -112,7 +112,8 @@ extension ParentSource {
             let former = changes.entry(id, root: entity.root)
             changes.replace(former, by: nil, for: id, root: entity.root)
             told.note(id, nil, former?.kind)
-            if former?.kind == .deleted { noteOneWay(entity, &told) }
+            // A new object is gone, or a deleted one is back.
+            if let former, former.kind != .updated { noteOneWay(entity, &told) }
         }
         return told
     }

@@ -1,5 +1,5 @@
-// New objects that a save merges into rows, seen from child contexts and undone: children find the row in their place,
-// and an undo never takes away the row.
+// New objects that a save merges into rows, or that are gone, seen from child contexts and undone: children find the
+// row in their place or nothing, and an undo never takes away the row.
 
 import Espalier
 import EspalierModel
@@ -131,5 +131,47 @@ import Testing
                 withExtendedLifetime(kept) {}
             }
         }
+    }
+
+    /// The context that deletes an object which is new in the root.
+    enum Deleter: CaseIterable { case root, child, sibling }
+
+    @Test(arguments: StoreKind.allCases, Deleter.allCases)
+    func `no one-way relationship of a child leads to a new object that its parent does not have any more`(
+        _ kind: StoreKind, _ deleter: Deleter
+    ) throws {
+        let list = try GuestList(kind)
+        let id = try list.store("Guest", ["name": .string("Ada")])
+        let root = list.context
+        let (child, sibling) = (ManagedObjectContext(parent: root), ManagedObjectContext(parent: root))
+        let host = try list.make("Guest", ["name": .string("Eva")])
+        // A child's read gives the new object its permanent ID.
+        _ = try child.fetch(FetchRequest<ManagedObject>(entityName: "Guest"))
+        let guests = try [root, child, sibling].map { try $0.existingObject(with: id) }
+        try guests[1].relate("host", to: child.existingObject(with: host.objectID))
+        try child.save()
+        for (context, guest) in zip([root, child, sibling], guests) {
+            context.processPendingChanges()
+            #expect(try guest.ids("host") == [host.objectID])
+        }
+
+        let context =
+            switch deleter {
+            case .root: root
+            case .child: child
+            case .sibling: sibling
+            }
+        try context.delete(context.existingObject(with: host.objectID))
+        if context !== root { try context.save() }
+
+        for (context, guest) in zip([root, child, sibling], guests) {
+            context.processPendingChanges()
+            #expect(try guest.ids("host").isEmpty, "\(context === child ? "child" : "another")")
+        }
+        try guests[1].setValue(.string("later"), forKey: "note")
+        try child.save()
+        try list.save()
+        sibling.processPendingChanges()
+        #expect(guests[2][attribute: "note"] == .string("later"))
     }
 }
