@@ -32,7 +32,7 @@ import Testing
         }
     }
 
-    @Test(.timeLimit(.minutes(5)), arguments: ["info", "check", "audit", "pages", "schema", "dump"])
+    @Test(.timeLimit(.minutes(30)), arguments: ["info", "check", "audit", "pages", "schema", "dump"])
     func `a pipe is no store, and no verb waits for it`(verb: String) throws {
         try withTemporaryFolder { folder in
             let path = folder.appendingPathComponent("pipe").path

@@ -20,7 +20,7 @@ import Testing
         }
     }
 
-    @Test(.timeLimit(.minutes(5)))
+    @Test(.timeLimit(.minutes(30)))
     func `a tail of 20 GiB that was never written is one stretch of the map, and salvaged at once`() throws {
         try withSparseStore(20 << 30) { path, size in
             let map = ToolRun("pages", path)
@@ -36,7 +36,7 @@ import Testing
         }
     }
 
-    @Test(.timeLimit(.minutes(5)))
+    @Test(.timeLimit(.minutes(30)))
     func `without a superblock a sparse tail is stepped over as well`() throws {
         try withSparseStore(20 << 30) { path, size in
             let file = try FileHandle(forWritingTo: URL(fileURLWithPath: path))

@@ -24,7 +24,7 @@ private final class Carried: @unchecked Sendable {
         return nil
     }
 
-    @Test(.timeLimit(.minutes(5)))
+    @Test(.timeLimit(.minutes(30)))
     func `a thread that writes cannot begin to write again, nor make a full checkpoint, and is told at once`() throws {
         try withStorePath { path in
             let database = try Database.open(path)
@@ -55,7 +55,7 @@ private final class Carried: @unchecked Sendable {
         }
     }
 
-    @Test(.timeLimit(.minutes(5)))
+    @Test(.timeLimit(.minutes(30)))
     func `compacting, repairing or replacing a store that this process has open is refused at once`() throws {
         try withStorePath { path in
             let database = try Database.open(path)
@@ -80,7 +80,7 @@ private final class Carried: @unchecked Sendable {
         try database.close()
     }
 
-    @Test(.timeLimit(.minutes(5)))
+    @Test(.timeLimit(.minutes(30)))
     func `another thread waits for the writer, and the thread it began on may write once it has ended elsewhere`()
         throws
     {
@@ -118,7 +118,7 @@ private final class Carried: @unchecked Sendable {
         #expect(try database.beginRead().count(of: tree) == 1)
     }
 
-    @Test(.timeLimit(.minutes(5)))
+    @Test(.timeLimit(.minutes(30)))
     func `a new thread is not taken for the ended one whose transaction is still open`() throws {
         let database = try Database.inMemory()
         let slot = Mutex<Carried?>(nil)

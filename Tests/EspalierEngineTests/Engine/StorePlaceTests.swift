@@ -150,7 +150,7 @@ import Testing
 
     // MARK: Paths that cannot be a store's
 
-    @Test(.timeLimit(.minutes(5)))
+    @Test(.timeLimit(.minutes(30)))
     func `a path that can be no store's is refused at once, with what is wrong with it`() throws {
         try withTemporaryFolder { folder in
             let path = folder.path + "/x.esp"
