@@ -4,28 +4,19 @@ import Foundation
 import TestSupport
 import Testing
 
-/// The two tests are serialized: each compiles the library from the start and uses all cores.
-@Suite(.serialized) struct ConsumerPackageTests {
-    @Test func `a package that depends on the checkout by path builds and runs`() throws {
-        let root = Checkout.root
-        try withTemporaryFolder { folder in
-            let output = try run(
-                "Shop", in: folder, dependency: ".package(name: \"Espalier\", path: \"\(root.path)\")",
-                identity: "Espalier", model: Self.model)
-
-            #expect(output == Self.expectedOutput + "1.5\n")
-        }
-    }
-
-    @Test func `a package that depends on a version builds and runs`() throws {
+/// The test compiles the library from the start, so there is one: a dependency by version is the stricter kind.
+///
+/// A package that depends on a checkout by path may use flags, products and files that a version may not.
+@Suite struct ConsumerPackageTests {
+    @Test func `a package that depends on a version builds and runs, with classes of its model file`() throws {
         try withTemporaryFolder { folder in
             let origin = folder.appending(path: "Espalier")
             try publish(version: "0.1.0", at: origin)
-            let output = try run(
-                "Shop", in: folder, dependency: ".package(url: \"\(origin.absoluteString)\", from: \"0.1.0\")",
-                identity: "Espalier")
 
-            #expect(output == Self.expectedOutput)
+            let output = try run(
+                "Shop", in: folder, dependency: ".package(url: \"\(origin.absoluteString)\", from: \"0.1.0\")")
+
+            #expect(output == Self.expectedOutput + "1.5\n")
         }
     }
 
@@ -73,15 +64,10 @@ import Testing
         </entity></model>
         """
 
-    /// Builds and runs a package with the program above; returns the program's output.
-    ///
-    /// - Parameter model: A model file, whose classes the build plug-in makes for the program.
-    private func run(
-        _ name: String, in folder: URL, dependency: String, identity: String, model: String? = nil
-    ) throws -> String {
+    /// Builds and runs a package with the program above and the model file, whose classes the build plug-in makes;
+    /// returns the program's output.
+    private func run(_ name: String, in folder: URL, dependency: String) throws -> String {
         let package = folder.appending(path: name)
-        let models = model == nil ? "" : "\"Maße.xcdatamodel\""
-        let plugins = model == nil ? "" : ".plugin(name: \"EspalierClasses\", package: \"\(identity)\")"
         try write(
             """
             // swift-tools-version: 6.2
@@ -92,15 +78,15 @@ import Testing
                 dependencies: [\(dependency)],
                 targets: [
                     .executableTarget(
-                        name: "\(name)", dependencies: [.product(name: "Espalier", package: "\(identity)")],
-                        exclude: [\(models)], plugins: [\(plugins)])
+                        name: "\(name)", dependencies: [.product(name: "Espalier", package: "Espalier")],
+                        exclude: ["Maße.xcdatamodel"],
+                        plugins: [.plugin(name: "EspalierClasses", package: "Espalier")])
                 ])
 
             """, to: package.appending(path: "Package.swift"))
         let sources = package.appending(path: "Sources/\(name)")
-        let end = model == nil ? "" : "print(Größe().faktor)\n"
-        try write(Self.program + end, to: sources.appending(path: "main.swift"))
-        if let model { try write(model, to: sources.appending(path: "Maße.xcdatamodel/contents")) }
+        try write(Self.program + "print(Größe().faktor)\n", to: sources.appending(path: "main.swift"))
+        try write(Self.model, to: sources.appending(path: "Maße.xcdatamodel/contents"))
         let build = try Command("swift", ["run", "--disable-index-store", name], in: package)
         let log = (build.errors + build.output).split(separator: "\n")
         let complaints = log.filter { line in ["error: ", "warning: "].contains { line.contains($0) } }
