@@ -90,7 +90,8 @@ let package = Package(
         .target(
             name: "FuzzBodies",
             dependencies: [
-                "EspalierAudit", "EspalierEngine", "EspalierModel", "EspalierStore", "EspalierCoreData", "TestSupport",
+                "EspalierAudit", "EspalierEngine", "EspalierModel", "EspalierModelFile", "EspalierStore",
+                "EspalierCoreData", "TestSupport",
             ],
             path: "Fuzz/Bodies", swiftSettings: strict),
         .testTarget(

@@ -38,6 +38,6 @@ public struct FuzzBody: Sendable {
     /// All bodies.
     public static let all: [FuzzBody] = [
         canary, storeImage, logImage, both, verdicts, operations, care, crash, derived, predicate, model, row, key,
-        sqlite,
+        sqlite, modelFile, compiledModel, mappingFile, xmlStore,
     ]
 }

@@ -6,6 +6,7 @@
 
 import EspalierCoreData
 import EspalierEngine
+import EspalierModelFile
 
 extension FuzzBody {
     /// The bytes are a SQLite file: the first two say how many bytes at the end are its log.
@@ -58,9 +59,11 @@ extension FuzzBody {
         }
     }
 
-    private static func importStore(in system: MemoryFileSystem) throws(StorageError) {
+    static func importStore(
+        in system: MemoryFileSystem, model: ModelDocument? = nil
+    ) throws(StorageError) {
         do throws(CoreDataImportError) {
-            let report = try CoreDataImport.importStore(at: "file", to: "new", model: nil, in: system)
+            let report = try CoreDataImport.importStore(at: "file", to: "new", model: model, in: system)
             precondition(report.isComplete == report.findings.isEmpty)
         } catch {
             precondition(!error.description.isEmpty)

@@ -75,6 +75,28 @@ import Testing
         }
     }
 
+    @Test(arguments: ["model-file", "compiled-model", "mapping-file", "xml-store"])
+    func `random damage of files of other makers passes`(name: String) throws {
+        let body = try body(name)
+        let seeds = body.seeds().sorted { $0.key < $1.key }.map(\.value)
+        var chance = SeededGenerator(seed: testSeed(default: 6400))
+
+        for _ in 0..<campaignCount("ESPALIER_FILE_RUNS", default: 40) {
+            var bytes = try #require(seeds.randomElement(using: &chance))
+            for _ in 0..<Int.random(in: 1...4, using: &chance) {
+                let start = Int.random(in: bytes.indices, using: &chance)
+                let part = bytes[start..<min(bytes.count, start + Int.random(in: 1...60, using: &chance))]
+                switch Int.random(in: 0..<4, using: &chance) {
+                case 0: bytes[start] = UInt8.random(in: 0...255, using: &chance)
+                case 1: bytes.insert(contentsOf: part, at: Int.random(in: bytes.indices, using: &chance))
+                case 2 where part.count < bytes.count: bytes.removeSubrange(part.indices)
+                default: bytes[start] ^= 1 << UInt8.random(in: 0..<8, using: &chance)
+                }
+            }
+            body.run(bytes)
+        }
+    }
+
     @Test func `the canary fails`() async {
         await #expect(processExitsWith: .failure) {
             FuzzBody.canary.run([0x42, 0x2D, 0x54])
