@@ -66,14 +66,18 @@ public struct Violation: Error, Sendable, CustomStringConvertible {
     public let property: String?
     /// The reason.
     public let reason: Reason
+    /// The words of the language of the model, if it has one (MD-07).
+    private let messages: MessageTable?
 
     init(_ object: ManagedObject, _ property: String?, _ reason: Reason) {
         (self.object, entityName, self.property) = (object.storedID, object.entity.name, property)
         self.reason = reason
+        messages = object.managedObjectContext?.model.messages
     }
 
     init(_ object: ObjectID?, entityName: String, property: String? = nil, _ reason: Reason) {
         (self.object, self.entityName, self.property, self.reason) = (object, entityName, property, reason)
+        messages = nil
     }
 
     /// Core Data's number for this violation, as the article Behaviour lists them; 1550 if there is no specific number.
@@ -109,8 +113,12 @@ public struct Violation: Error, Sendable, CustomStringConvertible {
     /// The way to correct it, as a sentence without its end.
     public var remedy: String { reason.remedy }
 
-    /// `Entity.property of <ID>: the problem; the way to correct it`.
-    public var description: String {
+    /// `Entity.property of <ID>: the problem; the way to correct it`, or the message of the model in its language
+    /// (MD-07).
+    public var description: String { messages.map { message($0) } ?? text(entityName, property) }
+
+    /// The description with these names.
+    func text(_ entityName: String, _ property: String?) -> String {
         let place = entityName + (property.map { ".\($0)" } ?? "") + (object.map { " of \($0)" } ?? "")
         return "\(place): \(reason.text)"
     }

@@ -4,16 +4,18 @@ extension ManagedObjectModel {
     /// Makes a model with the entities, configurations, requests and classes of all `models`.
     ///
     /// Entities and requests that several models describe under one name must be equal, and are added once.
-    /// Configurations of the same name are united.
+    /// Configurations of the same name are united, and so are tables of messages of the same language; the language of
+    /// descriptions is that of the first model that has one.
     ///
     /// - Throws: `ModelError` with every name that two models describe differently.
     public convenience init(byMerging models: [ManagedObjectModel]) throws(ModelError) {
         var merger = ModelMerger()
         for model in models { merger.add(model) }
         guard merger.problems.isEmpty else { throw ModelError(problems: merger.problems) }
-        try self.init(
+        let merged = try ManagedObjectModel(
             entities: merger.entities, versionIdentifiers: merger.versionIdentifiers, classes: merger.classes,
             configurations: merger.configurations, fetchRequestTemplates: merger.templates)
+        self.init(merged, messageTables: merger.tables, language: models.lazy.compactMap(\.language).first)
     }
 }
 
@@ -24,6 +26,7 @@ private struct ModelMerger {
     var configurations: [ConfigurationDescription] = []
     var templates: [FetchRequestTemplate] = []
     var classes: [String: AnyClass] = [:]
+    var tables: [String: MessageTable] = [:]
     var problems: [ModelError.Problem] = []
     private var entityByName: [String: EntityDescription] = [:]
 
@@ -63,6 +66,18 @@ private struct ModelMerger {
             if known != template {
                 report(nil, "two models describe the request '\(template.name)' differently; rename one of them")
             }
+        }
+        for (language, table) in model.messageTables.sorted(by: { $0.key < $1.key }) {
+            let known = tables[language] ?? MessageTable()
+            func unite<Key: Hashable & Comparable>(_ known: [Key: String], _ new: [Key: String]) -> [Key: String] {
+                for key in new.keys.sorted() where known[key].map({ $0 != new[key] }) ?? false {
+                    report(nil, "two models have different texts for '\(key)' in the language '\(language)'")
+                }
+                return known.merging(new) { first, _ in first }
+            }
+            tables[language] = MessageTable(
+                unite(known.texts, table.texts), rules: unite(known.rules, table.rules),
+                names: unite(known.names, table.names))
         }
     }
 

@@ -26,6 +26,12 @@ public final class ManagedObjectModel: Sendable {
     package let oneWayDestinations: [Entity]
     /// The actions that uniqueness constraints declare.
     package let constraintActions: [ConstraintName: ConstraintAction]
+    /// Names and messages by language (MD-07).
+    public let messageTables: [String: MessageTable]
+    /// The language in which descriptions of violations are; `nil` = the words of the model itself.
+    public let language: String?
+    /// The table of that language, with names of inherited properties.
+    package let messages: MessageTable?
     private let indexByName: [String: EntityIndex]
 
     /// Checks the descriptions as a whole and resolves them.
@@ -64,6 +70,18 @@ public final class ManagedObjectModel: Sendable {
         self.configurations = configurations
         self.fetchRequestTemplates = fetchRequestTemplates
         self.classes = classes
+        (messageTables, language, messages) = ([:], nil, nil)
+    }
+
+    /// The same model, with the same entities, and with other names and messages.
+    init(_ model: ManagedObjectModel, messageTables: [String: MessageTable], language: String?) {
+        (entities, indexByName, classes) = (model.entities, model.indexByName, model.classes)
+        (versionIdentifiers, configurations) = (model.versionIdentifiers, model.configurations)
+        fetchRequestTemplates = model.fetchRequestTemplates
+        (oneWayDestinations, constraintActions) = (model.oneWayDestinations, model.constraintActions)
+        (self.messageTables, self.language) = (messageTables, language)
+        messages = language.flatMap { Self.key(for: $0, messageTables) }.flatMap { messageTables[$0] }
+            .map { $0.completed(for: model.entities) }
     }
 
     /// The entity called `name`.

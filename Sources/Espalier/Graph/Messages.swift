@@ -1,42 +1,24 @@
-// Messages of the application's own, by code: for other languages, and for the words of one application.
+// Messages of the application's own about findings of a save: for other languages, and for the words of an application.
+//
+// Not here: the table (EspalierModel).
 
-import EspalierModel
-
-/// Messages by Core Data's number, with which an application replaces the texts of violations (F-5).
-///
-///     let german = MessageTable([
-///         1570: "{property} fehlt.",
-///         1660: "{property} ist länger als {limit} Zeichen.",
-///     ])
-///     for text in error.messages(german) { print(text) }
-///
-/// In a message `{entity}`, `{property}`, `{object}`, `{value}` and `{limit}` stand for the parts of a finding; a part
-/// that a finding does not have is empty. A `ValidationRule` with a message of its own keeps it, unless `rules` has a
-/// translation.
-public struct MessageTable: Sendable, Hashable {
-    /// The messages by code.
-    public var texts: [Int: String]
-    /// The translations of the messages of rules.
-    public var rules: [String: String]
-    /// The names of entities and properties, such as "Artist" or "Artist.name", as messages show them.
-    public var names: [String: String]
-
-    /// Messages by code; findings with other codes keep their texts.
-    public init(_ texts: [Int: String], rules: [String: String] = [:], names: [String: String] = [:]) {
-        (self.texts, self.rules, self.names) = (texts, rules, names)
-    }
-}
+public import EspalierModel
 
 extension Violation {
-    /// The message of a table for this violation, or its description if the table has none.
+    /// The message of a table for this violation, or its description with the names of the table.
     public func message(_ table: MessageTable) -> String {
-        let own = if case .ruleBroken(let rule, _) = reason { rule.message } else { String?.none }
-        let template = own.map { table.rules[$0] ?? $0 } ?? table.texts[code]
-        guard let template else { return description }
-        let name = property.map { table.names["\(entityName).\($0)"] ?? $0 }
+        let own: String? =
+            switch reason {
+            case .ruleBroken(let rule, _): rule.message.map { table.rules[$0] ?? $0 }
+            case .custom(let text): table.rules[text]
+            default: nil
+            }
+        let name = property.map { table.name(ofProperty: $0, entity: entityName) }
+        let entity = table.name(ofEntity: entityName)
+        guard let template = own ?? table.texts[code] else { return text(entity, name) }
         return template.filled([
-            "entity": table.names[entityName] ?? entityName, "property": name ?? "",
-            "object": object.map { "\($0)" } ?? "", "value": value?.text ?? "", "limit": reason.limit ?? "",
+            "entity": entity, "property": name ?? "", "object": object.map { "\($0)" } ?? "",
+            "value": value?.text ?? "", "limit": reason.limit ?? "",
         ])
     }
 }
@@ -49,7 +31,7 @@ extension ContextError {
         func text(_ code: Int, _ entity: String, _ property: String, _ object: ObjectID?, _ other: String) -> String {
             guard let template = table.texts[code] else { return other }
             return template.filled([
-                "entity": table.names[entity] ?? entity, "property": table.names["\(entity).\(property)"] ?? property,
+                "entity": table.name(ofEntity: entity), "property": table.name(ofProperty: property, entity: entity),
                 "object": object.map { "\($0)" } ?? "", "value": "", "limit": "",
             ])
         }

@@ -1,0 +1,97 @@
+// Messages and names in the words of one language: by code for findings of a save, by name for entities and properties.
+//
+// Invariants
+//   1. A table and its localization dictionary say the same: each is made from the other without loss.
+
+/// Messages by Core Data's number, and names, with which an application replaces the texts of violations (F-5, MD-07).
+///
+///     let german = MessageTable([
+///         1570: "{property} fehlt.",
+///         1660: "{property} ist länger als {limit} Zeichen.",
+///     ])
+///     for text in error.messages(german) { print(text) }
+///
+/// In a message `{entity}`, `{property}`, `{object}`, `{value}` and `{limit}` stand for the parts of a finding; a part
+/// that a finding does not have is empty. A `ValidationRule` with a message of its own keeps it, unless `rules` has a
+/// translation; so does an error of a hook.
+public struct MessageTable: Sendable, Hashable {
+    /// The messages by code.
+    public var texts: [Int: String]
+    /// The translations of the messages of rules and hooks.
+    public var rules: [String: String]
+    /// The names of entities and properties as messages show them: of "Artist", "Artist.name", or ".name" for the
+    /// property `name` of every entity that has no entry of its own.
+    public var names: [String: String]
+
+    /// Messages by code; findings with other codes keep their texts.
+    public init(_ texts: [Int: String] = [:], rules: [String: String] = [:], names: [String: String] = [:]) {
+        (self.texts, self.rules, self.names) = (texts, rules, names)
+    }
+
+    // MARK: Core Data's keys
+
+    /// The table of a dictionary with Core Data's keys (MD-07): `Entity/NAME`, `Property/NAME/Entity/NAME`,
+    /// `Property/NAME`, and `ErrorString/MESSAGE`, where the message may also be a code, as in `ErrorString/1570`.
+    ///
+    /// - Throws: `ModelError` with every key of another form.
+    /// - Complexity: O(entries).
+    public init(localizationDictionary dictionary: [String: String]) throws(ModelError) {
+        self.init()
+        var problems: [ModelError.Problem] = []
+        for (key, text) in dictionary.sorted(by: { $0.key < $1.key }) {
+            if let message = key.rest(after: "ErrorString/") {
+                if let code = Int(message) { texts[code] = text } else { rules[message] = text }
+                continue
+            }
+            let parts = key.split(separator: "/", omittingEmptySubsequences: false)
+            switch (parts.count, parts.first) {
+            case (2, "Entity") where !parts[1].isEmpty: names[String(parts[1])] = text
+            case (2, "Property") where !parts[1].isEmpty: names[".\(parts[1])"] = text
+            case (4, "Property") where parts[2] == "Entity" && !parts[1].isEmpty && !parts[3].isEmpty:
+                names["\(parts[3]).\(parts[1])"] = text
+            default:
+                problems.append(
+                    .init(
+                        entity: nil,
+                        "the key '\(key)' of a localization dictionary is none of Entity/NAME, "
+                            + "Property/NAME/Entity/NAME, Property/NAME and ErrorString/MESSAGE"))
+            }
+        }
+        guard problems.isEmpty else { throw ModelError(problems: problems) }
+    }
+
+    /// The table as a dictionary with Core Data's keys (MD-07).
+    ///
+    /// - Complexity: O(entries).
+    public var localizationDictionary: [String: String] {
+        var dictionary: [String: String] = [:]
+        for (code, text) in texts { dictionary["ErrorString/\(code)"] = text }
+        for (message, text) in rules { dictionary["ErrorString/\(message)"] = text }
+        for (name, text) in names {
+            let parts = name.split(separator: ".", omittingEmptySubsequences: false)
+            switch (parts.count, parts.first) {
+            case (2, ""): dictionary["Property/\(parts[1])"] = text
+            case (2, let entity?): dictionary["Property/\(parts[1])/Entity/\(entity)"] = text
+            default: dictionary["Entity/\(name)"] = text
+            }
+        }
+        return dictionary
+    }
+
+    // MARK: Names
+
+    /// The name of an entity as messages show it.
+    public func name(ofEntity entity: String) -> String { names[entity] ?? entity }
+
+    /// The name of a property as messages show it.
+    public func name(ofProperty property: String, entity: String) -> String {
+        names["\(entity).\(property)"] ?? names[".\(property)"] ?? property
+    }
+}
+
+extension String {
+    /// What follows `start`; `nil` if the text begins otherwise or ends there.
+    fileprivate func rest(after start: String) -> String? {
+        hasPrefix(start) && count > start.count ? String(dropFirst(start.count)) : nil
+    }
+}
