@@ -79,7 +79,7 @@ public final class PersistentStoreCoordinator: Sendable {
             do {
                 store = try BTreeStore.open(
                     path: path, model: managedObjectModel, isReadOnly: description.isReadOnly,
-                    migration: description.migration)
+                    migration: description.migration.logged)
             } catch {
                 throw ContextError(error)
             }
@@ -112,7 +112,7 @@ public final class PersistentStoreCoordinator: Sendable {
         }
         do {
             return try BTreeStore.migrationPlan(
-                at: path, to: managedObjectModel, migration: description.migration, checkingRows: checkingRows)
+                at: path, to: managedObjectModel, migration: description.migration.logged, checkingRows: checkingRows)
         } catch {
             throw ContextError(error)
         }

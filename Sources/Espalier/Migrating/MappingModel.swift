@@ -64,7 +64,7 @@ public struct MappingModel: Sendable {
         let open: MappedMigration
         do throws(StoreError) {
             open = try MappedMigration.begin(
-                at: path, from: former, to: model, rules.mapped, migration, isTrial: isTrial)
+                at: path, from: former, to: model, rules.mapped, migration.logged, isTrial: isTrial)
         } catch {
             throw .store(error)
         }

@@ -172,7 +172,8 @@ struct MappingRules: Sendable {
         let sources = Set(mappings.compactMap { $0.source?.name })
         return MappedMigration.Mapped(
             sources: sources, destinations: Set(mappings.map(\.destination.name)),
-            losses: former.entities.filter { sources.contains($0.name) }.flatMap { losses(of: $0, sources) })
+            losses: former.entities.filter { sources.contains($0.name) }.flatMap { losses(of: $0, sources) },
+            mappingNames: mappings.map(\.mapping.name))
     }
 
     private func losses(of source: Entity, _ sources: Set<String>) -> [MigrationLoss] {

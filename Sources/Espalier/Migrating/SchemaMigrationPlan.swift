@@ -120,11 +120,13 @@ public struct SchemaMigrationPlan: Sendable {
     ///
     /// - Parameter progress: shows the progress of the whole plan, and can cancel it: the steps before the present one
     ///   stay done, and the next run continues with the present one.
+    /// - Parameter log: gets what each step does (DB-03).
     /// - Returns: what each step did; none if the store has the last version.
     /// - Throws: `SchemaMigrationError`.
     public func migrate(
-        storeAt path: String, progress: MigrationProgress? = nil
+        storeAt path: String, progress: MigrationProgress? = nil, log: MigrationLog? = nil
     ) throws(SchemaMigrationError) -> [MigrationPlan] {
+        let log = log ?? .ofProcess
         let checksums = versions.map { Self.storedChecksum(of: $0) }
         let found = try checksum(ofStoreAt: path)
         guard let start = checksums.lastIndex(of: found) else {
@@ -133,9 +135,10 @@ public struct SchemaMigrationPlan: Sendable {
         var done: [MigrationPlan] = []
         for version in start..<versions.count - 1 {
             var reached = version
+            log?.note(.stage(from: version, of: versions.count))
             progress?.beginStage(version - start, of: versions.count - 1 - start)
             do {
-                done.append(try migrate(path, from: version, &reached, progress))
+                done.append(try migrate(path, from: version, &reached, progress, log))
             } catch {
                 throw .stage(from: version, reached: reached, underlying: error)
             }
@@ -161,11 +164,12 @@ public struct SchemaMigrationPlan: Sendable {
     }
 
     private func migrate(
-        _ path: String, from version: Int, _ reached: inout Int, _ progress: MigrationProgress?
+        _ path: String, from version: Int, _ reached: inout Int, _ progress: MigrationProgress?,
+        _ log: MigrationLog?
     ) throws -> MigrationPlan {
         let stage = stages[version]
         if let work = stage.willMigrate { try run(work, path, versions[version]) }
-        let options = MigrationOptions(allowing: stage.allowing, progress: progress)
+        let options = MigrationOptions(allowing: stage.allowing, progress: progress, log: log)
         let (former, next) = (versions[version], versions[version + 1])
         let plan =
             if let mappings = stage.mappings {

@@ -4,7 +4,6 @@
 //   1. Without a log, a request costs one test.
 //   2. The log sees a request after it has ended, also if it has failed.
 
-import Dispatch
 import FoundationEssentials
 
 /// One request of a context to a store, or to its parent (DB-01).
@@ -101,16 +100,7 @@ public struct RequestLog: Sendable {
 
     /// A log that writes to the standard error.
     public static func standardError(_ level: Level = .requests) -> RequestLog {
-        RequestLog(level) { record in
-            let lines = record.description.split(separator: "\n").map { "espalier: \($0)\n" }.joined()
-            let bytes = Array(lines.utf8)
-            let done = DispatchSemaphore(value: 0)
-            // SAFETY: the data copies the bytes while the array lives.
-            let data = unsafe bytes.withUnsafeBytes { unsafe DispatchData(bytes: $0) }
-            DispatchIO.write(toFileDescriptor: 2, data: data, runningHandlerOn: .global()) { _, _ in done.signal() }
-            // In the order of the requests, and before the program can end.
-            done.wait()
-        }
+        RequestLog(level) { ProcessSetting.report($0.description) }
     }
 
     /// The log that the arguments or the environment of the process ask for (DB-04).
@@ -120,10 +110,9 @@ public struct RequestLog: Sendable {
 
     /// The level that arguments or environment ask for, the arguments first; `nil` if none is from 1 to 3.
     static func level(arguments: [String], environment: [String: String]) -> Level? {
-        var wanted = environment["ESPALIER_REQUEST_LOG"]
-        if let name = arguments.firstIndex(of: "-espalier.RequestLog"), name + 1 < arguments.count {
-            wanted = arguments[name + 1]
-        }
-        return wanted.flatMap { Int($0) }.flatMap { Level(rawValue: $0) }
+        ProcessSetting.number(
+            argument: "-espalier.RequestLog", variable: "ESPALIER_REQUEST_LOG", arguments: arguments,
+            environment: environment
+        ).flatMap { Level(rawValue: $0) }
     }
 }

@@ -34,6 +34,11 @@ extension MappingDescription {
         guard xml.count <= ModelDocument.byteCountMax else {
             throw ModelDocument.tooLarge(path: path, byteCount: xml.count)
         }
+        guard !xml.starts(with: Array("bplist".utf8)) else {
+            throw ModelFileError(
+                path: path, .wrongKindOfFile,
+                "is a compiled mapping model, which cannot be read; pass the NAME.xcmappingmodel of which it was made")
+        }
         let root: XMLElement
         do {
             root = try XMLReader.read(Array(xml))

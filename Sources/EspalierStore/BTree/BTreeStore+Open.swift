@@ -124,7 +124,7 @@ extension BTreeStore {
             assert(!database.isReadOnly, "a file that is open for reading only is not migrated")
             try migrate(database, from: stored.model, to: schema, storeTag: storeTag, migration)
         } else if let stored, stored.model.descriptions != model.storedDescriptions {
-            schema = try adopt(schema, replacing: stored.model, in: database, storeTag: storeTag)
+            schema = try adopt(schema, replacing: stored.model, in: database, storeTag: storeTag, migration.log)
         }
         let catalog = try StoreCatalog.load(schema, storeTag: storeTag, from: try StoreTransaction(reading: database))
         return BTreeStore(database: database, catalog: catalog, identifier: identifier, path: path)
@@ -134,12 +134,24 @@ extension BTreeStore {
     ///
     /// - Returns: the schema that the store uses: without the new indexes if the file is open for reading only.
     private static func adopt(
-        _ schema: StoreSchema, replacing stored: ManagedObjectModel, in database: Database, storeTag: UInt32
+        _ schema: StoreSchema, replacing stored: ManagedObjectModel, in database: Database, storeTag: UInt32,
+        _ log: MigrationLog?
     ) throws(StoreError) -> StoreSchema {
         guard database.isReadOnly else {
-            var transaction = try StoreTransaction(writing: database)
-            try StoreCatalog.adopt(schema, replacing: stored, storeTag: storeTag, in: &transaction)
-            try transaction.commit(.durable)
+            let notes = MigrationNotes(log)
+            notes.begin(database.path, ModelMatch(from: stored, to: schema.model), .sameRows)
+            try notes.noting { () throws(StoreError) in
+                var transaction = try StoreTransaction(writing: database)
+                if notes.isKept {
+                    let difference = ModelDifference(from: stored, to: schema.model)
+                    notes.note(try steps(of: difference, stored, storeTag, in: transaction))
+                }
+                let outcome = try StoreCatalog.adopt(
+                    schema, replacing: stored, storeTag: storeTag, notes, in: &transaction)
+                try transaction.commit(.durable)
+                notes.part("commit")
+                notes.end(outcome)
+            }
             return schema
         }
         let changes = GroupChanges(from: StoreSchema(model: stored), to: schema)

@@ -48,9 +48,9 @@ extension StoreCatalog {
     /// - Complexity: O(rows log rows) for each new index, O(rows) if a property is newly required; else only the
     ///   records are written.
     static func adopt(
-        _ schema: StoreSchema, replacing stored: ManagedObjectModel, storeTag: UInt32,
+        _ schema: StoreSchema, replacing stored: ManagedObjectModel, storeTag: UInt32, _ notes: MigrationNotes,
         in transaction: inout StoreTransaction<WriteTransaction>
-    ) throws(StoreError) {
+    ) throws(StoreError) -> MigrationPlan.Outcome {
         let changes = GroupChanges(from: StoreSchema(model: stored), to: schema)
         let made = changes.made.map { StoreName.group(schema.groups[$0], schema.model) }
         // A tree with the name of a new group that the old model did not ask for is foreign: drop it too.
@@ -66,8 +66,15 @@ extension StoreCatalog {
         try catalog.checkRequired(
             ModelComparison.newlyRequired(stored: stored.descriptions, given: schema.model.descriptions),
             in: transaction)
-        for position in changes.made { try catalog.build(position, in: &transaction) }
+        notes.part("trees and required values")
+        for position in changes.made {
+            try catalog.build(position, in: &transaction)
+            notes.part("index \(StoreName.group(schema.groups[position], schema.model))")
+        }
         try record(schema.model, over: catalog, in: &transaction)
+        var outcome = MigrationPlan.Outcome()
+        outcome.indexesBuilt = changes.made.count
+        return outcome
     }
 
     /// Fills the tree of a group from the rows.

@@ -15,14 +15,16 @@ public struct MigrationOptions: Sendable, Hashable {
 
     /// The progress, which can also cancel the migration.
     public var progress: MigrationProgress?
+    /// The log of what the migration does (DB-03); `nil` = the one that the process asks for, if it does.
+    public var log: MigrationLog?
 
     /// Creates options for a migration.
     public init(
         isAutomatic: Bool = true, allowing: Set<MigrationLoss> = [], backupPath: String? = nil,
-        progress: MigrationProgress? = nil
+        progress: MigrationProgress? = nil, log: MigrationLog? = nil
     ) {
         (self.isAutomatic, self.allowing, self.backupPath) = (isAutomatic, allowing, backupPath)
-        self.progress = progress
+        (self.progress, self.log) = (progress, log)
     }
 
     /// Migrates only if no data is lost: the default.

@@ -33,15 +33,26 @@ extension BTreeStore {
         _ options: MigrationOptions
     ) throws(StoreError) -> MigrationPlan {
         let match = ModelMatch(from: stored, to: schema.model)
-        let difference = ModelDifference(from: stored, to: schema.model)
-        try refuse(difference.losses.filter { !options.allowing.contains($0) }, match)
-        if let backupPath = options.backupPath { _ = try withStoreErrors(try database.backUp(to: backupPath)) }
-        var transaction = try StoreTransaction(writing: database)
-        let steps = try steps(of: difference, stored, storeTag, in: transaction)
-        let outcome = try MigrationRun.run(match, schema, storeTag: storeTag, options.progress, in: &transaction)
-        try transaction.commit(.durable)
-        options.progress?.finishStage()
-        return MigrationPlan(difference: difference, steps: steps, refusal: nil, outcome: outcome)
+        let notes = MigrationNotes(options.log)
+        notes.begin(database.path, match, .inferred)
+        return try notes.noting { () throws(StoreError) in
+            let difference = ModelDifference(from: stored, to: schema.model)
+            try refuse(difference.losses.filter { !options.allowing.contains($0) }, match)
+            if let backupPath = options.backupPath {
+                _ = try withStoreErrors(try database.backUp(to: backupPath))
+                notes.part("backup")
+            }
+            var transaction = try StoreTransaction(writing: database)
+            let steps = try steps(of: difference, stored, storeTag, in: transaction)
+            notes.note(steps)
+            let outcome = try MigrationRun.run(
+                match, schema, storeTag: storeTag, options.progress, notes, in: &transaction)
+            try transaction.commit(.durable)
+            notes.part("commit")
+            options.progress?.finishStage()
+            notes.end(outcome)
+            return MigrationPlan(difference: difference, steps: steps, refusal: nil, outcome: outcome)
+        }
     }
 
     static func refuse(_ losses: [MigrationLoss], _ match: ModelMatch) throws(StoreError) {
@@ -161,17 +172,22 @@ extension BTreeStore {
             return MigrationPlan(
                 difference: difference, steps: steps, refusal: known.isEmpty ? nil : known, outcome: nil)
         }
+        let notes = MigrationNotes(migration.log)
+        notes.begin(database.path, match, .inferred, isTrial: true)
         // Never committed: it rolls back at the end of this method.
         var transaction = try StoreTransaction(writing: database)
         let steps = try steps(of: difference, stored, tag, in: transaction)
+        notes.note(steps)
         var (failures, outcome): ([MigrationFailure], MigrationPlan.Outcome?) = ([], nil)
         do throws(StoreError) {
             outcome = try MigrationRun.run(
-                match, StoreSchema(model: model), storeTag: tag, migration.progress, in: &transaction)
+                match, StoreSchema(model: model), storeTag: tag, migration.progress, notes, in: &transaction)
         } catch {
+            notes.fail("\(error)")
             guard case .migrationRefused(_, let refusal) = error else { throw error }
             failures = refusal.failures
         }
+        if let outcome { notes.end(outcome) }
         assert((outcome == nil) == !failures.isEmpty, "a trial without an outcome has \(failures.count) failures")
         let refusal = MigrationRefusal(losses: losses, obstacles: known.obstacles, failures: failures)
         return MigrationPlan(

@@ -20,10 +20,14 @@ package final class MappedMigration {
         let sources: Set<String>
         let destinations: Set<String>
         let losses: [MigrationLoss]
+        let mappingNames: [String]
 
         /// - Parameter losses: the data of the sources that no mapping reads.
-        package init(sources: Set<String>, destinations: Set<String>, losses: [MigrationLoss]) {
+        package init(
+            sources: Set<String>, destinations: Set<String>, losses: [MigrationLoss], mappingNames: [String]
+        ) {
             (self.sources, self.destinations, self.losses) = (sources, destinations, losses)
+            self.mappingNames = mappingNames
         }
     }
 
@@ -41,6 +45,8 @@ package final class MappedMigration {
     private let path: String?
     private let progress: MigrationProgress?
     private var isOpen = true
+    /// Whether the log has the end of a trial.
+    private var hasReported = false
 
     private init(
         _ database: Database, _ path: String?, source: BTreeStore, destination: BTreeStore, _ held: HeldTransaction,
@@ -106,7 +112,12 @@ package final class MappedMigration {
         let losses = (difference.losses.filter { !replaced.contains($0) } + mapped.losses)
             .filter { !migration.allowing.contains($0) }
         let refusal = MigrationRefusal(losses: losses, obstacles: PairOrigins(match).obstacles)
-        if !refusal.isEmpty, !isTrial || !refusal.obstacles.isEmpty { throw .migrationRefused(path: nil, refusal) }
+        let notes = MigrationNotes(migration.log)
+        notes.begin(path, match, .mappings(mapped.mappingNames), isTrial: isTrial)
+        if !refusal.isEmpty, !isTrial || !refusal.obstacles.isEmpty {
+            notes.fail("\(refusal)")
+            throw .migrationRefused(path: nil, refusal)
+        }
         if let backupPath = migration.backupPath, !isTrial {
             _ = try withStoreErrors(try database.backUp(to: backupPath))
         }
@@ -118,9 +129,13 @@ package final class MappedMigration {
         var transaction = try StoreTransaction(writing: database)
         let number = try StoreTransaction(reading: database).number
         let steps = try BTreeStore.steps(of: difference, stored, tag, in: transaction)
+        notes.note(steps)
         let schema = StoreSchema(model: model)
-        let run = try MigrationRun.begin(
-            match, schema, storeTag: tag, MigrationUnits(migration.progress, share: inferredShare), in: &transaction)
+        let run = try notes.noting { () throws(StoreError) in
+            try MigrationRun.begin(
+                match, schema, storeTag: tag, MigrationUnits(migration.progress, share: inferredShare), notes,
+                in: &transaction)
+        }
         let catalog = try StoreCatalog.load(schema, storeTag: tag, from: transaction)
         let held = HeldTransaction(transaction, after: number)
         let destination = BTreeStore(
@@ -170,12 +185,15 @@ package final class MappedMigration {
     ) throws(StoreError) -> MigrationPlan {
         defer { cancel() }
         return try StoreError.withPath(path) { () throws(StoreError) in
+            run.notes.part("mapped objects")
             guard refusal.isEmpty else { throw .migrationRefused(path: nil, refusal) }
             try endReading()
             let transaction = try held.end()
             try run.finish(in: transaction)
             try transaction.commit(.durable)
+            run.notes.part("commit")
             progress?.finishStage()
+            run.notes.end(run.outcome, mappings)
             isOpen = false
             try withStoreErrors(try database.close())
             return plan.with(run.outcome, mappings, plan.refusal)
@@ -201,6 +219,8 @@ package final class MappedMigration {
             }
             let losses = (plan.refusal?.losses ?? []) + refusal.losses
             let whole = MigrationRefusal(losses: losses, obstacles: refusal.obstacles, failures: failures)
+            if whole.isEmpty { run.notes.end(run.outcome, mappings) } else { run.notes.fail("\(whole)") }
+            hasReported = true
             return plan.with(whole.isEmpty ? run.outcome : nil, mappings, whole.isEmpty ? nil : whole)
         }
     }
@@ -209,6 +229,7 @@ package final class MappedMigration {
     package func cancel() {
         guard isOpen else { return }
         isOpen = false
+        if !hasReported { run.notes.fail("the mappings ended with an error") }
         try? endReading()
         held.rollBack()
         try? database.close()

@@ -61,6 +61,7 @@ extension MigrationRun {
         // Without rows from the older model there are no entries.
         guard family.contains(where: { match.oldEntities[$0] != nil }) else { return }
         outcome.indexesBuilt += 1
+        defer { notes.part("index \(StoreName.group(schema.groups[position], match.new))") }
         do throws(StoreError) {
             try catalog.build(position, in: &transaction) { () throws(StoreError) in try self.units.advance() }
         } catch {

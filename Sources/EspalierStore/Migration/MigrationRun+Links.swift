@@ -3,7 +3,8 @@
 // Invariants
 //   1. Pairs are gathered before any row changes: keys and entities are those of the older model.
 //   2. A pair is dropped if one of its objects no longer exists, or if its owner no longer has the relationship.
-//   3. A list without an order gets the order of the primary keys.
+//   3. A list without an order gets the order of the primary keys. In a list that is united of two relationships, the
+//      pairs of its own come first.
 
 internal import EspalierEngine
 internal import EspalierModel
@@ -67,6 +68,10 @@ extension MigrationRun {
         _ transaction: inout StoreTransaction<WriteTransaction>
     ) throws(StoreError) {
         assert(links != nil || owners != nil, "pairs of \(relationship.name) are gathered for no tree")
+        if let links, relationship.isOrdered, origin.isUnion {
+            assert(owners == nil, "\(relationship.name) has an inverse")
+            return try uniteLists(relationship, origin, into: links, &transaction)
+        }
         for (former, isReversed) in origin.relationships.map({ ($0, false) }) + origin.reversed.map({ ($0, true) }) {
             let place = PairPlace(
                 relationship: relationship, former: former, isReversed: isReversed,
@@ -76,6 +81,46 @@ extension MigrationRun {
             } else {
                 try gatherReferences(place, &transaction)
             }
+        }
+    }
+
+    /// Fills ordered lists with the pairs of two relationships: those of the list itself in their order, then those
+    /// that only the other side has.
+    private func uniteLists(
+        _ relationship: Relationship, _ origin: PairOrigin, into links: Tree<[UInt8]>,
+        _ transaction: inout StoreTransaction<WriteTransaction>
+    ) throws(StoreError) {
+        let linkCount = outcome.linksWritten
+        // The pairs of the lists themselves; and all in order, with a byte after the owner that tells the side.
+        let known = try trees.makeTemporary(in: &transaction)
+        let sorted = try trees.makeTemporary(in: &transaction)
+        for side in [PairOrigin(relationships: origin.relationships), PairOrigin(reversed: origin.reversed)] {
+            let isOwn = side.reversed.isEmpty
+            let found = try trees.makeTemporary(in: &transaction)
+            try gather(relationship, side, into: found, owners: nil, &transaction)
+            var cursor = try transaction.cursor(over: found)
+            while try cursor.next() {
+                let (key, value) = try cursor.copiedEntry()
+                let pair = Array(key[0..<8] + key[16..<24])
+                if isOwn {
+                    try transaction.put(value, for: pair, in: known)
+                } else if try transaction.get(pair, from: known) != nil {
+                    continue
+                }
+                try transaction.put(value, for: Array(key[0..<8] + [isOwn ? 0 : 1] + key[8..<24]), in: sorted)
+            }
+        }
+        outcome.linksWritten = linkCount
+        var (owner, position): (ArraySlice<UInt8>, UInt64) = ([], 0)
+        var cursor = try transaction.cursor(over: sorted)
+        while try cursor.next() {
+            let (key, value) = try cursor.copiedEntry()
+            if key[0..<8] != owner { (owner, position) = (key[0..<8], 0) }
+            position += 1 << 20
+            var place = Array(owner)
+            place.append(bigEndian: position)
+            try transaction.put(value, for: place + key[17..<25], in: links)
+            outcome.linksWritten += 1
         }
     }
 
@@ -193,5 +238,16 @@ extension MigrationRun {
 
     func subject(_ relationship: Relationship) -> String {
         "\(match.new.entities[relationship.declaredBy].name).\(relationship.name)"
+    }
+}
+
+extension StoreCursor where Key == [UInt8] {
+    /// Copies of the key and the value of the present entry.
+    fileprivate func copiedEntry() throws(StoreError) -> (key: [UInt8], value: [UInt8]) {
+        var entry: (key: [UInt8], value: [UInt8]) = ([], [])
+        try withEntry { key, value throws(StoreError) in
+            entry = (key.copy(0..<key.byteCount), value.copy(0..<value.byteCount))
+        }
+        return entry
     }
 }

@@ -53,6 +53,7 @@ extension MigrationRun {
         let tree = try trees.current(oldCatalog.rowTree(of: root))
         let last = fates.formerLastKeys[root.index] ?? 0
         var rewriter = RowRewriter(self, catalog, pairs)
+        defer { notes.part("rows of \(root.name)", rewriter.rowCount) }
         var cursor = try transaction.cursor(over: tree)
         while try cursor.next() {
             try units.advance()

@@ -31,14 +31,15 @@ final class MigrationRun {
     var failures = MigrationFailures()
     var outcome = MigrationPlan.Outcome()
     var units: MigrationUnits
+    let notes: MigrationNotes
     /// The trees and numbers of the newer model, once they are recorded.
     private(set) var catalog: StoreCatalog?
 
     private init(
         _ match: ModelMatch, _ schema: StoreSchema, _ oldCatalog: StoreCatalog, _ fates: RowFates,
-        _ units: MigrationUnits
+        _ units: MigrationUnits, _ notes: MigrationNotes
     ) {
-        self.units = units
+        (self.units, self.notes) = (units, notes)
         (self.match, self.schema, self.oldCatalog, self.fates) = (match, schema, oldCatalog, fates)
         let origins = PairOrigins(match)
         self.origins = origins
@@ -57,9 +58,9 @@ final class MigrationRun {
     /// - Throws: `.migrationRefused` if the newer model forbids rows; `.migrationCancelled`.
     static func run(
         _ match: ModelMatch, _ schema: StoreSchema, storeTag: UInt32, _ progress: MigrationProgress?,
-        in transaction: inout StoreTransaction<WriteTransaction>
+        _ notes: MigrationNotes, in transaction: inout StoreTransaction<WriteTransaction>
     ) throws(StoreError) -> MigrationPlan.Outcome {
-        let run = try begin(match, schema, storeTag: storeTag, MigrationUnits(progress), in: &transaction)
+        let run = try begin(match, schema, storeTag: storeTag, MigrationUnits(progress), notes, in: &transaction)
         try run.finish(in: transaction)
         return run.outcome
     }
@@ -67,11 +68,11 @@ final class MigrationRun {
     /// Makes all changes; the rows must be checked by `finish`.
     static func begin(
         _ match: ModelMatch, _ schema: StoreSchema, storeTag: UInt32, _ units: MigrationUnits,
-        in transaction: inout StoreTransaction<WriteTransaction>
+        _ notes: MigrationNotes, in transaction: inout StoreTransaction<WriteTransaction>
     ) throws(StoreError) -> MigrationRun {
         let oldCatalog = try StoreCatalog.load(StoreSchema(model: match.old), storeTag: storeTag, from: transaction)
         let fates = try RowFates(match, oldCatalog, in: transaction)
-        let run = MigrationRun(match, schema, oldCatalog, fates, units)
+        let run = MigrationRun(match, schema, oldCatalog, fates, units, notes)
         guard run.origins.obstacles.isEmpty else {
             throw .migrationRefused(path: nil, MigrationRefusal(obstacles: run.origins.obstacles))
         }
@@ -84,10 +85,13 @@ final class MigrationRun {
         }
         run.catalog = catalog
         try run.expectUnits(catalog, keeping: kept, in: transaction)
+        notes.part("trees and records")
         let pairs = try run.gatherPairs(catalog, in: &transaction)
+        notes.part("relationships", run.outcome.linksWritten)
         try run.changeRows(catalog, pairs, in: &transaction)
         try run.writeCounters(catalog, in: &transaction)
         try run.trees.dropLeaving(counters: catalog.counters, in: &transaction)
+        notes.part("counters and trees that are dropped")
         for position in schema.groups.indices where kept[position] == nil {
             try run.build(position, catalog, in: &transaction)
         }
@@ -97,6 +101,7 @@ final class MigrationRun {
     /// Refuses the migration if rows are forbidden.
     func finish(in transaction: borrowing StoreTransaction<WriteTransaction>) throws(StoreError) {
         if let catalog { try checkRequired(catalog, in: transaction) }
+        notes.part("required values")
         guard failures.isEmpty else {
             throw .migrationRefused(path: nil, MigrationRefusal(failures: failures.all))
         }

@@ -3,7 +3,8 @@
 // A relationship and its inverse are one set of pairs. Each side keeps its own pairs if both sides continue two
 // relationships that were inverses of each other. If only one side continues older relationships, or if those of the
 // other side are among their inverses, that side determines both. Two relationships that had no inverses become
-// inverses with the pairs of both: a pair that one of them has is not lost.
+// inverses with the pairs of both: a pair that one of them has is not lost. An ordered list keeps its order; pairs that
+// only the other side has follow in the order of their keys.
 
 internal import EspalierModel
 
@@ -38,8 +39,8 @@ struct PairOrigins {
                     obstacles.append(
                         "\(entity.name).\(relationship.name) and \(relationship.description.destination)."
                             + "\(relationship.description.inverse ?? "") were not inverses of each other, and one of "
-                            + "them is ordered or had another inverse; remove one of the two in an intermediate "
-                            + "version of the model first")
+                            + "them had another inverse; remove one of the two in an intermediate version of the "
+                            + "model first")
                 }
             }
         }
@@ -64,8 +65,7 @@ struct PairOrigins {
             return PairOrigin(relationships: own)
         }
         if ownIDs.isSubset(of: inverses(other)) { return PairOrigin(reversed: other) }
-        let isPlain = (own + other).allSatisfy { $0.inverse == nil && !$0.isOrdered }
-        guard isPlain, !relationship.isOrdered, !inverse.isOrdered else { return nil }
+        guard (own + other).allSatisfy({ $0.inverse == nil }) else { return nil }
         return PairOrigin(relationships: own, reversed: other)
     }
 

@@ -11,6 +11,7 @@ enum MigrateVerb: Verb {
         parameters: [.required("STORE", "the store; no process may have it open for writing")],
         options: [
             .text("--model", "MODEL", "the model file, or a store with the model (required)"),
+            .text("--mapping", "FILE", "a mapping model (NAME.xcmappingmodel) for what names do not tell"),
             .flag("--dry-run", "try the migration on the real rows, and roll it back: nothing is changed"),
             .text("--allow", "NAMES", "the names of allowed losses, separated by commas: Track.title,Note"),
             .text("--backup", "FILE", "copy the store there first; the file must not exist"), .json,
@@ -20,6 +21,8 @@ enum MigrateVerb: Verb {
             one with all of its rows. A loss of data is refused by its name unless --allow names it. Rows that the new
             model forbids are listed, and nothing is changed: values without an exact equivalent of the new type, no
             value where one is required, several objects where a relationship can lead to only one.
+            A mapping model says how objects of one entity become objects of others; everything else is migrated as
+            without it. It must do without classes of an application: --mapping has no policies.
             Exit code 0: the migration was made, or would succeed; 1: it was refused, or would be refused.
             """,
         examples: [
@@ -29,6 +32,9 @@ enum MigrateVerb: Verb {
             .init(
                 command: "dbtool migrate music.espalier --model Music.xcdatamodeld --allow Track.mood --backup old",
                 meaning: "migrates, and deletes the values of one attribute"),
+            .init(
+                command: "dbtool migrate music.espalier --model Music.xcdatamodeld --mapping Split.xcmappingmodel",
+                meaning: "migrates by the mappings of a file"),
         ])
 
     static func run(_ arguments: Arguments, _ console: Console) throws(ToolError) -> ExitCode {
@@ -37,17 +43,17 @@ enum MigrateVerb: Verb {
             throw .usage(
                 UsageError(message: "--model is missing: --model MODEL", hint: "usage: \(usage.synopsis)"))
         }
-        let model = try ModelSource(modelPath, console).model
+        let migration = try StoreMigration(
+            path, to: try ModelSource(modelPath, console).model, by: arguments.text("--mapping"), console)
         let names = (arguments.text("--allow") ?? "").split(separator: ",").map(String.init)
-        let plan = try plan(path, model, .automatic)
-        let known = plan.difference.losses
+        let known = names.isEmpty ? [] : try migration.losses()
         if let name = names.first(where: { name in !known.contains { $0.name == name } }) {
             throw .unknownName(UnknownName(kind: "loss", name: name, candidates: known.map(\.name)))
         }
         let options = MigrationOptions(
             allowing: Set(known.filter { names.contains($0.name) }), backupPath: arguments.text("--backup"))
         let isDryRun = arguments.flag("--dry-run")
-        let outcome = try isDryRun ? self.plan(path, model, options, checkingRows: true) : migrate(path, model, options)
+        let outcome = try isDryRun ? migration.plan(options, checkingRows: true) : migration.run(options)
         if arguments.wantsJSON {
             console.print(json(outcome, path, isDryRun: isDryRun))
         } else {
@@ -55,31 +61,13 @@ enum MigrateVerb: Verb {
         }
         return outcome.refusal == nil ? .ok : .difference
     }
-
-    private static func plan(
-        _ path: String, _ model: ManagedObjectModel, _ migration: MigrationOptions, checkingRows: Bool = false
-    ) throws(ToolError) -> MigrationPlan {
-        try withPath(path) { () throws(StoreError) in
-            try BTreeStore.migrationPlan(at: path, to: model, migration: migration, checkingRows: checkingRows)
-        }
-    }
-
-    /// Migrates; if the migration is refused, returns a plan that names every row that the model forbids.
-    private static func migrate(
-        _ path: String, _ model: ManagedObjectModel, _ migration: MigrationOptions
-    ) throws(ToolError) -> MigrationPlan {
-        do throws(StoreError) {
-            return try BTreeStore.migrate(at: path, to: model, migration: migration)
-        } catch {
-            guard case .migrationRefused = error else { throw .store(error, path: path) }
-            return try plan(path, model, migration, checkingRows: true)
-        }
-    }
 }
 
 extension MigrateVerb {
     private static func show(_ plan: MigrationPlan, _ path: String, isDryRun: Bool, _ console: Console) {
-        guard !plan.difference.isEmpty else { return console.print("\(path): the store already has this model") }
+        guard !plan.difference.isEmpty || !plan.mappings.isEmpty else {
+            return console.print("\(path): the store already has this model")
+        }
         var table = TextTable([.text("where"), .text("what"), .text("cost"), .number("rows"), .text("loses")])
         for step in plan.steps {
             table.append([
@@ -89,6 +77,11 @@ extension MigrateVerb {
             ])
         }
         console.output.write(table.rendered() + "\n")
+        for mapping in plan.mappings {
+            console.print(
+                "  \(mapping.name): \(DisplayText.grouped(mapping.sourceCount)) objects, "
+                    + "\(DisplayText.grouped(mapping.createdCount)) made of them")
+        }
         if let outcome = plan.outcome, plan.refusal == nil {
             let verb = isDryRun ? "would be " : ""
             console.print(
@@ -116,6 +109,12 @@ extension MigrateVerb {
                 "objects": .array(failure.objects.map { .string("\($0.entityName)/\($0.key)") }),
             ]
         }
+        let mappings = plan.mappings.map { mapping -> JSONValue in
+            [
+                "name": .string(mapping.name), "objects": .count(mapping.sourceCount),
+                "made": .count(mapping.createdCount),
+            ]
+        }
         let outcome = plan.outcome.map { outcome -> JSONValue in
             [
                 "rowsWritten": .count(outcome.rowsWritten), "rowsMoved": .count(outcome.rowsMoved),
@@ -127,7 +126,7 @@ extension MigrateVerb {
             "file": .string(path), "dryRun": .boolean(isDryRun), "refused": .boolean(plan.refusal != nil),
             "steps": .array(steps), "losses": .array((plan.refusal?.losses ?? []).map { .string($0.description) }),
             "obstacles": .array((plan.refusal?.obstacles ?? []).map { .string($0) }), "failures": .array(failures),
-            "outcome": outcome ?? .null,
+            "mappings": .array(mappings), "outcome": outcome ?? .null,
         ]
     }
 }

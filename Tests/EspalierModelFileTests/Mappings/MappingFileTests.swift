@@ -280,6 +280,18 @@ enum MappingFiles {
             ])
     }
 
+    @Test func `a compiled mapping model is refused with the file to pass instead`() throws {
+        try withTemporaryFolder { folder in
+            let file = folder.appending(path: "Map.cdm")
+            try Data("bplist00 and more".utf8).write(to: file)
+
+            let error = #expect(throws: ModelFileError.self) { try MappingDescription(contentsOf: file) }
+
+            #expect(error?.problems.map(\.kind) == [.wrongKindOfFile] && error?.path == file.path)
+            #expect(error?.description.contains(".xcmappingmodel") == true)
+        }
+    }
+
     @Test func `a folder without a file, and a path that does not exist, are refused`() throws {
         try withTemporaryFolder { folder in
             let error = #expect(throws: ModelFileError.self) { try MappingDescription(contentsOf: folder) }

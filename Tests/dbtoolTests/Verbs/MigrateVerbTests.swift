@@ -210,6 +210,38 @@ import Testing
         }
     }
 
+    @Test func `a mapping file of a real project migrates a store, tried first, and a policy that is missing is named`()
+        throws
+    {
+        try withTemporaryFolder { folder in
+            let path = folder.appending(path: "store.espalier").path
+            let chain = Self.chains[2]
+            try makeStore(at: path, try Self.model(chain[0]))
+            let (old, new) = (try Self.model(chain[0]), Self.models.appending(path: chain[1]).path)
+            let files = Checkout.root.appending(path: "Tests/EspalierModelFileTests/Models")
+            func mapping(_ name: String) -> String { files.appending(path: name).path }
+            let file = mapping("jessesquires+JSQCoreDataKit/Version1_to_Version2.xcmappingmodel")
+
+            let dry = ToolRun("migrate", path, "--model", new, "--mapping", file, "--dry-run")
+            #expect(dry.code == 0 && dry.output.contains("would be migrated"), "\(dry.output)\(dry.errors)")
+            #expect(ToolRun("diff-models", path, Self.models.appending(path: chain[0]).path).code == 0)
+            let run = ToolRun("migrate", path, "--model", new, "--mapping", file, "--json")
+
+            #expect(run.code == 0 && run.output.contains(#""objects":10,"made":10"#), "\(run.output)\(run.errors)")
+            #expect(try values(path, "Employee").values.first?.count == 10 && old.entity(named: "Employee") != nil)
+            #expect(ToolRun("check", path).code == 0 && ToolRun("audit", path).code == 0)
+
+            let moody = folder.appending(path: "moody.espalier").path
+            try makeStore(at: moody, try Self.model(Self.chains[3][4]))
+            let missing = ToolRun(
+                "migrate", moody, "--model", Self.models.appending(path: Self.chains[3][5]).path, "--mapping",
+                mapping("objcio+core-data/Moody 5-Moody 6.xcmappingmodel"))
+            #expect(missing.code != 0 && missing.errors.contains("Country5ToCountry6Policy"), "\(missing.errors)")
+            let absent = ToolRun("migrate", moody, "--model", new, "--mapping", mapping("none.xcmappingmodel"))
+            #expect(absent.code != 0 && absent.errors.contains("none.xcmappingmodel"), "\(absent.errors)")
+        }
+    }
+
     @Test func `a migration with a backup leaves the old store beside the new one`() throws {
         try withTemporaryFolder { folder in
             let (path, backup) = (folder.appending(path: "a").path, folder.appending(path: "before").path)
