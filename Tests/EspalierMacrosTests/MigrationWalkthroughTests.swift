@@ -36,6 +36,28 @@ private enum Second {
     }
 }
 
+/// The classes of another second version, which splits tracks too: those below six minutes are interludes.
+private enum Split {
+    @Entity final class Album: ManagedObject {
+        var title: String = ""
+        @Relationship(inverse: \Song.album) var tracks: OrderedToMany<Song>
+        @Relationship(inverse: \Interlude.album) var interludes: ToMany<Interlude>
+    }
+
+    @Entity(originalName: "Track") final class Song: ManagedObject {
+        @Attribute(originalName: "name") var title: String = ""
+        var seconds: Int64 = 0
+        var rating: Int16 = 3
+        var album: Album?
+    }
+
+    @Entity final class Interlude: ManagedObject {
+        var title: String = ""
+        var seconds: Int64 = 0
+        var album: Album?
+    }
+}
+
 @Suite struct MigrationWalkthroughTests {
     private static let first: [ManagedObject.Type] = [First.Album.self, First.Track.self]
     private static let second: [ManagedObject.Type] = [Second.Album.self, Second.Song.self]
@@ -121,6 +143,37 @@ private enum Second {
             #expect(album.tracks.map(\.title).first == "So What (calm)")
             #expect(album.tracks.map(\.rating) == [3, 4, 3])
             try container.close()
+        }
+    }
+
+    @Test func `a version renames, requires a new property and splits an entity, for any first store or none`() throws {
+        try withTemporaryFolder { folder in
+            let path = folder.appending(path: "music.espalier").path
+            try makeStore(at: path)
+            let classes: [ManagedObject.Type] = [Split.Album.self, Split.Song.self, Split.Interlude.self]
+            let mappings = MappingModel([
+                EntityMapping("Track", to: "Song", where: try FetchPredicate(format: "seconds >= 360")),
+                EntityMapping(
+                    "Track", to: "Interlude", where: try FetchPredicate(format: "seconds < 360"),
+                    [.copy("title", from: "name")]),
+            ])
+            let plan = SchemaMigrationPlan(from: try ManagedObjectModel(for: Self.first)).then(
+                .mapped(by: mappings, allowing: [.removal(of: "Track.mood")]),
+                to: try ManagedObjectModel(for: classes))
+
+            let done = try plan.migrate(storeAt: path)
+
+            #expect(done.first?.mappings.map(\.createdCount) == [2, 1])
+            for (place, count) in [(path, 2), (folder.appending(path: "new.espalier").path, 0)] {
+                let container = try PersistentContainer(plan, at: place)
+                let context = ManagedObjectContext(container.persistentStoreCoordinator)
+                let album = try context.fetch(FetchRequest<Split.Album>()).first
+                #expect(album?.tracks.map(\.title) ?? [] == Array(["So What", "Freddie Freeloader"].prefix(count)))
+                #expect(album?.tracks.map(\.rating) ?? [] == Array(repeating: 3, count: count))
+                #expect(album?.interludes.map(\.title) ?? [] == Array(["Blue in Green"].prefix(count)))
+                #expect(try context.count(for: FetchRequest<Split.Interlude>()) == min(count, 1))
+                try container.close()
+            }
         }
     }
 

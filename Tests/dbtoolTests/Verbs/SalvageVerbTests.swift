@@ -1,6 +1,8 @@
 // `salvage`: the rows that an application recovers from a damaged file, and the report for scripts.
 
 import EspalierEngine
+import EspalierModel
+import EspalierStore
 import Foundation
 import TestSupport
 import Testing
@@ -36,6 +38,65 @@ import Testing
                 #expect(ToolRun("check", new).code == 0)
                 #expect(ToolRun("dump", new, "Album").output == whole)
             }
+        }
+    }
+
+    /// The values of all rows, with their keys.
+    private func values(_ path: String, _ model: ManagedObjectModel) throws -> [UInt64: [AttributeValue]] {
+        let store = try BTreeStore.open(path: path, model: model, isReadOnly: true)
+        defer { try? store.close() }
+        let entity = model.entities[0]
+        let (ids, rows) = (
+            try store.fetchIDs(StoreFetch(entity: entity)), try store.fetch(StoreFetch(entity: entity))
+        )
+        return Dictionary(
+            uniqueKeysWithValues: zip(ids, rows).map { id, row in
+                (id.key, entity.attributes.map { row.value(at: $0.slot) })
+            })
+    }
+
+    @Test(arguments: [[], [0], [2], [0, 2]])
+    func `rows that have a default only in their layout keep it in a salvaged store`(pages: [Int]) throws {
+        try withTemporaryFolder { folder in
+            let (path, new) = (folder.appending(path: "a").path, folder.appending(path: "b").path)
+            let name = AttributeDescription("name", .string)
+            let former = try ManagedObjectModel(entities: [EntityDescription("Thing", attributes: [name])])
+            let newer = try ManagedObjectModel(entities: [
+                EntityDescription(
+                    "Thing",
+                    attributes: [
+                        name,
+                        AttributeDescription("size", .string, isOptional: false, defaultValue: .string("Größe")),
+                        AttributeDescription(
+                            "long", .string, isOptional: false,
+                            defaultValue: .string(String(repeating: "長", count: 5000))),
+                    ])
+            ])
+            for model in [former, newer] {
+                // The second opening migrates; the rows that it inserts have values of their own.
+                let store = try BTreeStore.open(path: path, model: model)
+                var request = SaveRequest()
+                for number in 0..<200 {
+                    let values: [AttributeValue] = [.string("thing \(number)"), .string("own"), .string("own")]
+                    request.insertions.append(
+                        .init(
+                            id: ObjectID(temporaryFor: "Thing"),
+                            values: Array(values.prefix(model.entities[0].attributes.count)), destinations: []))
+                }
+                _ = try store.save(request)
+                try store.close()
+            }
+            let before = try values(path, newer)
+            var bytes = [UInt8](try Data(contentsOf: URL(filePath: path)))
+            for page in pages { for offset in page * 4096..<(page + 1) * 4096 { bytes[offset] = 0xA5 } }
+            try Data(bytes).write(to: URL(filePath: path))
+
+            let run = ToolRun("salvage", path, new, "--damaged")
+
+            #expect(run.code == (pages.isEmpty ? 0 : 1), "\(run.output)\(run.errors)")
+            #expect(before.count == 400 && before.values.count { $0[1] == .string("Größe") } == 200)
+            #expect(try values(new, newer) == before)
+            #expect(ToolRun("check", new).code == 0 && ToolRun("audit", new).code == 0)
         }
     }
 
