@@ -159,6 +159,11 @@ public final class MigrationSession {
             }
             return value
         case .keyPath(let path):
+            // Most paths are one name.
+            guard path.utf8.contains(UInt8(ascii: ".")) else {
+                guard case .attribute(let value) = try source.value(forKey: path) else { return .null }
+                return value
+            }
             var object: ManagedObject? = source
             let parts = path.split(separator: ".").map(String.init)
             for part in parts.dropLast() {
@@ -178,10 +183,10 @@ public final class MigrationSession {
     /// - Throws: the errors of computations; `MappingError.severalDestinations`; `ContextError` if the object refuses a
     ///   value.
     public func createRelationships(for destination: ManagedObject, _ mapping: EntityMapping) throws {
-        guard let position = rules.positions[mapping.name], let source = try source(of: destination, position) else {
-            return
-        }
-        for (relationship, rule) in rules.mappings[position].relationships {
+        guard let position = rules.positions[mapping.name] else { return }
+        let relationships = rules.mappings[position].relationships
+        guard !relationships.isEmpty, let source = try source(of: destination, position) else { return }
+        for (relationship, rule) in relationships {
             let found: [ManagedObject]
             switch rule.source {
             case .following(let path, let through):
