@@ -89,23 +89,8 @@ extension ManagedObjectContext {
     /// The request in terms of the model, after the context has processed its pending changes: a fetch reads them.
     func resolve(_ request: FetchTerms) throws(ContextError) -> StoreFetch {
         processChanges()
-        guard let entity = model.entity(named: request.entityName) else {
-            throw .unknownEntity(request.entityName, known: model.entities.map(\.name))
-        }
         if memory.logsRequests, requestLog?.level == .values { lastCondition = request.predicate.map { "\($0)" } }
-        do {
-            var sort: [ResolvedSortKey] = []
-            for key in request.sortKeys { sort.append(try ResolvedSortKey(key, for: entity, in: model)) }
-            return StoreFetch(
-                entity: entity, includesSubentities: request.includesSubentities,
-                predicate: try request.predicate.map { predicate throws(FetchPredicateError) in
-                    try ResolvedPredicate(predicate, for: entity, in: model)
-                },
-                sort: sort, offset: max(0, request.fetchOffset),
-                limit: request.fetchLimit > 0 ? request.fetchLimit : nil)
-        } catch {
-            throw .invalidPredicate(error)
-        }
+        return try StoreFetch(request, in: model)
     }
 
     /// The matching objects, in order, within offset and limit.

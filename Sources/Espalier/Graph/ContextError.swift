@@ -69,6 +69,13 @@ public enum ContextError: Error, Sendable {
     case storeIsChosen(ObjectID)
     /// The store does not accept objects of the entity.
     case storeRefusesEntity(String, path: String?)
+    /// A batch request sets a property that it cannot set, or to a value that the property cannot have; and the
+    /// position of the row, from 0, if that is one of a batch insertion.
+    case assignment(AssignmentError, row: Int?)
+    /// The closure that fills the rows of a batch insertion has thrown this error.
+    case batchRowSource(underlying: any Error)
+    /// A batch request has a limit or an offset, but several stores have rows of its entity.
+    case limitAcrossStores(entity: String)
     /// The store has failed.
     case store(StoreError)
 
@@ -85,6 +92,8 @@ public enum ContextError: Error, Sendable {
         case .store(.incompatibleModel), .store(.otherFormat): 134100
         case .store(.migrationRefused): 134190
         case .store(.migrationCancelled): 134120
+        case .store(.commandCancelled): 3072
+        case .assignment: 1550
         case .unsupportedStore: 134000
         case .store(let error) where error.isMissingFile: 260
         case .store, .queryGenerationExpired: 134030
@@ -92,7 +101,7 @@ public enum ContextError: Error, Sendable {
             .objectWithoutContext, .contextEnded, .wrongResultType, .invalidPredicate, .unknownRelationship, .noStore,
             .relationshipAcrossStores,
             .queryGenerationOfOtherStores, .invalidURI, .eventIsNotRecorded, .storeIsChosen, .storeRefusesEntity,
-            .unknownConfiguration:
+            .unknownConfiguration, .batchRowSource, .limitAcrossStores:
             134060
         }
     }
@@ -117,9 +126,9 @@ extension ContextError: CustomStringConvertible {
                 + "set "
                 + "already, and must not insert an object on every call"
         case .alreadySaving(let hook, let object):
-            "save() was called in \(hook)\(object.map { " of \($0)" } ?? "") while the context or its parent was "
-                + "saving; remove the call: the save includes changes that hooks make before it writes; save later "
-                + "ones afterwards"
+            "save() or execute() was called in \(hook)\(object.map { " of \($0)" } ?? "") while the context or its "
+                + "parent was writing; remove the call: a save includes changes that hooks make before it writes; save "
+                + "later ones afterwards"
         case .unknownEntity(let name, let known):
             "the model has no entity \"\(name)\"; it has \(known.joined(separator: ", "))"
         case .abstractEntity(let name): "\(name) is abstract; use one of the entities that inherit from it"
@@ -172,6 +181,11 @@ extension ContextError: CustomStringConvertible {
             "the store \(path ?? "in memory") was added without \(entity) among its entityNames"
         case .invalidURI(let text):
             "\"\(text)\" is not the URI of an object; the form is x-espalier://<UUID of an open store>/<Entity>/p<key>"
+        case .assignment(let error, let row): "\(error)" + (row.map { " (row \($0) of the request)" } ?? "")
+        case .batchRowSource(let error): "the closure that fills rows has thrown an error: \(error)"
+        case .limitAcrossStores(let entity):
+            "several stores have rows of \(entity), so a limit or an offset is ambiguous; fetch the IDs, and delete "
+                + "these"
         case .store(let error): "\(error)"
         }
     }
@@ -194,8 +208,9 @@ extension ContextError {
         case .constraint(let conflicts): self = .constraints(conflicts.map { UniquenessConflict($0) })
         case .references(let conflicts): self.init(conflicts)
         case .invalidPredicate(let error): self = .invalidPredicate(error)
-        case .conflict, .closed, .storage, .incompatibleModel, .migrationRefused, .migrationCancelled, .otherFormat,
-            .damagedContent, .invalidRequest:
+        case .brokenRules(let rules): self = .violations(rules.map { Violation($0) })
+        case .conflict, .closed, .storage, .incompatibleModel, .migrationRefused, .migrationCancelled,
+            .commandCancelled, .otherFormat, .damagedContent, .invalidRequest:
             self = .store(error)
         }
     }

@@ -146,6 +146,8 @@ public final class ManagedObjectContext {
     var refreshedBySave: [RefreshedObject]?
     /// The stage of the running save; `nil` if no save runs.
     var stage: SaveStage?
+    /// Whether a batch request of this context or of a child runs: a save would wait for its transaction.
+    var runsBatch = false
     var mailbox: SaveMailbox?
     /// The closures that observe the context; `nil` if there never was one.
     var observers: ContextObservers?

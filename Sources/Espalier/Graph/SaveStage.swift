@@ -33,8 +33,9 @@ struct SaveStage {
 }
 
 extension ManagedObjectContext {
-    /// Throws if the context is already saving.
+    /// Throws if the context is already saving, or if a store waits for the rows of its batch request.
     func checkIsNotSaving() throws(ContextError) {
+        if runsBatch { throw .alreadySaving(hook: "the closure of a batch request", object: nil) }
         guard let stage else { return }
         throw .alreadySaving(hook: stage.hook.rawValue, object: stage.object?.storedID)
     }

@@ -1,6 +1,7 @@
 // One problem that makes a save fail: the object, the property, the reason, and in the text the way to correct it.
 
 public import EspalierModel
+import EspalierStore
 import FoundationEssentials
 
 /// A broken rule, or a change that was refused.
@@ -52,6 +53,8 @@ public struct Violation: Error, Sendable, CustomStringConvertible {
         case unknownValue(AttributeValue, type: String)
         /// A transformable attribute could not be written, or was not read.
         case transformer(AttributeTransformerError)
+        /// A batch request has computed a value that the property cannot have (BR-04).
+        case assignment(AssignmentError)
         /// The store could not read the contents of a property.
         case unreadable(String)
         /// `count` more violations, of any objects: a save reports only the first 1,000 in full.
@@ -66,6 +69,8 @@ public struct Violation: Error, Sendable, CustomStringConvertible {
     public let property: String?
     /// The reason.
     public let reason: Reason
+    /// The position of the row, from 0, if it is one of a batch insertion (BR-01); `nil` otherwise.
+    public private(set) var row: Int?
     /// The words of the language of the model, if it has one (MD-07).
     private let messages: MessageTable?
 
@@ -80,6 +85,18 @@ public struct Violation: Error, Sendable, CustomStringConvertible {
         messages = nil
     }
 
+    /// A row of a batch request that breaks a rule.
+    init(_ broken: BrokenRule) {
+        let reason: Reason =
+            switch broken.kind {
+            case .missingValue: .missingValue
+            case .rule(let rule, let value): .ruleBroken(rule, value: value)
+            case .assignment(let error): .assignment(error)
+            }
+        self.init(broken.row, entityName: broken.entityName, property: broken.property, reason)
+        row = broken.position
+    }
+
     /// Core Data's number for this violation, as the article Behaviour lists them; 1550 if there is no specific number.
     public var code: Int {
         switch reason {
@@ -92,7 +109,7 @@ public struct Violation: Error, Sendable, CustomStringConvertible {
         case .rowIsGone, .unreadable: 133000
         case .custom, .wrongType, .unknownKey, .unknownValue, .objectOfOtherContext, .destinationIsDeleted,
             .objectIsDeleted, .objectIsMerged, .indexOutOfRange, .noContext, .abstractEntity, .unknownEntity,
-            .notWhileSaving, .transformer, .more:
+            .notWhileSaving, .transformer, .assignment, .more:
             1550
         }
     }
@@ -104,8 +121,8 @@ public struct Violation: Error, Sendable, CustomStringConvertible {
         case .missingValue: .null
         case .tooFewDestinations, .tooManyDestinations, .deniedDelete, .custom, .wrongType, .unknownKey,
             .objectOfOtherContext, .destinationIsDeleted, .objectIsDeleted, .objectIsMerged, .rowIsGone,
-            .indexOutOfRange, .noContext, .abstractEntity, .unknownEntity, .notWhileSaving, .transformer, .unreadable,
-            .more:
+            .indexOutOfRange, .noContext, .abstractEntity, .unknownEntity, .notWhileSaving, .transformer, .assignment,
+            .unreadable, .more:
             nil
         }
     }
@@ -119,7 +136,9 @@ public struct Violation: Error, Sendable, CustomStringConvertible {
 
     /// The description with these names.
     func text(_ entityName: String, _ property: String?) -> String {
-        let place = entityName + (property.map { ".\($0)" } ?? "") + (object.map { " of \($0)" } ?? "")
+        let place =
+            entityName + (property.map { ".\($0)" } ?? "") + (object.map { " of \($0)" } ?? "")
+            + (row.map { " of row \($0)" } ?? "")
         return "\(place): \(reason.text)"
     }
 }
@@ -159,6 +178,7 @@ extension Violation.Reason {
         case .unknownEntity(let known): "use one of \(known.joined(separator: ", "))"
         case .notWhileSaving(let call, _): "call \(call) after save() has returned"
         case .unknownValue: "set the property, or add the case"
+        case .assignment: "correct the expression, or leave the row out"
         case .transformer: "register the transformer, or set a value that it accepts"
         case .unreadable: "read the object again"
         case .more: "correct the reported ones and save again"
@@ -216,6 +236,7 @@ extension Violation.Reason {
             "the stored value \(value.text) is not a value of \(type), so the object read another value; set it, or "
                 + "add the case"
         case .transformer(let error): "\(error)"
+        case .assignment(let error): "\(error)"
         case .unreadable(let reason):
             "could not be read and appeared empty: \(reason)"
         case .more(let count):

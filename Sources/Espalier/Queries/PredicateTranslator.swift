@@ -36,6 +36,17 @@ struct PredicateTranslator {
         return try translator.condition(predicate.expression)
     }
 
+    /// The value that an expression has for the objects of its class.
+    ///
+    /// - Complexity: O(size of the expression).
+    static func value<Object: ManagedObject, Value>(
+        _ expression: Expression<Object, Value>
+    ) throws(TranslationProblem) -> FetchExpression {
+        var translator = PredicateTranslator()
+        translator.bind(expression.variable.key, to: .object([]))
+        return try translator.value(expression.expression)
+    }
+
     // MARK: Variables
 
     /// Lets a variable stand for a term.

@@ -32,8 +32,8 @@ extension ManagedObjectContext {
         switch error {
         case .conflict(let conflicts): conflictError(conflicts)
         case .constraint(let conflicts): .constraints(described(conflicts))
-        case .references, .readOnly, .closed, .storage, .incompatibleModel, .migrationRefused, .migrationCancelled,
-            .otherFormat, .damagedContent, .invalidRequest, .invalidPredicate:
+        case .references, .brokenRules, .readOnly, .closed, .storage, .incompatibleModel, .migrationRefused,
+            .migrationCancelled, .commandCancelled, .otherFormat, .damagedContent, .invalidRequest, .invalidPredicate:
             ContextError(error)
         }
     }

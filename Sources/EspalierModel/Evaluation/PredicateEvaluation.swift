@@ -38,6 +38,14 @@ extension ResolvedSortKey {
     }
 }
 
+extension ResolvedExpression {
+    /// The value of an expression that is not a collection, for an object whose entity is that of the expression or
+    /// inherits from it.
+    package func value<Subject: PredicateSubject>(on subject: Subject) throws(Subject.Failure) -> AttributeValue {
+        try PredicateEvaluation(subject: subject, variables: [], memo: nil).value(of: self)
+    }
+}
+
 /// One evaluation: the object, and the current elements of the enclosing SUBQUERYs.
 private struct PredicateEvaluation<Subject: PredicateSubject> {
     let subject: Subject

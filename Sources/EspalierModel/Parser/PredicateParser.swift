@@ -58,6 +58,14 @@ struct PredicateParser {
         return predicate
     }
 
+    /// Parses the whole text as an expression.
+    mutating func parseExpression() throws(FetchPredicateError) -> FetchExpression {
+        let expression = try value(try disjunction())
+        guard token.kind == .end else { throw unexpected(expected: "an operator or the end") }
+        if let surplus = arguments.surplus { throw lexer.error(surplus, at: 0) }
+        return expression
+    }
+
     mutating func disjunction() throws(FetchPredicateError) -> Parsed {
         try deeper { (parser) throws(FetchPredicateError) in
             try parser.chain("OR", "||", FetchPredicate.or) { (parser) throws(FetchPredicateError) in

@@ -41,7 +41,7 @@ struct SaveExecution: ~Copyable {
     private var row: [UInt8] = []
     var linkKey = [UInt8](repeating: 0, count: LinkKey.unorderedByteCount)
     var linkValue = [UInt8](repeating: 0, count: LinkKey.valueByteCount)
-    private var oldKey = GroupKey()
+    var oldKey = GroupKey()
     private(set) var newKey = GroupKey()
     /// The orders that the request sends as edits, with which deleted destinations are found.
     private(set) var editedLists: [ListID: OrderedIDs] = [:]
@@ -73,13 +73,22 @@ struct SaveExecution: ~Copyable {
     /// Carries `request` out without a commit.
     ///
     /// An error leaves the transaction with half of the request, to be rolled back.
-    mutating func carryOut(_ request: SaveRequest) throws(StoreError) -> SaveResult {
+    ///
+    /// - Parameter selected: rows to delete, if the request itself deletes none.
+    mutating func carryOut(
+        _ request: SaveRequest, deleting selected: SelectedRows = .none
+    ) throws(StoreError) -> SaveResult {
         var save = try prepare(request)
         var (rewritten, deleted) = try checkVersions(save)
         var rules = DeleteRules(save, schema: catalog.schema)
-        if !deleted.isEmpty {
+        if !deleted.isEmpty || !selected.rows.isEmpty {
+            assert(deleted.isEmpty || selected.rows.isEmpty, "rows are deleted in two ways")
             editedLists = save.editedLists
-            try rules.delete(deleted, in: &self)
+            if deleted.isEmpty {
+                try rules.delete(selected, in: &self)
+            } else {
+                try rules.delete(deleted, in: &self)
+            }
             save.apply(rules)
             rewritten = try rowsToRewrite(save)
         }
@@ -391,7 +400,7 @@ struct SaveExecution: ~Copyable {
     // MARK: Index entries
 
     /// The groups in which the row gets other values.
-    private func changedGroups(_ update: SaveRequest.Update, _ old: ObjectSnapshot) -> [Int] {
+    func changedGroups(_ update: SaveRequest.Update, _ old: ObjectSnapshot) -> [Int] {
         let entity = catalog.schema.entityIndex(of: old.id)
         guard catalog.schema.isIndexed(update.values, update.destinations, of: entity) else { return [] }
         return catalog.schema.groupsByEntity[entity].filter { group in
@@ -407,10 +416,11 @@ struct SaveExecution: ~Copyable {
         }
     }
 
-    private mutating func removeOldEntry(_ group: Int, _ key: UInt64) throws(StoreError) {
-        if oldKey.isCut { cutDeltas[group] -= 1 }
+    /// Removes the entry with `oldKey` of the row with a primary key, unless `removeUniqueEntries` has done so.
+    mutating func removeOldEntry(_ group: Int, _ key: UInt64) throws(StoreError) {
+        let isCut = oldKey.isCut
         oldKey.append(key: key)
-        try transaction.remove(oldKey.bytes, from: catalog.groupTrees[group])
+        if try transaction.remove(oldKey.bytes, from: catalog.groupTrees[group]), isCut { cutDeltas[group] -= 1 }
     }
 
     private mutating func addEntry(

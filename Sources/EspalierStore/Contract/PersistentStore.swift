@@ -42,6 +42,11 @@ public protocol PersistentStore: AnyObject, Sendable {
     func reserveIDs(for entity: Entity, count: Int) throws(StoreError) -> [ObjectID]
     /// Checks versions and constraints, then writes everything in one transaction.
     func save(_ request: SaveRequest) throws(StoreError) -> SaveResult
+    /// Carries a set-based change out in one transaction (PS-07).
+    ///
+    /// The default implementation fetches the rows and saves the change as one `SaveRequest`, again if another writer
+    /// comes between: it holds all changed rows in memory.
+    func execute(_ command: StoreCommand) throws(StoreError) -> CommandResult
     /// The values that the application keeps with the store.
     func metadata() throws(StoreError) -> [String: AttributeValue]
     /// Replaces the application's values.

@@ -12,6 +12,8 @@ extension StoreError: CustomStringConvertible {
             "values must be unique, but are not: " + conflicts.map(\.description).joined(separator: "; ")
         case .references(let conflicts):
             "the save would break relationships: " + conflicts.map(\.description).joined(separator: "; ")
+        case .brokenRules(let rules):
+            "values break rules of the model: " + rules.map(\.description).joined(separator: "; ")
         case .readOnly(let path):
             Self.prefixed(with: path, "the store was opened for reading only; open it for writing to change it")
         case .closed: "the store was closed, or removed from its coordinator; open it again to use it"
@@ -22,6 +24,8 @@ extension StoreError: CustomStringConvertible {
         case .migrationCancelled(let path):
             Self.prefixed(
                 with: path, "the migration was cancelled, and the store is as it was; open it again to migrate it")
+        case .commandCancelled(let path):
+            Self.prefixed(with: path, "the batch request was cancelled, and the store is as it was")
         case .otherFormat(let path, let format): Self.prefixed(with: path, Self.otherFormat(format))
         case .damagedContent(let path, let entity, let key, let reason):
             Self.prefixed(with: path, "the row \(entity)/\(key) is damaged: \(reason)")

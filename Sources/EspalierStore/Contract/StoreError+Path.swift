@@ -32,6 +32,7 @@ extension StoreError {
         case .incompatibleModel(nil, let reason): .incompatibleModel(path: path, reason: reason)
         case .migrationRefused(nil, let refusal): .migrationRefused(path: path, refusal)
         case .migrationCancelled(nil): .migrationCancelled(path: path)
+        case .commandCancelled(nil): .commandCancelled(path: path)
         case .otherFormat(nil, let format): .otherFormat(path: path, format: format)
         case .damagedContent(nil, let entity, let key, let reason):
             .damagedContent(path: path, entity: entity, key: key, reason: reason)

@@ -11,6 +11,9 @@ public enum StoreError: Error, Sendable {
     case constraint([ConstraintConflict])
     /// Relationships that the save would leave without their destination, or that forbid a deletion; all of them.
     case references([ReferenceConflict])
+    /// Values of new or changed rows that the model does not allow: those of the first rows of the command that have
+    /// any.
+    case brokenRules([BrokenRule])
     /// The store is read-only.
     case readOnly(path: String?)
     /// The store was closed.
@@ -24,6 +27,8 @@ public enum StoreError: Error, Sendable {
     case migrationRefused(path: String?, MigrationRefusal)
     /// The migration was cancelled by its `MigrationProgress` (134120); the file is as it was.
     case migrationCancelled(path: String?)
+    /// The command was cancelled by its `BatchProgress` (3072); the store is as it was.
+    case commandCancelled(path: String?)
     /// The file's rows are in a format that cannot be read directly: an older one, which only opening to write
     /// converts, or one of a newer library (134100).
     case otherFormat(path: String?, format: UInt16)

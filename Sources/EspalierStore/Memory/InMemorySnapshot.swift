@@ -7,8 +7,12 @@ internal import FoundationEssentials
 public final class InMemorySnapshot: StoreSnapshot {
     private let store: InMemoryStore
     private let copy: MemoryState
+    /// Whether the caller holds the lock of the open store.
+    private let isHeld: Bool
 
-    init(_ store: InMemoryStore, _ state: MemoryState) { (self.store, copy) = (store, state) }
+    init(_ store: InMemoryStore, _ state: MemoryState, isHeld: Bool = false) {
+        (self.store, copy, self.isHeld) = (store, state, isHeld)
+    }
 
     /// The number of the save.
     public var generation: UInt64 { copy.generation }
@@ -20,7 +24,7 @@ public final class InMemorySnapshot: StoreSnapshot {
 
     /// The copy; throws `.closed` after the store was closed.
     private func state() throws(StoreError) -> MemoryState {
-        try store.withState { _ throws(StoreError) in }
+        if !isHeld { try store.withState { _ throws(StoreError) in } }
         return copy
     }
 

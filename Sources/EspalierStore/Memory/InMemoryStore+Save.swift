@@ -5,20 +5,23 @@ internal import EspalierModel
 extension InMemoryStore {
     /// Checks versions and constraints, then makes all changes at once.
     public func save(_ request: SaveRequest) throws(StoreError) -> SaveResult {
-        try withState { state throws(StoreError) in
-            var newState = state
-            let save = try PreparedSave(request, schema: schema, storeTag: storeTag) { entity throws(StoreError) in
-                newState.lastKeys[entity.root] += 1
-                return newState.lastKeys[entity.root]
-            }
-            var result = try apply(save, request.constraintActions, to: &newState)
-            newState.generation += 1
-            result.generation = newState.generation
-            assert(newState.checkInvariants())
-            assert(zip(state.lastKeys, newState.lastKeys).allSatisfy { $0 <= $1 }, "a primary key is allocated again")
-            state = newState
-            return result
+        try withState { state throws(StoreError) in try carryOut(request, on: &state) }
+    }
+
+    /// Makes all changes of `request`; an error leaves `state` as it was.
+    func carryOut(_ request: SaveRequest, on state: inout MemoryState) throws(StoreError) -> SaveResult {
+        var newState = state
+        let save = try PreparedSave(request, schema: schema, storeTag: storeTag) { entity throws(StoreError) in
+            newState.lastKeys[entity.root] += 1
+            return newState.lastKeys[entity.root]
         }
+        var result = try apply(save, request.constraintActions, to: &newState)
+        newState.generation += 1
+        result.generation = newState.generation
+        assert(newState.checkInvariants())
+        assert(zip(state.lastKeys, newState.lastKeys).allSatisfy { $0 <= $1 }, "a primary key is allocated again")
+        state = newState
+        return result
     }
 
     private func apply(

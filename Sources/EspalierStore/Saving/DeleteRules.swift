@@ -91,7 +91,35 @@ struct DeleteRules {
         for start in stride(from: 0, to: deleted.count, by: Self.requestBatch) {
             try remove(deleted[start..<min(start + Self.requestBatch, deleted.count)], in: &rows)
         }
+        try carryOutSteps(nil, in: &rows)
+        try finish(in: &rows)
+    }
+
+    /// Deletes rows that are read chunk by chunk, with the same rules.
+    mutating func delete<Rows: SaveState & ~Copyable>(
+        _ selected: SelectedRows, in rows: inout Rows
+    ) throws(StoreError) {
+        assert(gone.isEmpty && steps.isEmpty, "the rules of one save are applied at once")
+        gone = selected.rows
+        var chunks = RowChunks(selected.rows, countMax: selected.chunkCountMax)
+        while let ids = chunks.next() {
+            let found = try rows.rows(ids).compactMap(\.self)
+            assert(found.count == ids.count, "\(ids.count - found.count) rows are deleted that do not exist")
+            chunks.note(found)
+            try remove(found[...], in: &rows)
+            // At once, so that the steps of one chunk only are held.
+            try carryOutSteps(selected.progress, in: &rows)
+            try selected.progress?.advance(by: ids.count)
+        }
+        try finish(in: &rows)
+    }
+
+    /// Applies the rules to the rows that deleted ones lead to, level by level.
+    private mutating func carryOutSteps<Rows: SaveState & ~Copyable>(
+        _ progress: BatchProgress?, in rows: inout Rows
+    ) throws(StoreError) {
         while let step = steps.popLast() {
+            try progress?.advance(by: 0)
             switch step {
             case .rows(let ids):
                 // Several rows may lead to one: it is deleted once.
@@ -104,6 +132,9 @@ struct DeleteRules {
                 try remove(going.rows[...], in: &rows)
             }
         }
+    }
+
+    private mutating func finish<Rows: SaveState & ~Copyable>(in rows: inout Rows) throws(StoreError) {
         try clearOneWayReferences(in: &rows)
         // Some rows were deleted after they had changed.
         for id in changed where gone.contains(id) { changed.remove(id) }

@@ -97,7 +97,7 @@ enum ToolError: Error, CustomStringConvertible {
             .contextEnded, .objectNotFound, .wrongResultType, .unknownRelationship, .noStore, .unsupportedStore,
             .unknownConfiguration, .readOnlyStore,
             .relationshipAcrossStores, .queryGenerationOfOtherStores, .eventIsNotRecorded, .storeIsChosen,
-            .storeRefusesEntity:
+            .storeRefusesEntity, .assignment, .batchRowSource, .limitAcrossStores:
             .unavailable
         case .queryGenerationExpired: .locked
         case .invalidPredicate, .invalidURI: .usage
@@ -109,8 +109,8 @@ enum ToolError: Error, CustomStringConvertible {
         case .storage(let error, _): exitCode(of: error)
         case .damagedContent: .difference
         case .invalidRequest, .invalidPredicate: .usage
-        case .conflict, .constraint, .references, .readOnly, .closed, .incompatibleModel, .migrationRefused,
-            .migrationCancelled, .otherFormat:
+        case .conflict, .constraint, .references, .brokenRules, .readOnly, .closed, .incompatibleModel,
+            .migrationRefused, .migrationCancelled, .commandCancelled, .otherFormat:
             .unavailable
         }
     }

@@ -1,5 +1,5 @@
-// Random saves with deletions over relationships of every kind and rule, compared with an oracle without trees: after
-// each save the store has exactly the rows and references that the rules demand, and no reference dangles.
+// Random saves and commands with deletions over relationships of every kind and rule, compared with an oracle without
+// trees: after each the store has exactly the rows and references that the rules demand, and no reference dangles.
 
 import EspalierModel
 import EspalierStore
@@ -96,10 +96,12 @@ private struct RuleOracle {
     // MARK: Saves
 
     mutating func save(_ step: Int) throws {
-        let draft = randomDraft(step)
+        var draft = randomDraft(step)
+        let isCommand = !draft.deletions.isEmpty && random.oneIn(3)
+        if isCommand { (draft.inserted, draft.updates, draft.links) = ([], [:], []) }
         let request = request(draft, step)
         let expected = outcome(draft)
-        let found = Result { try store.save(request) }
+        let found = Result { try isCommand ? deleteByCommand(draft.deletions) : store.save(request) }
         switch found {
         case .success(let result):
             if let expected {
@@ -117,6 +119,15 @@ private struct RuleOracle {
             #expect(expected == nil, "\(conflicts), seed \(seed), step \(step)")
         }
         try compare(step)
+    }
+
+    /// Deletes nodes by a command, chunk by chunk; the result is that of the save with these deletions.
+    private mutating func deleteByCommand(_ ids: Set<ObjectID>) throws -> SaveResult {
+        var command = StoreCommand(.delete(.ids(Array(ids))))
+        command.chunkCountMax = 1 + Int(random.next() % 2)
+        let result = try store.execute(command)
+        #expect(result.count == ids.count && result.inserted.isEmpty)
+        return SaveResult(deleted: result.deleted, changed: result.updated)
     }
 
     private mutating func randomDraft(_ step: Int) -> Draft {

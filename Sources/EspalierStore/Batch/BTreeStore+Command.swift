@@ -1,0 +1,23 @@
+// Commands of a B-tree store.
+
+internal import EspalierModel
+
+extension BTreeStore {
+    /// Carries the command out in one write transaction, whose changes are in the log and not in memory.
+    ///
+    /// The closure of an insertion is called while the transaction is open: a save to the same file would wait for
+    /// ever.
+    ///
+    /// - Throws: `.brokenRules`, `.constraint`, `.references`, `.invalidRequest`, `.commandCancelled`, `.readOnly`,
+    ///   `.closed`, or the error of the engine. An error leaves the store unchanged.
+    /// - Complexity: O(changed rows and entries × log n), and that of finding the rows. Memory: 16 bytes for each row
+    ///   that a condition finds while they are found, then a bit for each.
+    public func execute(_ command: StoreCommand) throws(StoreError) -> CommandResult {
+        // A migration owns the transaction: the command becomes a save in it.
+        if case .held = access { return try executeBySaving(command) }
+        return try withPath { () throws(StoreError) in
+            let execution = try CommandExecution(command, self)
+            return try execution.run()
+        }
+    }
+}

@@ -1,0 +1,172 @@
+// One command on a B-tree store: many saves, chunk by chunk, in one write transaction.
+//
+// The steps of `run`: find the rows; then for each chunk of them read the rows, make a `SaveRequest` and carry it out
+// as a save does; commit. Deletions are one save, which reads its rows chunk by chunk itself (`DeleteRules`).
+//
+// Invariants
+//   1. The transaction begins before the rows are found: no other writer can come between.
+//   2. `transaction` is `nil` while an execution of a save has it. After an error it stays `nil`, and has rolled back.
+//   3. Whether a chunk is correct does not depend on later chunks: unique values that later chunks give up are given up
+//      before the first chunk (`removeUniqueEntries`), and a destination that a command sets is a row before it.
+
+internal import EspalierEngine
+internal import EspalierModel
+
+struct CommandExecution: ~Copyable {
+    /// The number of rows that are found at a time, if there is no condition.
+    private static let pageCount = 1 << 16
+
+    private let command: StoreCommand
+    private let store: BTreeStore
+    private var transaction: StoreTransaction<WriteTransaction>?
+    private var result = CommandResult()
+
+    /// Begins the transaction.
+    init(_ command: StoreCommand, _ store: BTreeStore) throws(StoreError) {
+        (self.command, self.store) = (command, store)
+        transaction = try store.beginWrite()
+    }
+
+    private var catalog: StoreCatalog { store.catalog }
+
+    /// Carries the command out and commits.
+    consuming func run() throws(StoreError) -> CommandResult {
+        switch command.change {
+        case .insert(let entity, let next): try insert(entity, next)
+        case .update(let rows, let assignments): try update(rows, assignments)
+        case .delete(let rows): try delete(rows)
+        }
+        guard let open = transaction.take() else { throw .closed }
+        if result.count > 0 { result.generation = try open.commit() }
+        return result
+    }
+
+    // MARK: Changes
+
+    private mutating func insert(
+        _ entity: Entity, _ next: @escaping () throws(StoreError) -> StoreCommand.NewRow?
+    ) throws(StoreError) {
+        var rows = try NewRows(entity, of: command, store.model, next)
+        while let insertions = try rows.insertions() {
+            var request = SaveRequest()
+            (request.insertions, request.constraintActions) = (insertions, command.constraintActions)
+            let saved = try carryOut(request)
+            result.note(insertions, saved, catalog.schema, returnsIDs: command.returnsIDs)
+            try command.progress?.advance(by: insertions.count)
+        }
+    }
+
+    private mutating func update(
+        _ rows: StoreCommand.Rows, _ assignments: [ResolvedAssignment]
+    ) throws(StoreError) {
+        guard !assignments.isEmpty else { return }
+        let selected = try select(rows)
+        command.progress?.expect(selected.count)
+        let store = store
+        let former = FormerRows(store.model) { () throws(StoreError) in try store.snapshot() }
+        var updates = RowUpdates(assignments, of: command, store.model, former)
+        if changesUniqueValues(assignments) {
+            var chunks = RowChunks(selected, countMax: command.chunkCountMax)
+            while let ids = chunks.next() {
+                let rows = try stored(ids)
+                chunks.note(rows)
+                try removeUniqueEntries(of: rows, try updates.updates(of: rows))
+                try command.progress?.advance(by: 0)
+            }
+        }
+        var chunks = RowChunks(selected, countMax: command.chunkCountMax)
+        while let ids = chunks.next() {
+            let rows = try stored(ids)
+            chunks.note(rows)
+            var request = SaveRequest()
+            request.updates = try updates.updates(of: rows)
+            let saved = try carryOut(request)
+            result.note(request.updates, of: rows, saved, catalog.schema, returnsIDs: command.returnsIDs)
+            try command.progress?.advance(by: rows.count)
+        }
+    }
+
+    private mutating func delete(_ rows: StoreCommand.Rows) throws(StoreError) {
+        let selected = try select(rows)
+        guard !selected.isEmpty else { return }
+        command.progress?.expect(selected.count)
+        let saved = try carryOut(
+            SaveRequest(),
+            deleting: SelectedRows(
+                rows: selected, chunkCountMax: command.chunkCountMax, progress: command.progress))
+        result.note(selected, saved, returnsIDs: command.returnsIDs)
+    }
+
+    /// Whether some row may get another value in a uniqueness constraint.
+    private func changesUniqueValues(_ assignments: [ResolvedAssignment]) -> Bool {
+        catalog.schema.groups.contains { group in
+            guard group.isUnique else { return false }
+            return assignments.contains { assignment in
+                let isRelated =
+                    store.model.entities[group.entity].isKind(of: assignment.entity)
+                    || assignment.entity.isKind(of: store.model.entities[group.entity])
+                return isRelated && group.elements.contains { $0.property == assignment.property }
+            }
+        }
+    }
+
+    // MARK: Rows
+
+    /// The rows of a command that exist.
+    private func select(_ rows: StoreCommand.Rows) throws(StoreError) -> RowSet {
+        // Nothing is written yet, so the newest commit is the state before the command.
+        let snapshot = try store.snapshot()
+        var selected = RowSet()
+        switch rows {
+        case .ids(let ids):
+            for start in stride(from: 0, to: ids.count, by: 256) {
+                for case let row? in try snapshot.snapshots(of: Array(ids[start..<min(start + 256, ids.count)])) {
+                    selected.insert(row.id)
+                }
+            }
+        case .matching(let fetch)
+        where fetch.predicate == nil && fetch.sort.isEmpty && fetch.limit == nil
+            && fetch.offset == 0:
+            var page = fetch
+            page.limit = Self.pageCount
+            while true {
+                let ids = try snapshot.fetchIDs(page)
+                for id in ids { selected.insert(id) }
+                guard ids.count == Self.pageCount, let last = ids.last?.key, last < page.keys.upperBound else { break }
+                page.keys = last + 1...page.keys.upperBound
+            }
+        case .matching(let fetch): for id in try snapshot.fetchIDs(fetch) { selected.insert(id) }
+        }
+        return selected
+    }
+
+    /// The rows with these IDs as the transaction has them; all of them exist.
+    private mutating func stored(_ ids: [ObjectID]) throws(StoreError) -> [ObjectSnapshot] {
+        guard let open = transaction.take() else { throw .closed }
+        let rows = try open.snapshots(of: ids, catalog).compactMap(\.self)
+        transaction = consume open
+        assert(rows.count == ids.count, "\(ids.count - rows.count) selected rows are gone")
+        return rows
+    }
+
+    // MARK: Saves
+
+    private mutating func carryOut(
+        _ request: SaveRequest, deleting selected: SelectedRows = .none
+    ) throws(StoreError) -> SaveResult {
+        guard let open = transaction.take() else { throw .closed }
+        var execution = SaveExecution(open, catalog)
+        let saved = try execution.carryOut(request, deleting: selected)
+        transaction = execution.handBack()
+        return saved
+    }
+
+    private mutating func removeUniqueEntries(
+        of rows: [ObjectSnapshot], _ updates: [SaveRequest.Update]
+    ) throws(StoreError) {
+        guard let open = transaction.take() else { throw .closed }
+        var execution = SaveExecution(open, catalog)
+        try execution.removeUniqueEntries(of: rows, updates)
+        transaction = execution.handBack()
+    }
+}

@@ -1,0 +1,33 @@
+// Commands of stores that do not carry them out themselves: a fetch and a save.
+
+internal import EspalierModel
+
+extension PersistentStore {
+    /// Fetches the rows and saves the change as one `SaveRequest`; if another writer has changed one of the rows in
+    /// between, fetches and saves again, up to ten times.
+    ///
+    /// - Throws: `.brokenRules`, `.constraint`, `.references`, `.invalidRequest`, `.commandCancelled`; `.conflict` if
+    ///   other writers come between each time; the errors of `fetch` and `save`.
+    /// - Complexity: that of the fetch and the save, with all changed rows in memory.
+    public func execute(_ command: StoreCommand) throws(StoreError) -> CommandResult {
+        try executeBySaving(command)
+    }
+
+    func executeBySaving(_ command: StoreCommand) throws(StoreError) -> CommandResult {
+        let attemptCountMax = 10
+        var attemptCount = 1
+        let insertions = try command.insertions(model)
+        while true {
+            let request = try CommandRequest(command, insertions, model, on: try snapshot())
+            guard request.count > 0 else { return CommandResult() }
+            do throws(StoreError) {
+                let saved = try save(request.save)
+                try? command.progress?.advance(by: request.count)
+                return request.result(saved, StoreSchema(model: model))
+            } catch {
+                guard case .conflict = error, attemptCount < attemptCountMax else { throw error }
+                attemptCount += 1
+            }
+        }
+    }
+}

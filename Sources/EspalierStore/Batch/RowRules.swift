@@ -1,0 +1,54 @@
+// The rules of the model for the values of single rows: that a property must have a value, and the validation rules of
+// attributes. A context checks the same rules for its objects.
+
+internal import EspalierModel
+
+/// The rules of a model, prepared once for all rows of a command.
+struct RowRules {
+    /// The most broken rules that an error reports.
+    static let reportCountMax = 1000
+
+    /// By index of the entity, then by slot of the attribute; entities that no row had are missing.
+    private var rulesByEntity: [ManagedObjectModel.EntityIndex: [[PreparedRule]]] = [:]
+
+    /// The rules that the value of an attribute breaks.
+    mutating func broken(_ value: AttributeValue, at slot: Int, of entity: Entity) -> [BrokenRule.Kind] {
+        let attribute = entity.attributes[slot]
+        if value.isNull { return attribute.isOptional || attribute.isTransient ? [] : [.missingValue] }
+        let rules = rules(of: entity)
+        guard !rules[slot].isEmpty else { return [] }
+        return rules[slot].filter { !$0.holds(for: value) }.map { .rule($0.rule, value: value) }
+    }
+
+    /// The rule that a to-one relationship breaks without a destination.
+    func broken(_ destination: ObjectID?, at slot: Int, of entity: Entity) -> [BrokenRule.Kind] {
+        destination == nil && !entity.relationships[slot].isOptional ? [.missingValue] : []
+    }
+
+    /// The rules that a new row breaks; to-many relationships have no destinations yet.
+    mutating func broken(_ row: RowValues, at position: Int, of entity: Entity) -> [BrokenRule] {
+        var broken: [BrokenRule] = []
+        func note(_ kinds: [BrokenRule.Kind], _ property: String) {
+            broken += kinds.map {
+                BrokenRule($0, entityName: entity.name, property: property, position: position)
+            }
+        }
+        for slot in entity.attributes.indices {
+            note(self.broken(row.attribute(at: slot), at: slot, of: entity), entity.attributes[slot].name)
+        }
+        for slot in entity.relationships.indices where !entity.relationships[slot].isOptional {
+            note(self.broken(row.destination(at: slot), at: slot, of: entity), entity.relationships[slot].name)
+        }
+        return broken
+    }
+
+    private mutating func rules(of entity: Entity) -> [[PreparedRule]] {
+        if let rules = rulesByEntity[entity.index] { return rules }
+        // The model has checked the rules.
+        let rules = entity.attributes.map { attribute in
+            attribute.description.validationRules.compactMap { try? PreparedRule($0, of: attribute.type) }
+        }
+        rulesByEntity[entity.index] = rules
+        return rules
+    }
+}

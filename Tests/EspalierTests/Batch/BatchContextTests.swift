@@ -1,0 +1,192 @@
+// Batch requests beside objects and unsaved changes: what contexts, children, observers and several stores see of them.
+
+import Espalier
+import EspalierStore
+import Foundation
+import TestSupport
+import Testing
+
+@Suite struct BatchContextTests {
+    private func rows(_ count: Int) -> [[String: any PredicateArgument]] {
+        (0..<count).map { ["name": "Track \($0)", "seconds": $0] }
+    }
+
+    private func names(_ stack: Stack) throws -> [String] { try stack.stored(Track.self).map(\.name).sorted() }
+
+    @Test(arguments: StoreKind.allCases)
+    func `a child passes its request to the stores, and all contexts above it follow (MC-22)`(_ kind: StoreKind) throws
+    {
+        let stack = try Stack(kind)
+        try stack.makeMusic(artists: 2, tracks: 1)
+        let child = ManagedObjectContext(parent: stack.context)
+        let grandchild = ManagedObjectContext(parent: child)
+        let sibling = ManagedObjectContext(parent: stack.context)
+        let contexts = [stack.context, child, grandchild, sibling]
+        var all: [[Track]] = []
+        for context in contexts {
+            all.append(try context.fetch(FetchRequest<Track>(sortedBy: [SortKey("name")])))
+            _ = all.last?.map(\.bytes)
+        }
+        all[0][0].bytes = 7
+        all[1][1].name = "Draft"
+
+        try grandchild.execute(
+            BatchUpdateRequest(entityName: "Track", propertiesToUpdate: ["seconds": 3, "bytes": 9]))
+
+        sibling.processPendingChanges()
+        for tracks in all {
+            #expect(tracks.map(\.seconds) == [3, 3, 3])
+            #expect(tracks[2].bytes == 9 && tracks[0].bytes == 7)
+        }
+        #expect(all[1][1].name == "Draft" && all[0][1].name != "Draft")
+        let gone = all[0][2].objectID
+        try grandchild.execute(BatchDeleteRequest(objectIDs: [gone]))
+        sibling.processPendingChanges()
+        for context in contexts { #expect(try context.fetchIDs(FetchRequest<Track>()).count == 2) }
+    }
+
+    @Test(arguments: StoreKind.allCases)
+    func `unsaved objects are not touched: new ones stay, changed ones of deleted rows are reported`(_ kind: StoreKind)
+        throws
+    {
+        let stack = try Stack(kind)
+        try stack.context.execute(BatchInsertRequest(entityName: "Track", objects: rows(3)))
+        let tracks = try stack.context.fetch(FetchRequest<Track>(sortedBy: [SortKey("seconds")]))
+        let new = Track(context: stack.context)
+        new.name = "new"
+        tracks[0].name = "changed"
+        try stack.context.delete(tracks[1])
+
+        #expect(try stack.context.execute(BatchDeleteRequest(FetchRequest<Track>())).count == 3)
+
+        #expect(stack.context.insertedObjects == [new] && stack.context.deletedObjects.isEmpty)
+        #expect(tracks[2].isDeleted && tracks[0].name == "changed")
+        #expect(contextError { try stack.context.save() }?.conflicts.map(\.object) == [tracks[0].objectID])
+        stack.context.mergePolicy = .storeTrump
+        try stack.context.save()
+        #expect(try names(stack) == ["new"])
+    }
+
+    @Test func `observers and the sequence of saved changes get the IDs of a request`() async throws {
+        let stack = try Stack(.btree)
+        let merging = stack.newContext()
+        merging.automaticallyMergesChangesFromParent = true
+        stack.context.name = "importer"
+        var received: [SavedChanges] = []
+        let token = merging.addObserver(for: ManagedObjectContext.DidMergeChangesMessage.self) {
+            received.append($0.changes)
+        }
+        var changes = stack.coordinator.savedChanges.makeAsyncIterator()
+        var request = BatchInsertRequest(entityName: "Track", objects: rows(3))
+        request.returnsObjectIDs = true
+
+        let ids = try #require(try stack.context.execute(request).objectIDs)
+        merging.processPendingChanges()
+
+        let expected = SavedChanges(inserted: ids, contextName: "importer")
+        #expect(received == [expected])
+        #expect(await changes.next() == expected)
+        try stack.context.execute(BatchDeleteRequest(objectIDs: []))
+        merging.processPendingChanges()
+        #expect(received.count == 1)
+        token.cancel()
+    }
+
+    @Test func `two stores of one entity change one after the other, and a limit is refused (PS-07)`() throws {
+        let coordinator = PersistentStoreCoordinator(managedObjectModel: try ManagedObjectModel(for: musicClasses))
+        let stores = try (0..<2).map { _ in try coordinator.addPersistentStore(.inMemory) }
+        let context = ManagedObjectContext(coordinator)
+        for (number, store) in stores.enumerated() {
+            let track = Track(context: context)
+            track.name = "Track \(number)"
+            try context.assign(track, to: store)
+        }
+        try context.save()
+
+        #expect(
+            try context.execute(BatchUpdateRequest(entityName: "Track", propertiesToUpdate: ["bytes": 3])).count == 2)
+        #expect(try context.fetch(FetchRequest<Track>()).map(\.bytes) == [3, 3])
+        var request = FetchRequest<Track>()
+        request.fetchLimit = 1
+        guard case .limitAcrossStores("Track")? = contextError({ try context.execute(BatchDeleteRequest(request)) })
+        else {
+            Issue.record("a limit has no meaning for two stores")
+            return
+        }
+        let ids = try context.fetchIDs(FetchRequest<Track>())
+        #expect(try context.execute(BatchDeleteRequest(objectIDs: ids)).count == 2)
+        try coordinator.remove(stores[0])
+        guard case .noStore? = contextError({ try context.execute(BatchDeleteRequest(objectIDs: ids)) }) else {
+            Issue.record("a closed store answers")
+            return
+        }
+    }
+
+    @Test func `a store that is read-only, or missing, refuses with a reason`() throws {
+        let coordinator = PersistentStoreCoordinator(managedObjectModel: try ManagedObjectModel(for: musicClasses))
+        let context = ManagedObjectContext(coordinator)
+        let request = BatchInsertRequest(entityName: "Track", objects: rows(1))
+        guard case .noStore? = contextError({ try context.execute(request) }) else {
+            Issue.record("no store is needed")
+            return
+        }
+        try withTemporaryFolder { folder in
+            let path = folder.appending(path: "music.espalier").path
+            let writing = try coordinator.addPersistentStore(PersistentStoreDescription(path: path))
+            try context.execute(request)
+            try coordinator.remove(writing)
+            try coordinator.addPersistentStore(PersistentStoreDescription(path: path, isReadOnly: true))
+            for error in [
+                contextError { try context.execute(request) },
+                contextError { try context.execute(BatchUpdateRequest(entityName: "Track")) },
+                contextError { try context.execute(BatchDeleteRequest(FetchRequest<Track>())) },
+            ] {
+                guard case .readOnlyStore? = error else {
+                    Issue.record("\(String(describing: error))")
+                    continue
+                }
+            }
+            for store in coordinator.persistentStores { try coordinator.remove(store) }
+        }
+    }
+
+    @Test(arguments: StoreKind.allCases)
+    func `progress counts the rows of a request, and cancels it`(_ kind: StoreKind) throws {
+        let stack = try Stack(kind)
+        let progress = BatchProgress()
+        var request = BatchInsertRequest(entityName: "Track", objects: rows(100))
+        request.progress = progress
+        try stack.context.execute(request)
+        #expect(progress.completedCount == 100)
+        var deletion = BatchDeleteRequest(FetchRequest<Track>())
+        let cancelled = BatchProgress()
+        cancelled.cancel()
+        deletion.progress = cancelled
+        let error = contextError { try stack.context.execute(deletion) }
+        guard case .store(.commandCancelled)? = error else {
+            Issue.record("\(String(describing: error))")
+            return
+        }
+        #expect(error?.code == 3072)
+        #expect(try names(stack).count == 100)
+    }
+
+    @Test func `of very many rows other contexts are told only that everything may have changed`() throws {
+        let count = campaignCount("ESPALIER_BATCH_TOLD", default: 0)
+        guard count > 0 else { return }
+        let stack = try Stack(.btree)
+        let merging = stack.newContext()
+        merging.automaticallyMergesChangesFromParent = true
+        try stack.context.execute(
+            BatchInsertRequest(
+                entityName: "Track",
+                objects: rows(count).map { row in
+                    ["name": row["name"] ?? "", "bytes": 1]
+                }))
+        let track = try #require(try merging.fetch(FetchRequest<Track>()).first)
+        #expect(track.bytes == 1)
+        try stack.context.execute(BatchUpdateRequest(entityName: "Track", propertiesToUpdate: ["bytes": 2]))
+        merging.processPendingChanges()
+        #expect(track.bytes == 2)
+    }
+}
