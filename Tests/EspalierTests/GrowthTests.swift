@@ -94,6 +94,30 @@ import Testing
         }
     }
 
+    @Test(arguments: [0, 1, 2])
+    func `a save of a child costs the same beside many unsaved objects of its parent`(_ change: Int) throws {
+        try expectGrowth(0) { stack in
+            let root = stack.newContext()
+            let papers = try root.fetch(FetchRequest<Paper>())
+            // The first read of a relationship is for all objects that were fetched together.
+            for paper in papers { paper.number += paper.drawer?.code.isEmpty == false ? 1 : 0 }
+            let child = ManagedObjectContext(parent: root)
+            let mine = try #require(try child.existingObject(with: papers[papers.count / 2].objectID) as? Paper)
+            return try work(child) {
+                switch change {
+                case 0: mine.number += 1
+                case 1: Paper(context: child).drawer = mine.drawer
+                default: try child.delete(mine)
+                }
+                try child.save()
+                papers[7].number += 1
+                child.processPendingChanges()
+                let others = try child.existingObject(with: papers[7].objectID) as? Paper
+                #expect(others?.number == papers[7].number && root.hasChanges)
+            }
+        }
+    }
+
     // MARK: Changes
 
     @Test func `deleting one by one costs as much for each, saved and unsaved ones`() throws {

@@ -14,6 +14,7 @@
 //   bench --child grow CONTENDER COUNT FOLDER   inserts, fetches, walks, updates people; prints a figure a line
 //   bench --child memory WORK COUNT FOLDER      keeps objects; prints the memory that they take
 //   bench --child line NAME COUNT TIMES FOLDER  does the work of one object line so many times; prints a figure each
+//   bench --child operation NAME COUNT FOLDER   does one operation of `bench --growth`; the store stays in the folder
 //
 // Invariants
 //   1. A child prints only lines `name figure`, which the parent process reads.
@@ -63,6 +64,9 @@ enum ChildRun {
             guard let count = Int(arguments[2]), let times = Int(arguments[3]) else { throw UsageError("--child line") }
             for _ in 0..<times { try line(arguments[1], People(count: count), arguments[4]) }
             return
+        }
+        if arguments.first == "operation", arguments.count == 4, let count = Int(arguments[2]) {
+            return try GrowthRun.operate(arguments[1], count, in: URL(fileURLWithPath: arguments[3]))
         }
         guard arguments.count >= 3, let type = contender(arguments[1]) else {
             // The bare process, the baseline of the other start-ups.
@@ -166,7 +170,8 @@ enum ChildRun {
         if name == "fault-in" { try store.learnIdentities(people) }
         let time = try nanoseconds { try lineBody(name, store, people, some) }
         try store.close()
-        let operations = ["fault-in", "by-index"].contains(name) ? some.count : people.count
+        let isQuery = PeopleQuery.all(people.count).contains { $0.name == name }
+        let operations = isQuery ? 10 : ["fault-in", "by-index"].contains(name) ? some.count : people.count
         print("objects \(name) \(time / Double(operations))")
     }
 
@@ -186,7 +191,11 @@ enum ChildRun {
         case "update": try store.update()
         case "update-grandchild": try store.updateTwoLevelsUp()
         case "delete": try store.delete()
-        default: throw UsageError("--child line does not know \"\(name)\"")
+        default:
+            guard let query = PeopleQuery.all(people.count).first(where: { $0.name == name }) else {
+                throw UsageError("--child line does not know \"\(name)\"")
+            }
+            blackHole(try store.ages(query, times: 10))
         }
     }
 

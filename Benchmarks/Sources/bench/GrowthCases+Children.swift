@@ -7,8 +7,10 @@ extension GrowthCases {
     // MARK: Children
 
     /// An operation in a child of a context that has all papers in memory; in the parent, half of them are changed.
+    ///
+    /// - Parameter hasRead: whether the child has read something before, and with it the changes of the parent.
     private static func child(
-        _ name: String, _ power: Double, reason: String = "",
+        _ name: String, _ power: Double, reason: String = "", hasRead: Bool = false,
         _ body: @escaping @Sendable (_ child: ManagedObjectContext, _ papers: [Paper]) throws -> Void
     ) -> GrowthCase {
         GrowthCase("child: " + name, power, reason: reason) { store in
@@ -16,6 +18,7 @@ extension GrowthCases {
             let papers = try all(parent)
             for paper in papers where paper.number.isMultiple(of: 2) { paper.touched += 1 }
             let child = ManagedObjectContext(parent: parent)
+            if hasRead { blackHole(try child.existingObject(with: papers[1].objectID).isFault) }
             return {
                 try body(child, papers)
                 withExtendedLifetime(parent) {}
@@ -48,7 +51,11 @@ extension GrowthCases {
             for paper in try all(child) { try child.delete(paper) }
             try child.save()
         },
-        child("save of one among all", 0) { child, papers in
+        child("first read of one beside all that are changed above", 1, reason: "each change above is noted once") {
+            child, papers in
+            blackHole(try child.existingObject(with: papers[0].objectID).isFault)
+        },
+        child("save of one among all", 0, hasRead: true) { child, papers in
             guard let mine = try child.existingObject(with: papers[0].objectID) as? Paper else { return }
             mine.touched += 1
             try child.save()

@@ -41,15 +41,21 @@ final class PaperStore {
 
     /// Makes a store of `count` shelves with one paper each; the first shelf lists all papers in order, and one topic
     /// has all of them.
-    init(_ count: Int, in parent: URL) throws {
+    convenience init(_ count: Int, in parent: URL) throws {
+        try self.init(count, of: parent.appendingPathComponent("growth-\(UUID().uuidString)"))
+    }
+
+    /// Opens the store in `folder`, or makes it there.
+    init(_ count: Int, of folder: URL) throws {
         let model = try ManagedObjectModel(for: [Shelf.self, Topic.self, Paper.self])
-        folder = parent.appendingPathComponent("growth-\(UUID().uuidString)")
+        let path = folder.path + "/papers.espalier"
+        let isNew = !FileManager.default.fileExists(atPath: path)
         try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
         coordinator = PersistentStoreCoordinator(managedObjectModel: model)
-        store = try BTreeStore.open(path: folder.path + "/papers.espalier", model: model)
+        store = try BTreeStore.open(path: path, model: model)
         coordinator.add(store)
-        self.count = count
-        try fill()
+        (self.count, self.folder) = (count, folder)
+        if isNew { try fill() }
     }
 
     private func fill() throws {

@@ -185,7 +185,7 @@ extension ManagedObjectContext {
         object.state.formUnion([.inserted, .fulfilled])
         memory.updated.remove(object)
         memory.inserted.insert(object)
-        changeCount &+= 1
+        countChange(of: object)
         noteRefreshed(object)
     }
 }

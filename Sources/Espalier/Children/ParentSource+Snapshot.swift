@@ -1,4 +1,5 @@
 // The snapshot that children read: made from the parent's changed objects, as far as they have changed since the last.
+// If the parent has noted which have (`UnseenChanges`), the others are not looked at.
 //
 // Invariants
 //   1. A changed object gets a new version whenever its values, its to-one destinations or its ordered lists change. An
@@ -34,30 +35,38 @@ extension ParentSource {
 
     // MARK: Snapshots
 
+    /// More changed objects than this are not checked after each snapshot.
+    private static var checkedCountMax: Int { 500 }
+
     /// The parent's state of this moment.
     ///
     /// - Parameter tells: whether children are told what has changed since the last snapshot.
-    /// - Complexity: O(1) if nothing has changed, otherwise O(unsaved objects of the parent).
+    /// - Complexity: O(k log n) for k changes of the parent since the last snapshot, beside n unsaved objects; O(n) if
+    ///   they are more than an eighth of n, and after a merge, a refresh, a rollback or a failed save of the parent.
     func currentSnapshot(tells: Bool = true) throws(StoreError) -> OverlaySnapshot {
         if parent.stage == nil, tells { parent.processChanges() } else { parent.runDeleteRules() }
         if let latest, try latest.moment == moment(bases()) { return latest.snapshot }
         parent.applyUnreadInverses()
-        let unnamed = parent.memory.inserted.filter { $0.storedID.isTemporary }
+        let unnamed = try unnamedObjects()
         if !unnamed.isEmpty {
             try asSource { () throws(ContextError) in try parent.obtainPermanentIDs(for: unnamed) }
         }
         let bases = try bases()
         let moment = moment(bases)
-        let told = try takeChanges()
+        let told = try knowsUnseen(at: moment) ? takeUnseen() : takeChanges()
+        parent.memory.unseen.begin(beside: records.count)
         let isSame = latest?.moment.bases == moment.bases && told.idCount == 0
         if isSame, let snapshot = latest?.snapshot {
             latest = (snapshot, moment)
             return snapshot
         }
+        let isFirst = lastGeneration == 0
         lastGeneration += 1
         let snapshot = OverlaySnapshot(
             generation: lastGeneration, model: parent.model, entities: entities, bases: bases, changes: changes)
         latest = (snapshot, moment)
+        // Nobody has read anything before the first snapshot.
+        if isFirst { return snapshot }
         if told.isEverything { tellEverything() } else if tells, told.idCount > 0 { tell(told, except: nil) }
         return snapshot
     }
@@ -79,26 +88,33 @@ extension ParentSource {
             bases: bases.map { ObjectIdentifier($0.snapshot) })
     }
 
-    /// Brings `records` and `changes` up to date; returns what has changed for children.
+    // MARK: Changes
+
+    /// Whether the parent has noted every object that has changed since the last snapshot.
+    private func knowsUnseen(at moment: Moment) -> Bool {
+        guard let former = latest?.moment, parent.memory.unseen.isActive else { return false }
+        return former.readCount == moment.readCount && former.bases == moment.bases
+            && moment.changeCount &- former.changeCount == parent.memory.unseen.count
+    }
+
+    /// The new objects that have no permanent ID yet.
+    private func unnamedObjects() throws(StoreError) -> [ManagedObject] {
+        guard try knowsUnseen(at: moment(bases())) else {
+            return parent.memory.inserted.filter { $0.storedID.isTemporary }
+        }
+        var seen = Set<ObjectID>()
+        let ids = parent.memory.unseen.ids.filter { $0.isTemporary && seen.insert($0).inserted }
+        return ids.compactMap { parent.memory.registry[$0] }.filter { $0.overlayKind == .inserted }
+    }
+
+    /// Brings `records` and `changes` up to date, by all changed objects; returns what has changed for children.
     private func takeChanges() throws(StoreError) -> SavedChanges {
         var told = SavedChanges(contextName: parent.name)
         let memory = parent.memory
-        for (kind, list) in [
-            (OverlayEntry.Kind.inserted, memory.inserted), (.updated, memory.updated), (.deleted, memory.deleted),
-        ] {
+        for list in [memory.inserted, memory.updated, memory.deleted] {
             for object in list {
                 assert(StepCount.note())
-                let id = object.storedID
-                if records.withValue(of: id, object.isAsRecorded) == true { continue }
-                let former = changes.entry(id, root: object.entity.root)
-                let entry = try asSource { () throws(ContextError) in
-                    try object.overlayEntry(kind, former: former)
-                }
-                records.set(object.record(), for: id)
-                if let former, former.isSame(as: entry, of: object.entity) { continue }
-                changes.replace(former, by: entry, for: id, root: object.entity.root)
-                told.note(id, entry.kind, former?.kind)
-                if (entry.kind == .deleted) != (former?.kind == .deleted) { noteOneWay(object.entity, &told) }
+                try take(object, &told)
             }
         }
         guard records.count > memory.inserted.count + memory.updated.count + memory.deleted.count else { return told }
@@ -106,16 +122,64 @@ extension ParentSource {
         records.forEach { id, _ in
             if memory.registry.withObject(id, \.hasChanges) != true { unchanged.append(id) }
         }
-        for id in unchanged {
-            records.remove(id)
-            guard let entity = entities[id.entityTag] else { continue }
-            let former = changes.entry(id, root: entity.root)
-            changes.replace(former, by: nil, for: id, root: entity.root)
-            told.note(id, nil, former?.kind)
-            // A new object is gone, or a deleted one is back.
-            if let former, former.kind != .updated { noteOneWay(entity, &told) }
-        }
+        for id in unchanged { forget(id, &told) }
         return told
+    }
+
+    /// Does the same by the objects that the parent has noted.
+    private func takeUnseen() throws(StoreError) -> SavedChanges {
+        var told = SavedChanges(contextName: parent.name)
+        var seen = Set<ObjectID>()
+        for id in parent.memory.unseen.ids where seen.insert(id).inserted {
+            assert(StepCount.note())
+            if let object = parent.memory.registry[id], object.hasChanges {
+                try take(object, &told)
+            } else if records.withValue(of: id, { _ in true }) != nil {
+                forget(id, &told)
+            }
+        }
+        assert(checkRecords())
+        return told
+    }
+
+    /// Brings the record of a changed object up to date.
+    private func take(_ object: ManagedObject, _ told: inout SavedChanges) throws(StoreError) {
+        let id = object.storedID
+        guard records.withValue(of: id, object.isAsRecorded) != true, let kind = object.overlayKind else { return }
+        let former = changes.entry(id, root: object.entity.root)
+        let entry = try asSource { () throws(ContextError) in try object.overlayEntry(kind, former: former) }
+        records.set(object.record(), for: id)
+        if let former, former.isSame(as: entry, of: object.entity) { return }
+        changes.replace(former, by: entry, for: id, root: object.entity.root)
+        told.note(id, entry.kind, former?.kind)
+        if (entry.kind == .deleted) != (former?.kind == .deleted) { noteOneWay(object.entity, &told) }
+    }
+
+    /// Removes the record of an object that has no changes any more.
+    private func forget(_ id: ObjectID, _ told: inout SavedChanges) {
+        records.remove(id)
+        guard let entity = entities[id.entityTag] else { return }
+        let former = changes.entry(id, root: entity.root)
+        changes.replace(former, by: nil, for: id, root: entity.root)
+        told.note(id, nil, former?.kind)
+        // A new object is gone, or a deleted one is back.
+        if let former, former.kind != .updated { noteOneWay(entity, &told) }
+    }
+
+    /// Asserts that a look at all changed objects would find no other changes than those that were noted; call it
+    /// inside `assert`.
+    private func checkRecords() -> Bool {
+        let memory = parent.memory
+        guard records.count <= Self.checkedCountMax else { return true }
+        assert(records.count == memory.inserted.count + memory.updated.count + memory.deleted.count, "\(records.count)")
+        for list in [memory.inserted, memory.updated, memory.deleted] {
+            for object in list {
+                let isRecorded = records.withValue(of: object.storedID, object.isAsRecorded)
+                // The row of a deleted object may have been read since.
+                assert(isRecorded == true || isRecorded != nil && object.isDeleted, "\(object.storedID) is not noted")
+            }
+        }
+        return true
     }
 
     /// Notes that any object may have changed, if relationships without inverse lead to an object that is deleted now,
@@ -225,6 +289,12 @@ extension ManagedObject {
         changes?.isShared = true
         newValues?.share()
         return ParentSource.Record(changes: changes, newValues: newValues, version: row?.version, state: recordedState)
+    }
+
+    /// The kind of the unsaved changes; `nil` if there are none.
+    fileprivate var overlayKind: OverlayEntry.Kind? {
+        if state.contains(.deleted) { return .deleted }
+        return state.contains(.inserted) ? .inserted : state.contains(.updated) ? .updated : nil
     }
 
     private var recordedState: State { state.intersection([.inserted, .deleted, .gone]) }

@@ -33,7 +33,7 @@ extension ManagedObjectContext {
         if !object.isFault || object.hasChanges { noteRefreshed(object) } else { noteObserved(object) }
         cache.invalidate(object.storedID)
         // A hook of a running save may call this method: the save then collects its changes again.
-        if object.hasChanges { changeCount &+= 1 }
+        if object.hasChanges { countChange(of: object) }
         memory.updated.remove(object)
         memory.deleted.remove(object)
         object.state.subtract([.deleted, .propagated])

@@ -25,6 +25,8 @@ struct ContextMemory {
     var pendingValues = PendingValues()
     /// Additions to to-many sides of new objects that are not applied yet.
     var unreadInverses = UnreadInverses()
+    /// The changed objects that children have not seen yet.
+    var unseen = UnseenChanges()
     /// The shapes, by the entity tag of an ID; the context retains them.
     var shapesByTag: [Unretained<EntityShape>] = []
     /// The number of reads from stores that firing faults have caused.
@@ -75,6 +77,13 @@ struct ContextMemory {
 }
 
 extension ManagedObjectContext {
+    /// Counts a change of one object, which children have not seen.
+    @inline(__always)
+    func countChange(of object: ManagedObject) {
+        changeCount &+= 1
+        if memory.unseen.isActive { memory.unseen.note(object.storedID) }
+    }
+
     /// Replaces one of the lists of changed objects.
     ///
     /// The objects that this releases are freed, and leave the registry, only after the access to the list.

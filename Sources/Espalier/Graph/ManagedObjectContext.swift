@@ -325,7 +325,7 @@ public final class ManagedObjectContext {
         memory.registry.insert(object)
         memory.inserted.insert(object)
         if memory.pendingValues.isActive { memory.pendingValues.noteChange(of: object.storedID) }
-        changeCount &+= 1
+        countChange(of: object)
         noteInserted(object)
         object.willChange { _ in .inserted }
     }

@@ -105,7 +105,7 @@ extension ManagedObject {
         withContext { context in
             if context.memory.pendingValues.isActive { context.memory.pendingValues.noteChange(of: storedID) }
             guard state.isDisjoint(with: .awakening) else { return }
-            context.changeCount &+= 1
+            context.countChange(of: self)
             context.noteUpdated(self)
             guard state.isDisjoint(with: [.inserted, .updated, .deleted]) else { return }
             state.insert(.updated)

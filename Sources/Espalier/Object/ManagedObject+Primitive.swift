@@ -66,7 +66,7 @@ extension ManagedObject {
         withContext { context in
             if context.memory.pendingValues.isActive { context.memory.pendingValues.noteChange(of: storedID) }
             // A child sees the value of a changed object. A running save must not take it for the change of a hook.
-            if hasChanges, context.stage == nil { context.changeCount &+= 1 }
+            if hasChanges, context.stage == nil { context.countChange(of: self) }
         }
         return nil
     }

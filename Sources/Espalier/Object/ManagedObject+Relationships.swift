@@ -324,6 +324,7 @@ extension ManagedObject {
             guard let inverse = withShape({ $0.inverses[slot] }), inverse.isOrdered,
                 other.changes?.values.toMany[inverse.slot]?.base.contains(storedID) == true
             else { return }
+            context.memory.unseen.add(other.storedID)
             other.changeable().values.toMany.modify(inverse.slot) {
                 $0.remove(storedID)
                 $0.restore(storedID)

@@ -48,13 +48,13 @@ struct OverlayChanges: Sendable {
     }
 
     /// The objects of each hierarchy, by the index of its root entity.
-    private(set) var entries: [ObjectIDTable<OverlayEntry>]
+    private(set) var entries: [SharedIDTable<OverlayEntry>]
     private(set) var count = 0
     /// The number of deleted objects.
     private(set) var deletedCount = 0
-    var savedVersions = ObjectIDTable<SavedVersion>()
+    var savedVersions = SharedIDTable<SavedVersion>()
 
-    init(entityCount: Int) { entries = Array(repeating: ObjectIDTable(), count: entityCount) }
+    init(entityCount: Int) { entries = Array(repeating: SharedIDTable(), count: entityCount) }
 
     /// Whether rows and lists of the stores are shown as they are.
     var isEmpty: Bool { count == 0 && savedVersions.isEmpty }
@@ -75,7 +75,7 @@ struct OverlayChanges: Sendable {
 
     /// Removes all entries; the versions of saved rows stay.
     mutating func removeAllEntries() {
-        for root in entries.indices where !entries[root].isEmpty { entries[root] = ObjectIDTable() }
+        for root in entries.indices where !entries[root].isEmpty { entries[root] = SharedIDTable() }
         (count, deletedCount) = (0, 0)
     }
 }

@@ -160,7 +160,8 @@ extension OverlaySnapshot {
                 let order = left.values[position].compare(right.values[position], options: key.options)
                 if order != .orderedSame { return (order == .orderedAscending) == key.isAscending }
             }
-            return left.row.id.key < right.row.id.key
+            let (first, second) = (left.row.id, right.row.id)
+            return (first.key, first.storeTag) < (second.key, second.storeTag)
         }
         return entries.dropFirst(fetch.offset).prefix(fetch.limit ?? .max).map(\.row)
     }

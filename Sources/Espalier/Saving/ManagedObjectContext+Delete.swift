@@ -57,7 +57,7 @@ extension ManagedObjectContext {
         guard object.managedObjectContext === self, !object.isDeleted else { return }
         // Listing the relationships loads them: only an undo or the record of the event needs them.
         if journal != nil || eventRecord != nil { object.willChange { .deleted($0.relations) } }
-        changeCount += 1
+        countChange(of: object)
         noteDeleted(object)
         if object.isInserted { memory.inserted.remove(object) }
         if object.state.contains(.updated) { memory.updated.remove(object) }
@@ -104,6 +104,7 @@ extension ManagedObjectContext {
         }
         // No store has these objects, and none will, so changes must not refer to them.
         for object in naming where object.state.contains(.registered) {
+            memory.unseen.add(object.storedID)
             object.replaceNewDestinations { ended.contains($0) ? nil : $0 }
             if object.changes != nil { object.changeable().forget(ended) }
         }

@@ -54,7 +54,9 @@ extension ManagedObjectContext {
             if object.changes != nil { object.changeable().replaceIDs { permanentIDs[$0] ?? $0 } }
         }
         // A hook of a running save may call this method: the order of new objects depends on their IDs.
-        if !permanentIDs.isEmpty { changeCount &+= 1 }
+        guard !permanentIDs.isEmpty else { return }
+        changeCount &+= 1
+        if memory.unseen.isActive { memory.unseen.note((new + naming).lazy.map(\.storedID)) }
     }
 }
 

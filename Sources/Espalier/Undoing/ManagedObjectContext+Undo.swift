@@ -155,7 +155,7 @@ extension ManagedObjectContext {
 
     private func noteReturn(of object: ManagedObject) {
         if memory.pendingValues.isActive { memory.pendingValues.noteChange(of: object.storedID) }
-        changeCount &+= 1
+        countChange(of: object)
         object.willChange { _ in .inserted }
     }
 }

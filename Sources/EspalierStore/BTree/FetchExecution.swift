@@ -88,8 +88,7 @@ struct FetchExecution: ~Copyable {
     /// - Complexity: with a limit below 512 and by primary key, O(square root of rows x (offset + limit)) if there are
     ///   at most 512 candidates or the scan finds enough; otherwise O(candidates).
     private mutating func find(_ source: CandidateSource) throws(StoreError) {
-        let isCheap = plan.isExact && sink.kind != .rows
-        let countMax = isCheap ? Int.max : plan.candidateCountMax
+        let countMax = isWorthReadingAll ? plan.candidateCountMax : Int.max
         guard let limit = plan.limit, case .primaryKey = plan.order, limit < Self.firstCountMax,
             source.isFoundInIndexes
         else {
@@ -111,6 +110,13 @@ struct FetchExecution: ~Copyable {
         (residual, acceptsEveryRow) = saved
         (keys, self.resumeKey) = (resumeKey...max(resumeKey, keys.upperBound), nil)
         try visit(CandidateCollector(session: session, countMax: countMax).candidates(source))
+    }
+
+    /// Whether reading all rows can be cheaper than reading many candidates: not if candidates need not be read, nor if
+    /// a condition needs more than the bytes of each row, as one across a relationship does.
+    private var isWorthReadingAll: Bool {
+        if plan.isExact, sink.kind != .rows { return false }
+        return plan.condition.allSatisfy { RowTest.make($0) != nil }
     }
 
     /// Visits the rows of the candidates, or all rows if there were too many candidates (`nil`).

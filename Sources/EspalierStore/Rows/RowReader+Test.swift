@@ -12,6 +12,7 @@ extension RowReader {
     ) -> RowTest.Verdict {
         switch test.kind {
         case .all, .any, .not: return combined(test, row, shape, offsets, &scratch)
+        case .destination: return destinationVerdict(test, row, shape, offsets)
         case .null, .integer, .integers, .number, .text, .texts, .pattern: break
         }
         let place = numbering.shapes.place(ofAttribute: test.slot, shape)
@@ -32,8 +33,19 @@ extension RowReader {
         case .text, .texts, .pattern:
             guard type == .string else { return .unknown }
             return verdict(test, row.extracting(offsets.range(at: place.position, row)), &scratch)
-        case .all, .any, .not: return .unknown
+        case .all, .any, .not, .destination: return .unknown
         }
+    }
+
+    private func destinationVerdict(
+        _ test: RowTest, _ row: RawSpan, _ shape: RowLayout.Shape, _ offsets: RowOffsets
+    ) -> RowTest.Verdict {
+        guard let place = numbering.shapes.place(ofRelationship: test.slot, shape),
+            !offsets.isNull(bit: place.bit, row)
+        else { return test.passesNull ? .passes : .fails }
+        let reference = offsets.reference(at: place.position, row)
+        guard let id = numbering.id(entityNumber: reference.entity, key: reference.key) else { return .unknown }
+        return test.destinations.contains(id) != test.isNegated ? .passes : .fails
     }
 
     private func combined(

@@ -1,4 +1,5 @@
-// Conditions on the attributes of a row itself, tested on the bytes of the row in place, without decoding values.
+// Conditions on the attributes and to-one relationships of a row itself, tested on the bytes of the row in place,
+// without decoding values.
 //
 // Invariants
 //   1. A test gives the result of `ResolvedPredicate.evaluate`, or `unknown`; then the predicate is evaluated.
@@ -33,12 +34,14 @@ final class RowTest {
         case texts
         /// Text with a pattern.
         case pattern
+        /// The destination of a to-one relationship with a set of IDs.
+        case destination
         /// Other tests.
         case all, any, not
     }
 
     let kind: Kind
-    /// The slot of the attribute.
+    /// The slot of the attribute or relationship.
     private(set) var slot = 0
     /// Whether a row without a value passes.
     private(set) var passesNull = false
@@ -51,6 +54,7 @@ final class RowTest {
     private(set) var texts: [[UInt8]] = []
     private(set) var ends: (lower: End, upper: End) = (.open, .open)
     private(set) var pattern: TextPattern?
+    private(set) var destinations: Set<ObjectID> = []
     private(set) var ignoresCase = false
     private(set) var needsASCII = false
     private(set) var children: [RowTest] = []
@@ -85,8 +89,12 @@ final class RowTest {
     }
 
     private static func make(_ comparison: ResolvedComparison) -> RowTest? {
-        guard comparison.modifier == .direct, case .path(let path) = comparison.left, path.base == .evaluatedObject,
-            path.steps.isEmpty, case .attribute(let slot, let type, elements: []) = path.terminal
+        guard comparison.modifier == .direct, case .path(let path) = comparison.left, path.base == .evaluatedObject
+        else { return nil }
+        if path.steps.count == 1, !path.steps[0].isToMany, path.terminal == .object {
+            return ofDestination(comparison, path.steps[0].slot)
+        }
+        guard path.steps.isEmpty, case .attribute(let slot, let type, elements: []) = path.terminal
         else { return nil }
         let test: RowTest?
         switch (comparison.right, comparison.operator) {
@@ -107,6 +115,23 @@ final class RowTest {
     private static func ofNull(passes: Bool) -> RowTest {
         let test = RowTest(.null)
         (test.passesNull, test.isNegated) = (passes, passes)
+        return test
+    }
+
+    private static func ofDestination(_ comparison: ResolvedComparison, _ slot: Int) -> RowTest? {
+        let values: [AttributeValue]
+        switch (comparison.right, comparison.operator) {
+        case (.value(let value), .equal), (.value(let value), .notEqual): values = [value]
+        case (.values(let list), .in): values = list
+        default: return nil
+        }
+        let test = RowTest(.destination)
+        (test.slot, test.isNegated) = (slot, comparison.operator == .notEqual)
+        test.passesNull = test.isNegated != values.contains(where: \.isNull)
+        for value in values where !value.isNull {
+            guard case .objectID(let id) = value else { return nil }
+            test.destinations.insert(id)
+        }
         return test
     }
 

@@ -39,6 +39,42 @@ import Testing
         #expect(passing > count / 3, "only \(passing) of \(count) conditions tell rows apart")
     }
 
+    @Test(arguments: [.treeInFile, .memory] as [StoreKind])
+    func `conditions on a to-one relationship find the rows that lead there, few or most of all`(
+        kind: StoreKind
+    ) throws {
+        let fixture = try StoreFixture(kind)
+        let owners = try ["most", "few", "none"].map { try fixture.insert("Person", ["name": .string($0)]) }
+        var request = SaveRequest()
+        // Every 50th has no owner, and every other 40th the second one.
+        let ownerOf = (0..<2500).map { $0.isMultiple(of: 50) ? nil : $0.isMultiple(of: 40) ? 1 : 0 }
+        request.insertions = try ownerOf.enumerated().map { number, owner in
+            try fixture.insertion(
+                number.isMultiple(of: 3) ? "Book" : "Song", ["length": .integer(Int64(number))],
+                to: owner.map { ["owner": owners[$0]] } ?? [:])
+        }
+        let ids = try fixture.store.save(request).inserted.map(\.id)
+        let arguments: [any PredicateArgument] = owners
+        let conditions: [(String, [(any PredicateArgument)?], (Int?) -> Bool)] = [
+            ("owner == nil", [], { $0 == nil }), ("owner != nil", [], { $0 != nil }),
+            ("owner == %@", [arguments[0]], { $0 == 0 }), ("owner != %@", [arguments[0]], { $0 != 0 }),
+            ("owner == %@", [arguments[1]], { $0 == 1 }), ("NOT owner == %@", [arguments[1]], { $0 != 1 }),
+            ("owner == %@", [arguments[2]], { _ in false }),
+            ("owner IN {%@, %@}", [arguments[1], arguments[2]], { $0 == 1 }),
+            ("owner == nil OR owner == %@", [arguments[1]], { $0 != 0 }),
+            ("owner.name == 'most'", [], { $0 == 0 }), ("owner.name != 'most'", [], { $0 != 0 }),
+        ]
+        for (format, arguments, isWanted) in conditions {
+            let predicate = try FetchPredicate(format: format, argumentArray: arguments)
+            let expected = zip(ids, ownerOf).filter { isWanted($0.1) }.map(\.0)
+            #expect(try fixture.store.fetchIDs(fixture.request("Media", predicate)) == expected, "\(format)")
+            let some = try fixture.request(
+                "Media", .and([predicate, try FetchPredicate(format: "length < 700")]), offset: 5, limit: 20)
+            let few = Array(expected.filter { ids.prefix(700).contains($0) }.dropFirst(5).prefix(20))
+            #expect(try fixture.store.fetch(some).map(\.id) == few, "\(format), a page")
+        }
+    }
+
     @Test func `rows that are sorted by their bytes come in the order of their values`() throws {
         let (tree, memory) = (try StoreFixture(.treeInMemory), try StoreFixture(.memory))
         var random = SeededGenerator(seed: testSeed(default: 16))
