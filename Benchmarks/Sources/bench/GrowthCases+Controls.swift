@@ -1,6 +1,7 @@
 // The controls of `bench --growth`: what plain Swift costs on as many objects, without the library.
 
 import BenchKit
+import Foundation
 
 /// An object of about the size of a managed object.
 private final class PlainObject: Hashable {
@@ -31,7 +32,33 @@ extension GrowthCases {
             for object in objects.shuffled(using: &generator) { sum &+= object.number }
             blackHole(sum)
         },
+        writeBesideAll,
     ]
+
+    /// The control of an operation on one object: a write of some pages and its sync, after other memory was used, in a
+    /// file that is as large as a store of all.
+    private static var writeBesideAll: GrowthCase {
+        var result = GrowthCase("control: a write to a file and its sync", 0, reason: "no library, for comparison") {
+            store in
+            let objects = (0..<store.count).map(PlainObject.init)
+            let path = store.folder.path + "/control"
+            try Data(count: 340 * store.count).write(to: URL(fileURLWithPath: path))
+            let file = try FileHandle(forUpdating: URL(fileURLWithPath: path))
+            try file.synchronize()
+            blackHole(Set(objects).count)
+            return {
+                for page in 0..<8 {
+                    try file.seek(toOffset: UInt64(40 * store.count * page))
+                    try file.write(contentsOf: Data(count: 4096))
+                }
+                try file.synchronize()
+                blackHole(objects[objects.count / 2].number)
+                try file.close()
+            }
+        }
+        result.isControl = true
+        return result
+    }
 
     private static func control(
         _ name: String, _ body: @escaping @Sendable ([PlainObject]) -> Void

@@ -10,9 +10,9 @@
 //      all of them.
 //   3. An operation that would take longer than `secondsMax` is not run, and fails.
 //   4. Controls are plain Swift on as many objects, without the library, in the same run: memory that outgrows the
-//      caches of the processor makes them grow faster than their steps, too. An operation on all objects grows too fast
-//      if it exceeds its expected exponent by more than 0.15, and by more than the greatest excess of a control.
-//      Nothing excuses an operation on one object: no control is of its kind.
+//      caches of the processor makes them grow faster than their steps, too. An operation grows too fast if it exceeds
+//      its expected exponent by more than 0.15, and by more than the greatest excess of a control of its kind: on all
+//      objects, or on one.
 //   5. Memory is the growth of the process from the start of the operation to its peak, the least of the three runs. A
 //      page that a store reads into its cache counts for the operation that reads it first.
 
@@ -78,11 +78,10 @@ private struct GrowthResult {
     /// The excess that needs no reason: an exponent of 1.15 where 1 is expected.
     static let excessMax = 0.15
 
-    /// Whether time or memory grow faster than expected, and, on all objects, faster than the controls, whose greatest
-    /// excess is `ofControls`.
-    func isTooFast(_ ofControls: Double) -> Bool {
-        let tolerance = item.power >= 1 ? max(Self.excessMax, ofControls) : Self.excessMax
-        return excess > tolerance || memoryExponent > max(item.power, 1) + 0.35
+    /// Whether time or memory grow faster than expected, and faster than the controls of the same kind.
+    func isTooFast(_ controls: [GrowthResult]) -> Bool {
+        let excesses = controls.filter { ($0.item.power < 1) == (item.power < 1) }.map(\.excess)
+        return excess > max(Self.excessMax, excesses.max() ?? 0) || memoryExponent > max(item.power, 1) + 0.35
     }
 }
 
@@ -104,8 +103,7 @@ struct GrowthRun {
             for position in results.indices { try measure(&results[position], store) }
             try store.close()
         }
-        let controls = results.filter { $0.item.isControl && $0.excess.isFinite }.map(\.excess)
-        let table = markdown(results, ofControls: controls.max() ?? 0)
+        let table = markdown(results, controls: results.filter { $0.item.isControl && $0.excess.isFinite })
         print(table)
         return table
     }
@@ -145,7 +143,7 @@ struct GrowthRun {
         try operate(item.prepare(store))
     }
 
-    private func markdown(_ results: [GrowthResult], ofControls: Double) -> String {
+    private func markdown(_ results: [GrowthResult], controls: [GrowthResult]) -> String {
         var lines = [
             "| operation | " + counts.map { "\($0), ms" }.joined(separator: " | ")
                 + " | exponent | expected | peak at \(counts.last ?? 0), MB | |",
@@ -158,13 +156,13 @@ struct GrowthRun {
             lines.append(
                 "| \(result.item.name) | \(times.joined(separator: " | ")) | \(exponent) | \(result.item.power) | "
                     + "\(peak) | "
-                    + "\(remark(result, ofControls)) |")
+                    + "\(remark(result, controls)) |")
         }
         return lines.joined(separator: "\n") + "\n"
     }
 
-    private func remark(_ result: GrowthResult, _ ofControls: Double) -> String {
-        if result.isTooFast(ofControls) { return "**grows too fast** \(result.item.reason)" }
+    private func remark(_ result: GrowthResult, _ controls: [GrowthResult]) -> String {
+        if result.isTooFast(controls) { return "**grows too fast** \(result.item.reason)" }
         guard result.item.reason.isEmpty, result.excess > GrowthResult.excessMax, !result.item.isControl else {
             return result.item.reason
         }
