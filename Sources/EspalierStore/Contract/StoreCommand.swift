@@ -5,7 +5,8 @@
 //   1. The rows are found in the state before the command, and expressions are computed from it: no change that the
 //      command makes affects which rows it changes, and to which values.
 //   2. Delete rules, uniqueness constraints with their actions, versions, lists and the existence of destinations are
-//      those of a save with the same changes (F-7). The order in which rows are changed has no effect.
+//      those of a save with the same changes (F-7). The order in which rows are changed has no effect, but for one: if
+//      insertions are merged into rows, new and merged rows join an ordered list in an order that is not fixed.
 //   3. An error leaves the store unchanged.
 
 public import EspalierModel

@@ -31,7 +31,7 @@ enum CommandStoreKind: CaseIterable, CustomTestStringConvertible {
 final class ForwardingStore: PersistentStore {
     let base: any PersistentStore
     /// Called before each save.
-    let beforeSave = Mutexed<(() -> Void)?>(nil)
+    let beforeSave = SingleThreaded<(() -> Void)?>(nil)
 
     init(_ base: any PersistentStore) { self.base = base }
 
@@ -56,7 +56,7 @@ final class ForwardingStore: PersistentStore {
 
 /// A value that only one thread of a test uses.
 // SAFETY: the test that has it runs on one thread.
-final class Mutexed<Value>: @unchecked Sendable {
+final class SingleThreaded<Value>: @unchecked Sendable {
     var value: Value
     init(_ value: Value) { self.value = value }
 }
