@@ -183,7 +183,8 @@ struct IntegrityCheck {
         guard !report.unreached.isEmpty else { return nil }
         guard isCatalogReadable else { return 0 }
         do throws(StorageError) {
-            let treeID = try pages.pin(page).view.treeID
+            let pin = try pages.pin(page)
+            let treeID = pin.view.treeID
             return report.unreached.firstIndex { $0.treeID == treeID }
         } catch {
             // The tree of a damaged page is unknown.

@@ -389,7 +389,9 @@ package final class TreeCursor<Source: PageSource> {
         let count = min(countMax, abs(crossed))
         guard count > 0, path.count > 0 else { return [] }
         do throws(StorageError) {
-            let parent = try source.pin(path.page(path.count - 1)).view
+            // The pin keeps the page in its frame while its children are read.
+            let pin = try source.pin(path.page(path.count - 1))
+            let parent = pin.view
             let index = path.index(path.count - 1)
             let indices = crossed > 0 ? index + 1..<index + 1 + count : index - count..<index
             return indices.clamped(to: 0..<parent.cellCount + 1).map { parent.child($0) }
