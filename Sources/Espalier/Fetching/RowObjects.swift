@@ -25,7 +25,7 @@ struct RowObjectMaker {
 
     /// The object of a fetched row; one that is already in memory adopts row and cohort, if it can use them.
     @inline(__always)
-    mutating func object(_ id: ObjectID, _ content: RowContent, _ place: RowPlace) -> ManagedObject {
+    mutating func object(_ id: ObjectID, _ content: RowContent, _ place: RowContent.Place) -> ManagedObject {
         guard let known = context.memory.registry[id] else { return make(id, content, place) }
         update(known, content, place)
         return known
@@ -34,7 +34,7 @@ struct RowObjectMaker {
     /// Gives an object that is already in memory the row and the cohort, if it can use them.
     // Apart from `object`, where keeping the row would retain it for new objects too.
     @inline(never)
-    private func update(_ known: ManagedObject, _ content: RowContent, _ place: RowPlace) {
+    private func update(_ known: ManagedObject, _ content: RowContent, _ place: RowContent.Place) {
         if known.isFault { known.setRow(content, place) }
         if let cohort, known.cohort.map({ $0.members.count < cohort.members.count }) ?? true { known.cohort = cohort }
     }
@@ -46,7 +46,7 @@ struct RowObjectMaker {
     }
 
     @inline(__always)
-    private mutating func make(_ id: ObjectID, _ content: RowContent?, _ place: RowPlace) -> ManagedObject {
+    private mutating func make(_ id: ObjectID, _ content: RowContent?, _ place: RowContent.Place) -> ManagedObject {
         if id.entityTag != tag { (tag, shape) = (id.entityTag, context.shapeOfRow(id)) }
         let object = shape.objectClass.init(ObjectSeed(id, shape, cohort, content, place))
         withExtendedLifetime(content) {}
@@ -70,7 +70,7 @@ extension ManagedObjectContext {
 extension SnapshotList {
     /// Calls `body` with position, content and place of each row.
     @inline(__always)
-    func forEachRow(_ body: (Int, RowContent, RowPlace) throws -> Void) rethrows {
+    func forEachRow(_ body: (Int, RowContent, RowContent.Place) throws -> Void) rethrows {
         var position = 0
         for index in 0..<partCount {
             let part = part(index)

@@ -103,7 +103,7 @@ open class ManagedObject {
     /// The storage of the committed values and the position in it: a snapshot without the ID, which is `storedID`.
     // `Optional` and not `?`, here and below: `init` then sets each once, without a default of nil before.
     private var content: Optional<RowContent>
-    private var place: RowPlace
+    private var place: RowContent.Place
     var changes: ObjectChanges?
     /// All values of a new object, allocated when one of them is first set.
     var newValues: Optional<RowValues>
@@ -223,14 +223,14 @@ open class ManagedObject {
         set { (content, place) = (newValue?.content, newValue?.place ?? .none) }
     }
     /// Sets the committed values to a position in a store's row content.
-    final func setRow(_ content: RowContent, _ place: RowPlace) {
+    final func setRow(_ content: RowContent, _ place: RowContent.Place) {
         (self.content, self.place) = (content, place)
     }
     /// Whether the committed values are in memory.
     final var hasRow: Bool { content != nil }
     /// Calls `body` with the storage of the row, if it is in memory.
     @inline(__always)
-    final func withRow<R>(_ body: (RowContent, RowPlace) -> R) -> R? { content.map { body($0, place) } }
+    final func withRow<R>(_ body: (RowContent, RowContent.Place) -> R) -> R? { content.map { body($0, place) } }
     /// Whether both objects are in the same context.
     final func isInContext(of other: ManagedObject) -> Bool {
         storedState.contains(.registered) && other.storedState.contains(.registered)

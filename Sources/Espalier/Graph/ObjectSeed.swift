@@ -20,7 +20,7 @@ public struct ObjectSeed: ~Copyable {
     let cohort: Unretained<Cohort>
     /// The committed values, if they are in memory.
     let content: Unretained<RowContent>
-    let place: RowPlace
+    let place: RowContent.Place
     let state: ManagedObject.State
 
     /// The seed of an object that does not belong to a context yet.
@@ -32,7 +32,7 @@ public struct ObjectSeed: ~Copyable {
 
     /// The seed of an object for a row.
     @inline(__always)
-    init(_ id: ObjectID, _ shape: EntityShape, _ cohort: Cohort?, _ content: RowContent?, _ place: RowPlace) {
+    init(_ id: ObjectID, _ shape: EntityShape, _ cohort: Cohort?, _ content: RowContent?, _ place: RowContent.Place) {
         (self.id, self.shape, self.cohort) = (id, Unretained(shape), Unretained(cohort))
         (self.content, self.place, state) = (Unretained(content), place, .registered)
     }

@@ -28,7 +28,7 @@ extension ManagedObject {
 
     /// The value that `read` finds in the committed row; `nil` if the object has unsaved changes; fires the fault.
     @inline(__always)
-    final func committedValue<Value>(_ read: (RowContent, RowPlace) -> Value?) -> Value? {
+    final func committedValue<Value>(_ read: (RowContent, RowContent.Place) -> Value?) -> Value? {
         if !isFulfilled { fireFault() }
         return changes == nil ? withRow(read) ?? nil : nil
     }

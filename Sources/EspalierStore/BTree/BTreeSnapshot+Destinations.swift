@@ -80,7 +80,8 @@ extension StoreTransaction where Base: ~Copyable {
         lower.append(bigEndian: owner)
         upper.append(bigEndian: owner &+ 1)
         var entries = try lookup(in: catalog.linkTree(of: relationship))
-        return try entries.countEntries(from: lower, below: owner == .max ? nil : upper, limit: limit)
+        return try withStoreErrors(
+            try entries.countEntries(from: lower, below: owner == .max ? nil : upper, limit: limit))
     }
 
     /// Whether `tree`, whose keys are two primary keys without a position, has the link from `source` to `target`.

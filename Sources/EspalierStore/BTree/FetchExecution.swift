@@ -3,7 +3,7 @@
 // Invariants
 //   1. Every row's structure is checked before any part of the row is used.
 //   2. A row is tested in place. It is copied once, into the result; a row that must be sorted is first copied into the
-//      sort buffer. Conditions and sort keys that need more than its own attributes (`RowTest`) get a copy in one
+//      sort buffer. Conditions and sort keys that need more than its own attributes (`ByteCondition`) get a copy in one
 //      reused buffer.
 
 internal import EspalierEngine
@@ -21,7 +21,7 @@ struct FetchExecution: ~Copyable {
     private let storeTag: UInt32
     private var residual: [ResolvedPredicate.Node] { didSet { chooseTests() } }
     /// The tests of the conditions in `residual` that a row alone can answer.
-    private var tests: [RowTest] = []
+    private var tests: [ByteCondition] = []
     /// The other conditions in `residual`.
     private var untested: [ResolvedPredicate.Node] = []
     /// Whether all sort keys are attributes of the row itself.
@@ -32,7 +32,7 @@ struct FetchExecution: ~Copyable {
     private var sortBuffer: SortBuffer?
     private lazy var scratch = SharedBytes()
     /// The properties of the last row that rows with the same beginning share.
-    private var lastAlike: RowsAlike?
+    private var lastAlike: SharedProperties?
     /// Whether every row that is found belongs to the result, in the order in which it is found.
     private var acceptsEveryRow: Bool
     /// The primary keys of the rows that are wanted and not visited yet.
@@ -64,7 +64,7 @@ struct FetchExecution: ~Copyable {
     private mutating func chooseTests() {
         (tests, untested) = ([], [])
         for node in residual {
-            if let test = RowTest.make(node) { tests.append(test) } else { untested.append(node) }
+            if let test = ByteCondition.make(node) { tests.append(test) } else { untested.append(node) }
         }
         assert(tests.count + untested.count == residual.count, "\(residual.count) conditions are tested")
     }
@@ -116,7 +116,7 @@ struct FetchExecution: ~Copyable {
     /// a condition needs more than the bytes of each row, as one across a relationship does.
     private var isWorthReadingAll: Bool {
         if plan.isExact, sink.kind != .rows { return false }
-        return plan.condition.allSatisfy { RowTest.make($0) != nil }
+        return plan.condition.allSatisfy { ByteCondition.make($0) != nil }
     }
 
     /// Visits the rows of the candidates, or all rows if there were too many candidates (`nil`).
@@ -182,12 +182,12 @@ struct FetchExecution: ~Copyable {
     }
 
     /// A lookup for the rows of candidates.
-    private func rowLookup() throws(StoreError) -> StoreLookup<UInt64> {
+    private func rowLookup() throws(StoreError) -> Lookup<UInt64> {
         try session.transaction.lookup(in: catalog.rowTree(of: plan.entity))
     }
 
     /// Visits the row of a candidate, or accepts it unread if its ID is enough; returns whether more rows are wanted.
-    private mutating func visit(_ candidate: Candidate, in rows: inout StoreLookup<UInt64>) throws(StoreError) -> Bool {
+    private mutating func visit(_ candidate: Candidate, in rows: inout Lookup<UInt64>) throws(StoreError) -> Bool {
         guard plan.isWanted[Int(candidate.entityNumber)], keys.contains(candidate.key) else { return true }
         if plan.isExact, acceptsEveryRow, sink.kind != .rows || sink.isSkipping,
             let id = catalog.numbering.id(entityNumber: candidate.entityNumber, key: candidate.key)
@@ -217,7 +217,7 @@ struct FetchExecution: ~Copyable {
     }
 
     /// The properties that all rows share which begin with the same two bytes, that is with equal widths and layout.
-    private struct RowsAlike {
+    private struct SharedProperties {
         let head: UInt16
         let shape: RowLayout.Shape
         let offsets: RowOffsets
@@ -229,7 +229,7 @@ struct FetchExecution: ~Copyable {
     @inline(__always)
     private mutating func examine(_ row: RawSpan, key: UInt64) throws(StoreError) -> Step {
         assert(StepCount.note(rows: 1))
-        let alike: RowsAlike
+        let alike: SharedProperties
         // Apart from its head, `catalog.check` looks at the key, which must not be 0, and at the fields.
         if let lastAlike, key != 0, row.byteCount >= 2, row.number(at: 0) == lastAlike.head,
             reader.hasSoundFields(row, lastAlike.shape, lastAlike.offsets)
@@ -276,14 +276,14 @@ struct FetchExecution: ~Copyable {
 
     /// Checks a row that begins differently from the last one, or is damaged; returns its shared properties.
     @inline(never)
-    private mutating func sharedProperties(of row: RawSpan, key: UInt64) throws(StoreError) -> RowsAlike {
+    private mutating func sharedProperties(of row: RawSpan, key: UInt64) throws(StoreError) -> SharedProperties {
         let number = try catalog.check(row, in: plan.entity, key: key)
         guard let entity = catalog.numbering.entity(number) else {
             preconditionFailure("the entity of a checked row is in the model")
         }
         let shape = reader.shape(of: row)
         assert(shape.entityNumber == number, "the shape of a row of entity \(number)")
-        let alike = RowsAlike(
+        let alike = SharedProperties(
             head: row.number(at: 0), shape: shape, offsets: reader.offsets(of: row, shape), entityTag: entity.tag,
             isWanted: plan.isWanted[Int(number)])
         // The first two bytes do not identify a layout with a long number.

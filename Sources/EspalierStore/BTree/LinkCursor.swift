@@ -9,7 +9,7 @@ internal import EspalierEngine
 internal import EspalierModel
 
 struct LinkCursor: ~Copyable {
-    private var entries: StoreLookup<[UInt8]>
+    private var entries: Lookup<[UInt8]>
     /// Owners that have no entries: those between the owner read last and the next one with entries.
     private var gap: Range<UInt64> = 0..<0
     private let tree: Tree<[UInt8]>
@@ -19,7 +19,7 @@ struct LinkCursor: ~Copyable {
 
     /// Reads `tree`, whose keys have `keyByteCount` bytes, through `entries`, a lookup in this tree.
     init(
-        _ entries: consuming StoreLookup<[UInt8]>, of tree: Tree<[UInt8]>, keyByteCount: Int,
+        _ entries: consuming Lookup<[UInt8]>, of tree: Tree<[UInt8]>, keyByteCount: Int,
         of relationship: Relationship, _ catalog: StoreCatalog
     ) {
         assert(keyByteCount == 16 || keyByteCount == 24, "keys of links have \(keyByteCount) bytes")

@@ -31,7 +31,7 @@ extension StoreTransaction where Base: ~Copyable {
             repeat {
                 let id = ids[position]
                 position += 1
-                var place: RowPlace?
+                var place: RowContent.Place?
                 _ = try lookup.withValue(of: id.key) { row throws(StoreError) in
                     guard try catalog.check(row, in: entity, key: id.key) == number else { return }
                     place = chunk.append(row, before: ids.count - position)

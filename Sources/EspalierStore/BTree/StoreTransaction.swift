@@ -1,29 +1,10 @@
-// The engine's transactions, lookups and cursors, with the errors of a store.
+// The engine's transactions, with the errors of a store.
 //
-// Invariants
-//   1. Errors that are thrown here have no file path: the store adds it where it throws them to its caller
-//      (`StoreError.withPath(_:_:)`).
-// Not here: errors of closures that the engine calls and passes on itself (its `CallerErrors`).
+// Why the methods are repeated: see Decisions, "Transactions with the errors of a store".
+// Not here: methods that call a closure only. The engine throws the errors of these in the closure's type (its
+// `CallerErrors`), so that the store calls them directly.
 
-public import EspalierEngine
-
-extension StoreError: StorageFailure {
-    /// Makes a store's error from an error of the engine.
-    ///
-    /// A call that runs beside `close` may be past the store's own test when the database closes.
-    @usableFromInline
-    package init(_ error: StorageError) {
-        if case .database(.closed) = error { self = .closed } else { self = .storage(error, path: nil) }
-    }
-}
-
-/// Runs a call of the engine and converts its error.
-@inline(__always)
-func withStoreErrors<Result: ~Copyable>(
-    _ call: @autoclosure () throws(StorageError) -> Result
-) throws(StoreError) -> Result {
-    do { return try call() } catch { throw StoreError(error) }
-}
+internal import EspalierEngine
 
 /// The methods that read and write transactions share.
 protocol TreeReading: ~Copyable {
@@ -77,8 +58,8 @@ struct StoreTransaction<Base: TreeReading & ~Copyable>: ~Copyable {
         try base.withValue(of: key, in: tree, body)
     }
 
-    func lookup<Key>(in tree: Tree<Key>) throws(StoreError) -> StoreLookup<Key> {
-        StoreLookup(try withStoreErrors(try base.lookup(in: tree)))
+    func lookup<Key>(in tree: Tree<Key>) throws(StoreError) -> Lookup<Key> {
+        try withStoreErrors(try base.lookup(in: tree))
     }
 
     func cursor<Key>(over tree: Tree<Key>) throws(StoreError) -> StoreCursor<Key> {
@@ -203,114 +184,5 @@ extension StoreTransaction where Base == WriteTransaction {
     @discardableResult
     consuming func commit(_ durability: Durability? = nil) throws(StoreError) -> UInt64 {
         do { return try base.commit(durability).transactionID } catch { throw StoreError(error) }
-    }
-}
-
-/// A lookup of the engine.
-struct StoreLookup<Key: StoredKey>: ~Copyable {
-    private var base: Lookup<Key>
-
-    init(_ base: consuming Lookup<Key>) { self.base = base }
-}
-
-extension StoreLookup where Key == UInt64 {
-    /// Calls `body` with the value of `key`, in place if it is in a leaf; returns whether the key exists.
-    @inline(__always)
-    mutating func withValue(
-        of key: UInt64, _ body: (RawSpan) throws(StoreError) -> Void
-    ) throws(StoreError) -> Bool {
-        try base.withValue(of: key, body)
-    }
-}
-
-extension StoreLookup where Key == [UInt8] {
-    /// The number of entries from `lower` on and below `upper`, or `limit` if there are more.
-    mutating func countEntries(from lower: [UInt8], below upper: [UInt8]?, limit: Int) throws(StoreError) -> Int {
-        assert(upper.map { !$0.precedes(lower) } ?? true, "a range ends before it begins")
-        return try withStoreErrors(try base.countEntries(from: lower, below: upper, limit: limit))
-    }
-
-    /// Calls `body` with the entries from `key` on, in place if they are in a leaf, until it returns `false`.
-    @inline(__always)
-    mutating func forEach(
-        from key: [UInt8], _ body: (_ key: RawSpan, _ value: RawSpan) throws(StoreError) -> Bool
-    ) throws(StoreError) {
-        // SAFETY: the array outlives the call.
-        unsafe try base.forEachEntry(from: key.span.bytes, body)
-    }
-
-    /// Skips whole leaves from `key` on as long as `skipping` returns `true`, then calls `body` with the other entries,
-    /// in place if they are in a leaf, until it returns `false`.
-    ///
-    /// - Parameter skipping: whether to skip the next `count` entries, of which it gets only the last one.
-    @inline(__always)
-    mutating func forEach(
-        from key: [UInt8], skipping: (_ count: Int, _ lastKey: RawSpan, _ lastValue: RawSpan) -> Bool,
-        _ body: (_ key: RawSpan, _ value: RawSpan) throws(StoreError) -> Bool
-    ) throws(StoreError) {
-        // SAFETY: the array outlives the call.
-        unsafe try base.forEachEntry(from: key.span.bytes, skipping: skipping, body)
-    }
-
-    /// Calls `body` with the entries from the big-endian bytes of `number` on, in place if they are in a leaf, until it
-    /// returns `false`.
-    @inline(__always)
-    mutating func forEach(
-        fromBigEndian number: UInt64, _ body: (_ key: RawSpan, _ value: RawSpan) throws(StoreError) -> Bool
-    ) throws(StoreError) {
-        var bytes = number.bigEndian
-        // SAFETY: the number outlives the call.
-        try unsafe withUnsafeBytes(of: &bytes) { bytes throws(StoreError) in
-            unsafe try base.forEachEntry(from: bytes.bytes, body)
-        }
-    }
-}
-
-/// A cursor of the engine.
-struct StoreCursor<Key: StoredKey>: ~Copyable {
-    private var base: Cursor<Key>
-
-    init(_ base: consuming Cursor<Key>) { self.base = base }
-
-    mutating func first() throws(StoreError) -> Bool { try withStoreErrors(try base.first()) }
-
-    mutating func last() throws(StoreError) -> Bool { try withStoreErrors(try base.last()) }
-
-    mutating func next() throws(StoreError) -> Bool { try withStoreErrors(try base.next()) }
-
-    mutating func previous() throws(StoreError) -> Bool { try withStoreErrors(try base.previous()) }
-
-    func value() throws(StoreError) -> [UInt8] { try withStoreErrors(try base.value()) }
-
-    /// Calls `body` with key and value, in place if they are in a leaf.
-    func withEntry(_ body: (_ key: RawSpan, _ value: RawSpan) throws(StoreError) -> Void) throws(StoreError) {
-        try base.withEntry(body)
-    }
-
-    /// Calls `body` with the value, in place if it is in a leaf.
-    func withValue(_ body: (RawSpan) throws(StoreError) -> Void) throws(StoreError) { try base.withValue(body) }
-}
-
-extension StoreCursor where Key == UInt64 {
-    mutating func seek(_ key: UInt64) throws(StoreError) -> Bool { try withStoreErrors(try base.seek(key)) }
-
-    var key: UInt64 {
-        get throws(StoreError) { try withStoreErrors(try base.key) }
-    }
-
-    /// Calls `body` with the entries from the cursor's on, in place if they are in a leaf, until it returns `false`.
-    @inline(__always)
-    mutating func forEachValue(
-        _ body: (_ key: UInt64, _ value: RawSpan) throws(StoreError) -> Bool
-    ) throws(StoreError) {
-        try base.forEachValue(body)
-    }
-}
-
-extension StoreCursor where Key == [UInt8] {
-    mutating func seek(_ key: [UInt8]) throws(StoreError) -> Bool { try withStoreErrors(try base.seek(key)) }
-
-    var key: [UInt8] {
-        get throws(StoreError) { try withStoreErrors(try base.key) }
     }
 }

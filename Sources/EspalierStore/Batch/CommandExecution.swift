@@ -46,7 +46,7 @@ struct CommandExecution: ~Copyable {
     private mutating func insert(
         _ entity: Entity, _ next: @escaping () throws(StoreError) -> StoreCommand.NewRow?
     ) throws(StoreError) {
-        var rows = try NewRows(entity, of: command, store.model, next)
+        var rows = try BatchInsertions(entity, of: command, store.model, next)
         while let insertions = try rows.insertions() {
             var request = SaveRequest()
             (request.insertions, request.constraintActions) = (insertions, command.constraintActions)
@@ -64,9 +64,9 @@ struct CommandExecution: ~Copyable {
         command.progress?.expect(selected.count)
         let store = store
         let former = FormerRows(store.model) { () throws(StoreError) in try store.snapshot() }
-        var updates = RowUpdates(assignments, of: command, store.model, former)
+        var updates = BatchUpdates(assignments, of: command, store.model, former)
         if changesUniqueValues(assignments) {
-            var chunks = RowChunks(selected, countMax: command.chunkCountMax)
+            var chunks = IDChunks(selected, countMax: command.chunkCountMax)
             while let ids = chunks.next() {
                 let rows = try stored(ids)
                 chunks.note(rows)
@@ -74,7 +74,7 @@ struct CommandExecution: ~Copyable {
                 try command.progress?.advance(by: 0)
             }
         }
-        var chunks = RowChunks(selected, countMax: command.chunkCountMax)
+        var chunks = IDChunks(selected, countMax: command.chunkCountMax)
         while let ids = chunks.next() {
             let rows = try stored(ids)
             chunks.note(rows)

@@ -26,7 +26,7 @@ struct CommandRequest {
         case .insert: save.insertions = insertions
         case .update(let rows, let assignments):
             updated = try rows.rows(in: snapshot)
-            var updates = RowUpdates(assignments, of: command, model, FormerRows(model) { snapshot })
+            var updates = BatchUpdates(assignments, of: command, model, FormerRows(model) { snapshot })
             save.updates = try updates.updates(of: updated)
         case .delete(let rows):
             for row in try rows.rows(in: snapshot) {
@@ -58,7 +58,7 @@ extension StoreCommand {
     /// The insertions of the command, all of them; empty for another kind of command.
     func insertions(_ model: ManagedObjectModel) throws(StoreError) -> [SaveRequest.Insertion] {
         guard case .insert(let entity, let next) = change else { return [] }
-        var rows = try NewRows(entity, of: self, model, next)
+        var rows = try BatchInsertions(entity, of: self, model, next)
         return try rows.insertions(isWhole: true) ?? []
     }
 }

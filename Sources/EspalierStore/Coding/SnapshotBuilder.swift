@@ -13,7 +13,7 @@ struct SnapshotBuilder: ~Copyable {
     private var chunk = RowContent.none
     private var used = 0
     private var ids: [ObjectID] = []
-    private var places: [RowPlace] = []
+    private var places: [RowContent.Place] = []
     private var parts: [SnapshotList.Part] = []
     /// The number of rows that the caller expects.
     private var expectedCount = 0
@@ -45,10 +45,10 @@ struct SnapshotBuilder: ~Copyable {
     @inline(__always)
     mutating func append(
         id: ObjectID, byteCount: Int, _ write: (inout MutableRawSpan) -> Void
-    ) -> (content: RowContent, place: RowPlace) {
+    ) -> (content: RowContent, place: RowContent.Place) {
         assert(byteCount > 0, "\(id) is measured as \(byteCount) bytes")
         if byteCount > chunk.capacity - used { makeRoom(for: byteCount) }
-        let place = RowPlace(offset: UInt32(truncatingIfNeeded: used), byteCount: UInt32(byteCount))
+        let place = RowContent.Place(offset: UInt32(truncatingIfNeeded: used), byteCount: UInt32(byteCount))
         chunk.withNewRow(at: place, write)
         note(id, byteCount: byteCount)
         return (chunk, place)
@@ -57,7 +57,7 @@ struct SnapshotBuilder: ~Copyable {
     @inline(__always)
     private mutating func note(_ id: ObjectID, byteCount: Int) {
         ids.append(id)
-        places.append(RowPlace(offset: UInt32(truncatingIfNeeded: used), byteCount: UInt32(byteCount)))
+        places.append(RowContent.Place(offset: UInt32(truncatingIfNeeded: used), byteCount: UInt32(byteCount)))
         used += byteCount
     }
 

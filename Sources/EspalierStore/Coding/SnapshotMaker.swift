@@ -18,18 +18,18 @@ struct SnapshotMaker: ~Copyable {
     ///
     /// - Parameter count: how many rows may follow; memory is allocated for as many of about the same length.
     @inline(__always)
-    mutating func append(_ row: RawSpan, before count: Int) -> RowPlace {
+    mutating func append(_ row: RawSpan, before count: Int) -> RowContent.Place {
         assert(count >= 0 && row.byteCount > 0, "a row of \(row.byteCount) bytes before \(count) others")
         if row.byteCount > content.capacity - used { makeRoom(for: row.byteCount, count + 1) }
         content.write(row, at: used)
-        let place = RowPlace(offset: UInt32(truncatingIfNeeded: used), byteCount: UInt32(row.byteCount))
+        let place = RowContent.Place(offset: UInt32(truncatingIfNeeded: used), byteCount: UInt32(row.byteCount))
         used += row.byteCount
         assert(used <= content.capacity, "\(used) of \(content.capacity) bytes are used")
         return place
     }
 
     /// The snapshot of the row that was appended last.
-    func snapshot(id: ObjectID, at place: RowPlace) -> ObjectSnapshot {
+    func snapshot(id: ObjectID, at place: RowContent.Place) -> ObjectSnapshot {
         assert(Int(place.offset) + Int(place.byteCount) == used, "the row at \(place.offset) was not appended last")
         return ObjectSnapshot(id: id, content: content, place: place)
     }

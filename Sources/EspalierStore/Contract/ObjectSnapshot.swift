@@ -14,7 +14,7 @@ public struct ObjectSnapshot: Sendable {
     /// The ID of the object.
     public let id: ObjectID
     package let content: RowContent
-    package let place: RowPlace
+    package let place: RowContent.Place
 
     /// A snapshot of decoded values.
     ///
@@ -30,7 +30,7 @@ public struct ObjectSnapshot: Sendable {
     }
 
     /// A snapshot of the row at `place` in `content`.
-    package init(id: ObjectID, content: RowContent, place: RowPlace) {
+    package init(id: ObjectID, content: RowContent, place: RowContent.Place) {
         assert(content.holds(place), "the place of \(id) is outside of the memory")
         (self.id, self.content, self.place) = (id, content, place)
     }

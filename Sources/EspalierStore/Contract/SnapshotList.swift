@@ -21,7 +21,7 @@ public struct SnapshotList: RandomAccessCollection, Sendable {
     /// The ID of each row.
     public let ids: [ObjectID]
     /// The place of each row in its part.
-    package let places: [RowPlace]
+    package let places: [RowContent.Place]
     private let parts: [Part]
     private let rest: RowContent
 
@@ -30,7 +30,7 @@ public struct SnapshotList: RandomAccessCollection, Sendable {
 
     /// A list of these snapshots, for a store that has them one by one.
     public init(_ snapshots: some Sequence<ObjectSnapshot>) {
-        var (ids, places, parts): ([ObjectID], [RowPlace], [Part]) = ([], [], [])
+        var (ids, places, parts): ([ObjectID], [RowContent.Place], [Part]) = ([], [], [])
         for snapshot in snapshots {
             ids.append(snapshot.id)
             places.append(snapshot.place)
@@ -41,7 +41,7 @@ public struct SnapshotList: RandomAccessCollection, Sendable {
     }
 
     /// The rows with these IDs at these places, in these parts and, after them, in `rest`.
-    init(_ ids: [ObjectID], at places: [RowPlace], in parts: [Part], _ rest: RowContent) {
+    init(_ ids: [ObjectID], at places: [RowContent.Place], in parts: [Part], _ rest: RowContent) {
         (self.ids, self.places, self.parts, self.rest) = (ids, places, parts, rest)
         assert(checkInvariants())
     }

@@ -167,7 +167,7 @@ extension MigrationRun {
     }
 
     /// The values of the newer attributes in rows of an older layout that do not contain them.
-    private func defaults(of former: RowLayout, _ change: RowChange) -> [AttributeValue] {
+    private func defaults(of former: RowLayout, _ change: EntityChange) -> [AttributeValue] {
         let reader = RowReader(numbering: oldCatalog.numbering)
         return change.sources.map { source in
             switch source {

@@ -52,7 +52,7 @@ extension MigrationRun {
         assert(root.root == root.index, "\(root.name) has no tree of its own")
         let tree = try trees.current(oldCatalog.rowTree(of: root))
         let last = fates.formerLastKeys[root.index] ?? 0
-        var rewriter = RowRewriter(self, catalog, pairs)
+        var rewriter = MigrationRewriter(self, catalog, pairs)
         defer { notes.part("rows of \(root.name)", rewriter.rowCount) }
         var cursor = try transaction.cursor(over: tree)
         while try cursor.next() {
@@ -93,7 +93,7 @@ extension MigrationRun {
 }
 
 /// Builds rows of the newer model from rows of the older one.
-struct RowRewriter {
+struct MigrationRewriter {
     private let run: MigrationRun
     private let catalog: StoreCatalog
     private let pairs: MigrationRun.GatheredPairs
@@ -110,7 +110,7 @@ struct RowRewriter {
 
     /// The row in the newer model; `nil` if it can remain unchanged.
     mutating func rewritten(
-        _ row: RawSpan, key: UInt64, _ number: UInt16, _ fate: RowFate, _ change: RowChange,
+        _ row: RawSpan, key: UInt64, _ number: UInt16, _ fate: EntityFate, _ change: EntityChange,
         in transaction: borrowing StoreTransaction<WriteTransaction>
     ) throws(StoreError) -> [UInt8]? {
         guard change.rewritesAll || change.filledSlots.contains(where: { reader.isNull(at: $0, row) }) else {
@@ -137,7 +137,7 @@ struct RowRewriter {
     }
 
     private func attributes(
-        _ row: RawSpan, _ id: ObjectID?, _ entity: Entity, _ change: RowChange
+        _ row: RawSpan, _ id: ObjectID?, _ entity: Entity, _ change: EntityChange
     ) -> [AttributeValue] {
         change.sources.enumerated().map { slot, source in
             let value: AttributeValue

@@ -25,8 +25,8 @@ final class MigrationRun {
     let schema: StoreSchema
     let origins: PairOrigins
     let oldCatalog: StoreCatalog
-    let fates: RowFates
-    let changes: [RowChange?]
+    let fates: EntityFates
+    let changes: [EntityChange?]
     var trees = MigrationTrees()
     var failures = MigrationFailures()
     var outcome = MigrationPlan.Outcome()
@@ -36,7 +36,7 @@ final class MigrationRun {
     private(set) var catalog: StoreCatalog?
 
     private init(
-        _ match: ModelMatch, _ schema: StoreSchema, _ oldCatalog: StoreCatalog, _ fates: RowFates,
+        _ match: ModelMatch, _ schema: StoreSchema, _ oldCatalog: StoreCatalog, _ fates: EntityFates,
         _ units: MigrationUnits, _ notes: MigrationNotes
     ) {
         (self.units, self.notes) = (units, notes)
@@ -45,7 +45,7 @@ final class MigrationRun {
         self.origins = origins
         changes = fates.byNumber.enumerated().map { number, fate in
             guard let fate, let older = oldCatalog.numbering.entity(UInt16(number)) else { return nil }
-            return RowChange(from: older, to: fate.entity, match, origins) { former, relationship in
+            return EntityChange(from: older, to: fate.entity, match, origins) { former, relationship in
                 Self.movesReferences(former, to: relationship, match, fates, oldCatalog)
             }
         }
@@ -71,7 +71,7 @@ final class MigrationRun {
         _ notes: MigrationNotes, in transaction: inout StoreTransaction<WriteTransaction>
     ) throws(StoreError) -> MigrationRun {
         let oldCatalog = try StoreCatalog.load(StoreSchema(model: match.old), storeTag: storeTag, from: transaction)
-        let fates = try RowFates(match, oldCatalog, in: transaction)
+        let fates = try EntityFates(match, oldCatalog, in: transaction)
         let run = MigrationRun(match, schema, oldCatalog, fates, units, notes)
         guard run.origins.obstacles.isEmpty else {
             throw .migrationRefused(path: nil, MigrationRefusal(obstacles: run.origins.obstacles))
@@ -111,13 +111,13 @@ final class MigrationRun {
     // MARK: Consequences of both models
 
     /// The entities of the older model that have rows of `entity`'s family, with the fates of these rows.
-    func members(of entity: EntityIndex) -> [(entity: Entity, fate: RowFate?)] {
+    func members(of entity: EntityIndex) -> [(entity: Entity, fate: EntityFate?)] {
         Self.members(of: entity, match, fates, oldCatalog)
     }
 
     private static func members(
-        of entity: EntityIndex, _ match: ModelMatch, _ fates: RowFates, _ oldCatalog: StoreCatalog
-    ) -> [(entity: Entity, fate: RowFate?)] {
+        of entity: EntityIndex, _ match: ModelMatch, _ fates: EntityFates, _ oldCatalog: StoreCatalog
+    ) -> [(entity: Entity, fate: EntityFate?)] {
         match.old.entities[entity].family.compactMap { index in
             let member = match.old.entities[index]
             return member.isAbstract ? nil : (member, fates[oldCatalog.numbering.entityNumbers[index]])
@@ -126,7 +126,7 @@ final class MigrationRun {
 
     /// Whether references of an older relationship change in the newer model, or lead nowhere.
     private static func movesReferences(
-        _ former: Relationship, to relationship: Relationship, _ match: ModelMatch, _ fates: RowFates,
+        _ former: Relationship, to relationship: Relationship, _ match: ModelMatch, _ fates: EntityFates,
         _ oldCatalog: StoreCatalog
     ) -> Bool {
         let destination = match.new.destination(of: relationship)

@@ -12,7 +12,7 @@ struct ChangedRow: Sendable {
 
     let version: UInt64
     let base: RowContent
-    let place: RowPlace
+    let place: RowContent.Place
     private(set) var attributes: [(slot: Int, value: AttributeValue)]
     private(set) var destinations: [(slot: Int, id: ObjectID?)]
 

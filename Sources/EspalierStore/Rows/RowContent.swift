@@ -14,7 +14,7 @@ package import EspalierModel
 ///
 /// It allocates memory of its own instead of an array, which would be one more object on the way to each row that is
 /// read.
-// SAFETY: immutable except for the bytes, of which those that a `RowPlace` names never change.
+// SAFETY: immutable except for the bytes, of which those that a `RowContent.Place` names never change.
 @safe
 package final class RowContent: @unchecked Sendable {
     static let byteCountMax = 64 << 10
@@ -51,7 +51,7 @@ package final class RowContent: @unchecked Sendable {
 
     /// Whether a place is within the memory.
     @inline(__always)
-    func holds(_ place: RowPlace) -> Bool { Int(place.offset) + Int(place.byteCount) <= capacity }
+    func holds(_ place: Place) -> Bool { Int(place.offset) + Int(place.byteCount) <= capacity }
 
     /// Writes `row` at `offset`, where no row is yet.
     @inline(__always)
@@ -66,7 +66,7 @@ package final class RowContent: @unchecked Sendable {
 
     /// Calls `body` with the memory of a row that is to be written, where no row is yet.
     @inline(__always)
-    func withNewRow(at place: RowPlace, _ body: (inout MutableRawSpan) -> Void) {
+    func withNewRow(at place: Place, _ body: (inout MutableRawSpan) -> Void) {
         precondition(holds(place), "a row outside of its memory")
         // SAFETY: in bounds by the line above; the span does not outlive this call.
         let bytes = unsafe UnsafeMutableRawBufferPointer(
@@ -79,55 +79,55 @@ package final class RowContent: @unchecked Sendable {
     func write(_ other: RowContent, byteCount: Int) {
         guard byteCount > 0 else { return }
         assert(other !== self && byteCount <= capacity, "\(byteCount) bytes into \(capacity)")
-        other.withRow(at: RowPlace(offset: 0, byteCount: UInt32(byteCount))) { write($0, at: 0) }
+        other.withRow(at: Place(offset: 0, byteCount: UInt32(byteCount))) { write($0, at: 0) }
     }
 
     /// Calls `body` with the bytes of a row, in place.
     @inline(__always)
-    func withRow<R, E: Error>(at place: RowPlace, _ body: (RawSpan) throws(E) -> R) throws(E) -> R {
+    func withRow<R, E: Error>(at place: Place, _ body: (RawSpan) throws(E) -> R) throws(E) -> R {
         precondition(holds(place), "a row outside of its memory")
         // SAFETY: in bounds by the line above; the span does not outlive this call.
         return try body(
             unsafe UnsafeRawBufferPointer(start: memory + Int(place.offset), count: Int(place.byteCount)).bytes)
     }
 
-    func version(of place: RowPlace) -> UInt64 {
+    func version(of place: Place) -> UInt64 {
         assert((decoded == nil) == (place.byteCount > 0), "a place in another content")
         if place.byteCount == 0, let decoded { return decoded.version }
         return withRow(at: place) { RowReader.version(of: $0) }
     }
 
     /// The value of the attribute in `slot`.
-    package func value(at slot: Int, of place: RowPlace) -> AttributeValue {
+    package func value(at slot: Int, of place: Place) -> AttributeValue {
         assert((decoded == nil) == (place.byteCount > 0), "a place in another content")
         if place.byteCount == 0, let decoded { return decoded.value(at: slot) }
         return withRow(at: place) { reader.value(at: slot, $0) }
     }
 
     /// The text in attribute `slot`, without an `AttributeValue` between; `nil` if `value(at:of:)` has to be called.
-    package func text(at slot: Int, of place: RowPlace) -> String? {
+    package func text(at slot: Int, of place: Place) -> String? {
         place.byteCount > 0 ? withRow(at: place) { reader.text(at: slot, $0) } : nil
     }
 
     /// The integer in attribute `slot`, likewise.
-    package func integer(at slot: Int, of place: RowPlace) -> Int64? {
+    package func integer(at slot: Int, of place: Place) -> Int64? {
         place.byteCount > 0 ? withRow(at: place) { reader.integer(at: slot, $0) } : nil
     }
 
     /// The number in attribute `slot`, likewise.
-    package func double(at slot: Int, of place: RowPlace) -> Double? {
+    package func double(at slot: Int, of place: Place) -> Double? {
         place.byteCount > 0 ? withRow(at: place) { reader.double(at: slot, $0) } : nil
     }
 
     /// The destination of the to-one relationship in `slot`.
-    package func destination(at slot: Int, of place: RowPlace) -> ObjectID? {
+    package func destination(at slot: Int, of place: Place) -> ObjectID? {
         assert((decoded == nil) == (place.byteCount > 0), "a place in another content")
         if place.byteCount == 0, let decoded { return decoded.destination(at: slot) }
         return withRow(at: place) { reader.destination(at: slot, $0) }
     }
 
     /// Replaces `row` by the encoded row; returns `false` if there is none.
-    func copyRow(at place: RowPlace, to row: inout [UInt8]) -> Bool {
+    func copyRow(at place: Place, to row: inout [UInt8]) -> Bool {
         assert((decoded == nil) == (place.byteCount > 0), "a place in another content")
         guard decoded == nil else { return false }
         row.removeAll(keepingCapacity: true)
@@ -136,13 +136,15 @@ package final class RowContent: @unchecked Sendable {
     }
 }
 
-/// The place of a row in the memory that holds it.
-package struct RowPlace: Sendable {
-    let offset: UInt32
-    let byteCount: UInt32
+extension RowContent {
+    /// The place of a row in the memory that holds it.
+    package struct Place: Sendable {
+        let offset: UInt32
+        let byteCount: UInt32
 
-    /// The place of a decoded row.
-    package static let none = RowPlace(offset: 0, byteCount: 0)
+        /// The place of a decoded row.
+        package static let none = Place(offset: 0, byteCount: 0)
+    }
 }
 
 /// One row as values.

@@ -101,7 +101,7 @@ struct DeleteRules {
     ) throws(StoreError) {
         assert(gone.isEmpty && steps.isEmpty, "the rules of one save are applied at once")
         gone = selected.rows
-        var chunks = RowChunks(selected.rows, countMax: selected.chunkCountMax)
+        var chunks = IDChunks(selected.rows, countMax: selected.chunkCountMax)
         while let ids = chunks.next() {
             let found = try rows.rows(ids).compactMap(\.self)
             assert(found.count == ids.count, "\(ids.count - found.count) rows are deleted that do not exist")

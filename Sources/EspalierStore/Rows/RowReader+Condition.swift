@@ -8,8 +8,8 @@ extension RowReader {
     ///
     /// - Parameter scratch: memory for folded text, reused for every row; its contents before the call do not matter.
     func verdict(
-        _ test: RowTest, _ row: RawSpan, _ shape: RowLayout.Shape, _ offsets: RowOffsets, _ scratch: inout [UInt8]
-    ) -> RowTest.Verdict {
+        _ test: ByteCondition, _ row: RawSpan, _ shape: RowLayout.Shape, _ offsets: RowOffsets, _ scratch: inout [UInt8]
+    ) -> ByteCondition.Verdict {
         switch test.kind {
         case .all, .any, .not: return combined(test, row, shape, offsets, &scratch)
         case .destination: return destinationVerdict(test, row, shape, offsets)
@@ -38,8 +38,8 @@ extension RowReader {
     }
 
     private func destinationVerdict(
-        _ test: RowTest, _ row: RawSpan, _ shape: RowLayout.Shape, _ offsets: RowOffsets
-    ) -> RowTest.Verdict {
+        _ test: ByteCondition, _ row: RawSpan, _ shape: RowLayout.Shape, _ offsets: RowOffsets
+    ) -> ByteCondition.Verdict {
         guard let place = numbering.shapes.place(ofRelationship: test.slot, shape),
             !offsets.isNull(bit: place.bit, row)
         else { return test.passesNull ? .passes : .fails }
@@ -49,11 +49,11 @@ extension RowReader {
     }
 
     private func combined(
-        _ test: RowTest, _ row: RawSpan, _ shape: RowLayout.Shape, _ offsets: RowOffsets, _ scratch: inout [UInt8]
-    ) -> RowTest.Verdict {
+        _ test: ByteCondition, _ row: RawSpan, _ shape: RowLayout.Shape, _ offsets: RowOffsets, _ scratch: inout [UInt8]
+    ) -> ByteCondition.Verdict {
         assert(test.kind == .all || test.kind == .any || test.kind == .not, "\(test.kind) combines no tests")
         assert(test.kind != .not || test.children.count == 1, "\(test.children.count) tests are negated")
-        let decisive: RowTest.Verdict = test.kind == .any ? .passes : .fails
+        let decisive: ByteCondition.Verdict = test.kind == .any ? .passes : .fails
         var isUnknown = false
         for child in test.children {
             let verdict = self.verdict(child, row, shape, offsets, &scratch)
@@ -66,11 +66,13 @@ extension RowReader {
 
     /// The verdict of `test` on an attribute that the layout of the row lacks.
     @inline(never)
-    private func defaultVerdict(_ test: RowTest, _ row: RawSpan, _ scratch: inout [UInt8]) -> RowTest.Verdict {
+    private func defaultVerdict(
+        _ test: ByteCondition, _ row: RawSpan, _ scratch: inout [UInt8]
+    ) -> ByteCondition.Verdict {
         withDefaultRow(of: row) { row, shape, offsets in
             // One step only: in a damaged file default rows can lead in a circle.
             let isAbsent = numbering.shapes.place(ofAttribute: test.slot, shape) == nil
-            let absence: RowTest.Verdict = test.passesNull ? .passes : .fails
+            let absence: ByteCondition.Verdict = test.passesNull ? .passes : .fails
             return isAbsent ? absence : verdict(test, row, shape, offsets, &scratch)
         }
     }
@@ -88,7 +90,7 @@ extension RowReader {
         }
     }
 
-    private func verdict(_ test: RowTest, _ text: RawSpan, _ scratch: inout [UInt8]) -> RowTest.Verdict {
+    private func verdict(_ test: ByteCondition, _ text: RawSpan, _ scratch: inout [UInt8]) -> ByteCondition.Verdict {
         // SAFETY: neither buffer leaves its closure, and every bit pattern is a valid UInt8.
         unsafe text.withUnsafeBytes { bytes in
             let bytes = unsafe bytes.bindMemory(to: UInt8.self)
@@ -111,8 +113,8 @@ extension RowReader {
 
     /// The verdict of `test` on folded text.
     private func verdict(
-        _ test: RowTest, _ text: UnsafeBufferPointer<UInt8>, isASCII: Bool
-    ) -> RowTest.Verdict {
+        _ test: ByteCondition, _ text: UnsafeBufferPointer<UInt8>, isASCII: Bool
+    ) -> ByteCondition.Verdict {
         switch test.kind {
         case .pattern:
             // SAFETY: here and below, the caller lends the bytes, which are read within the call.

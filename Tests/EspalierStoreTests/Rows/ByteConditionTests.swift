@@ -1,6 +1,6 @@
 // Conditions that are tested on the bytes of rows find the same rows as in the store in memory, which evaluates values.
 //
-// `ESPALIER_ROW_TESTS=10000` draws more conditions.
+// `ESPALIER_BYTE_CONDITIONS=10000` draws more conditions.
 
 import EspalierModel
 import EspalierStore
@@ -8,7 +8,7 @@ import Foundation
 import TestSupport
 import Testing
 
-@Suite struct RowTestTests {
+@Suite struct ByteConditionTests {
     private static let texts = [
         "", "a", "A", "ab", "abc", "ABC", "b", "a*c", "a?c", "a\0b", "caf\u{E9}", "cafe\u{301}", "cafe", "CAF\u{C9}",
         "\u{DF}", "ss", "SS", "stra\u{DF}e", "\u{3A3}", "z\u{327}\u{301}", "line\nbreak", "\u{1F600}", "\u{C0}\u{C1}",
@@ -27,7 +27,7 @@ import Testing
             _ = try fixture.store.save(request)
         }
         var passing = 0
-        let count = campaignCount("ESPALIER_ROW_TESTS", default: 600)
+        let count = campaignCount("ESPALIER_BYTE_CONDITIONS", default: 600)
 
         for _ in 0..<count {
             let predicate = Self.predicate(&random, depth: 0)

@@ -4,11 +4,11 @@
 internal import EspalierModel
 
 /// Reads new rows in chunks that fit in memory.
-struct NewRows {
+struct BatchInsertions {
     private let entity: Entity
     private let next: () throws(StoreError) -> StoreCommand.NewRow?
     /// `nil` if the command does not validate.
-    private var rules: RowRules?
+    private var rules: BatchRules?
     private let chunkCountMax: Int
     private var position = 0
     private var isAtEnd = false
@@ -22,7 +22,7 @@ struct NewRows {
                 reason: "rows of \(entity.name) cannot be inserted: it is abstract, or not in the store's model")
         }
         (self.entity, self.next, chunkCountMax) = (entity, next, command.chunkCountMax)
-        rules = command.validates ? RowRules() : nil
+        rules = command.validates ? BatchRules() : nil
     }
 
     /// The insertions of the next rows; `nil` after the last ones.
@@ -32,7 +32,7 @@ struct NewRows {
     mutating func insertions(isWhole: Bool = false) throws(StoreError) -> [SaveRequest.Insertion]? {
         var insertions: [SaveRequest.Insertion] = []
         var (byteCount, broken): (Int, [BrokenRule]) = (0, [])
-        while !isAtEnd, isWhole || insertions.count < chunkCountMax && byteCount < RowChunks.byteCountMax {
+        while !isAtEnd, isWhole || insertions.count < chunkCountMax && byteCount < IDChunks.byteCountMax {
             guard let row = try next()?.content else {
                 isAtEnd = true
                 break
@@ -42,7 +42,7 @@ struct NewRows {
             else {
                 throw .invalidRequest(reason: "row \(position) does not have the properties of \(entity.name)")
             }
-            if rules != nil, broken.count < RowRules.reportCountMax {
+            if rules != nil, broken.count < BatchRules.reportCountMax {
                 broken += rules?.broken(row, at: position, of: entity) ?? []
             }
             insertions.append(.init(id: ObjectID(temporaryForEntityTag: entity.tag), row))

@@ -12,7 +12,7 @@ internal import EspalierModel
 internal import FoundationEssentials
 
 /// A condition that needs only the row.
-final class RowTest {
+final class ByteCondition {
     /// The result of a test on a row.
     enum Verdict {
         case passes, fails, unknown
@@ -57,7 +57,7 @@ final class RowTest {
     private(set) var destinations: Set<ObjectID> = []
     private(set) var ignoresCase = false
     private(set) var needsASCII = false
-    private(set) var children: [RowTest] = []
+    private(set) var children: [ByteCondition] = []
 
     /// Whether a range of text has an end, and whether the end is included.
     enum End {
@@ -67,7 +67,7 @@ final class RowTest {
     private init(_ kind: Kind) { self.kind = kind }
 
     /// The test for `node`; `nil` if it has to be evaluated.
-    static func make(_ node: ResolvedPredicate.Node) -> RowTest? {
+    static func make(_ node: ResolvedPredicate.Node) -> ByteCondition? {
         switch node {
         case .constant: return nil
         case .and(let nodes): return combined(.all, nodes)
@@ -77,10 +77,10 @@ final class RowTest {
         }
     }
 
-    private static func combined(_ kind: Kind, _ nodes: [ResolvedPredicate.Node]) -> RowTest? {
+    private static func combined(_ kind: Kind, _ nodes: [ResolvedPredicate.Node]) -> ByteCondition? {
         assert(kind == .all || kind == .any || kind == .not, "\(kind) combines no tests")
         assert(kind != .not || nodes.count == 1, "\(nodes.count) conditions are negated")
-        let test = RowTest(kind)
+        let test = ByteCondition(kind)
         for node in nodes {
             guard let child = make(node) else { return nil }
             test.children.append(child)
@@ -88,7 +88,7 @@ final class RowTest {
         return test
     }
 
-    private static func make(_ comparison: ResolvedComparison) -> RowTest? {
+    private static func make(_ comparison: ResolvedComparison) -> ByteCondition? {
         guard comparison.modifier == .direct, case .path(let path) = comparison.left, path.base == .evaluatedObject
         else { return nil }
         if path.steps.count == 1, !path.steps[0].isToMany, path.terminal == .object {
@@ -96,7 +96,7 @@ final class RowTest {
         }
         guard path.steps.isEmpty, case .attribute(let slot, let type, elements: []) = path.terminal
         else { return nil }
-        let test: RowTest?
+        let test: ByteCondition?
         switch (comparison.right, comparison.operator) {
         case (.value(.null), .equal): test = ofNull(passes: true)
         case (.value(.null), .notEqual): test = ofNull(passes: false)
@@ -112,20 +112,20 @@ final class RowTest {
         return test
     }
 
-    private static func ofNull(passes: Bool) -> RowTest {
-        let test = RowTest(.null)
+    private static func ofNull(passes: Bool) -> ByteCondition {
+        let test = ByteCondition(.null)
         (test.passesNull, test.isNegated) = (passes, passes)
         return test
     }
 
-    private static func ofDestination(_ comparison: ResolvedComparison, _ slot: Int) -> RowTest? {
+    private static func ofDestination(_ comparison: ResolvedComparison, _ slot: Int) -> ByteCondition? {
         let values: [AttributeValue]
         switch (comparison.right, comparison.operator) {
         case (.value(let value), .equal), (.value(let value), .notEqual): values = [value]
         case (.values(let list), .in): values = list
         default: return nil
         }
-        let test = RowTest(.destination)
+        let test = ByteCondition(.destination)
         (test.slot, test.isNegated) = (slot, comparison.operator == .notEqual)
         test.passesNull = test.isNegated != values.contains(where: \.isNull)
         for value in values where !value.isNull {
@@ -137,7 +137,7 @@ final class RowTest {
 
     // MARK: Whole numbers
 
-    private static func ofIntegers(_ comparison: ResolvedComparison) -> RowTest? {
+    private static func ofIntegers(_ comparison: ResolvedComparison) -> ByteCondition? {
         func integer(_ value: AttributeValue) -> Int64? {
             switch value {
             case .integer(let number): number
@@ -153,7 +153,7 @@ final class RowTest {
             guard comparison.operator == .in, numbers.count == values.count - (values.first?.isNull == true ? 1 : 0)
             else { return nil }
             assert(zip(numbers, numbers.dropFirst()).allSatisfy { $0 <= $1 }, "a list of numbers ascends")
-            let test = RowTest(.integers)
+            let test = ByteCondition(.integers)
             (test.integerList, test.passesNull) = (numbers, numbers.count < values.count)
             return test
         }
@@ -172,15 +172,15 @@ final class RowTest {
         }
     }
 
-    private static func ofIntegers(_ range: ClosedRange<Int64>) -> RowTest {
-        let test = RowTest(.integer)
+    private static func ofIntegers(_ range: ClosedRange<Int64>) -> ByteCondition {
+        let test = ByteCondition(.integer)
         test.integers = range
         return test
     }
 
     // MARK: Numbers
 
-    private static func ofNumbers(_ comparison: ResolvedComparison) -> RowTest? {
+    private static func ofNumbers(_ comparison: ResolvedComparison) -> ByteCondition? {
         func number(_ value: AttributeValue) -> Double? {
             switch value {
             case .double(let number): number.isFinite ? number : nil
@@ -211,15 +211,15 @@ final class RowTest {
         }
     }
 
-    private static func ofNumbers(_ range: ClosedRange<Double>) -> RowTest {
-        let test = RowTest(.number)
+    private static func ofNumbers(_ range: ClosedRange<Double>) -> ByteCondition {
+        let test = ByteCondition(.number)
         test.numbers = range
         return test
     }
 
     // MARK: Text
 
-    private static func ofText(_ comparison: ResolvedComparison) -> RowTest? {
+    private static func ofText(_ comparison: ResolvedComparison) -> ByteCondition? {
         let options = comparison.options
         guard !options.contains(.normalized) else { return nil }
         let isFolded = !options.isDisjoint(with: [.caseInsensitive, .diacriticInsensitive])
@@ -227,19 +227,19 @@ final class RowTest {
             guard case .string(let text) = value else { return nil }
             return Array(TextFolding.folded(text, options).utf8)
         }
-        let test: RowTest
+        let test: ByteCondition
         if let pattern = comparison.textPattern {
-            test = RowTest(.pattern)
+            test = ByteCondition(.pattern)
             test.pattern = pattern
         } else if case .values(let values) = comparison.right {
             let texts = values.compactMap(bytes)
             guard comparison.operator == .in, texts.count == values.count - (values.first?.isNull == true ? 1 : 0)
             else { return nil }
             assert(zip(texts, texts.dropFirst()).allSatisfy { !$1.precedes($0) }, "a list of texts ascends")
-            test = RowTest(.texts)
+            test = ByteCondition(.texts)
             (test.texts, test.passesNull) = (texts, texts.count < values.count)
         } else if case .value(let value) = comparison.right, let text = bytes(value) {
-            test = RowTest(.text)
+            test = ByteCondition(.text)
             test.texts = [text]
             switch comparison.operator {
             case .equal: test.ends = (.included, .included)

@@ -4,7 +4,7 @@
 internal import EspalierModel
 
 /// The rules of a model, prepared once for all rows of a command.
-struct RowRules {
+struct BatchRules {
     /// The most broken rules that an error reports.
     static let reportCountMax = 1000
 

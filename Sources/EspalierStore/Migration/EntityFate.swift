@@ -8,7 +8,7 @@ internal import EspalierEngine
 internal import EspalierModel
 
 /// The fate of the rows with one entity number.
-struct RowFate {
+struct EntityFate {
     /// The entity of the newer model.
     let entity: Entity
     /// The number that is added to their primary keys.
@@ -18,9 +18,9 @@ struct RowFate {
 }
 
 /// The fates of all rows.
-struct RowFates {
+struct EntityFates {
     /// By entity number; `nil` for removed entities, and for abstract ones.
-    private(set) var byNumber: [RowFate?]
+    private(set) var byNumber: [EntityFate?]
     /// By root of a newer hierarchy: the last primary key that counts as allocated.
     private(set) var lastKeys: [ManagedObjectModel.EntityIndex: UInt64] = [:]
     /// By root of an older hierarchy: the same.
@@ -42,7 +42,7 @@ struct RowFates {
                     guard let newer = match.newEntities[entity.index],
                         match.new.entities[newer].root == hierarchy.root
                     else { continue }
-                    byNumber[Int(numbers[entity.index])] = RowFate(
+                    byNumber[Int(numbers[entity.index])] = EntityFate(
                         entity: match.new.entities[newer], offset: next,
                         staysInPlace: position == 0 && hierarchy.takesOver)
                 }
@@ -59,5 +59,5 @@ struct RowFates {
     }
 
     /// The fate of the rows with this entity number.
-    subscript(number: UInt16) -> RowFate? { Int(number) < byNumber.count ? byNumber[Int(number)] : nil }
+    subscript(number: UInt16) -> EntityFate? { Int(number) < byNumber.count ? byNumber[Int(number)] : nil }
 }

@@ -4,18 +4,18 @@
 internal import EspalierModel
 
 /// Makes updates of rows.
-struct RowUpdates {
+struct BatchUpdates {
     private let assignments: [ResolvedAssignment]
     private let model: ManagedObjectModel
     private let former: FormerRows
     /// `nil` if the command does not validate.
-    private var rules: RowRules?
+    private var rules: BatchRules?
 
     init(
         _ assignments: [ResolvedAssignment], of command: StoreCommand, _ model: ManagedObjectModel, _ former: FormerRows
     ) {
         (self.assignments, self.model, self.former) = (assignments, model, former)
-        rules = command.validates ? RowRules() : nil
+        rules = command.validates ? BatchRules() : nil
     }
 
     /// The updates of rows, in the same order; each expects the version of its row.
@@ -41,7 +41,7 @@ struct RowUpdates {
                 broken += found.map { BrokenRule($0, property: assignment.name, row: row.id) }
             }
             updates.append(update)
-            guard broken.count < RowRules.reportCountMax else { break }
+            guard broken.count < BatchRules.reportCountMax else { break }
         }
         guard broken.isEmpty else { throw .brokenRules(broken) }
         assert(updates.count == rows.count, "\(updates.count) updates of \(rows.count) rows")

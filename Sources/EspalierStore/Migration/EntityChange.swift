@@ -7,7 +7,7 @@ internal import EspalierEngine
 internal import EspalierModel
 
 /// How the rows of one entity become rows of another one.
-struct RowChange {
+struct EntityChange {
     /// The source of an attribute's value.
     enum Source {
         /// The attribute has no value.

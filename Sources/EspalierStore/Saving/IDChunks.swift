@@ -7,7 +7,7 @@
 internal import EspalierModel
 
 /// The IDs of rows, in chunks that fit in memory.
-struct RowChunks {
+struct IDChunks {
     /// About the most bytes of a chunk.
     static let byteCountMax = 4 << 20
 
