@@ -107,6 +107,35 @@ import Testing
         }
     }
 
+    /// The page above the leaves is read again at each crossing, to find the leaves to be read ahead; its frame may get
+    /// another page as soon as it is not pinned.
+    @Test func `walks in both directions give each entry once and whole while pages are evicted and replaced`() throws {
+        try withStorePath { path in
+            var options = tiny
+            // Enough frames for reading ahead, and far fewer than a walk needs.
+            options.cacheByteCount = 32 * 4096
+            let walked = try WalkedTrees(filling: try Database.open(path, options: options))
+            let database = walked.database
+            let walkCount = campaignCount("ESPALIER_THREAD_WALKS", default: 12)
+            let running = Shared(Atomic(4))
+            try onThreads(7) { number in
+                var chance = chance(number)
+                if number < 4 {
+                    defer { running.value.subtract(1, ordering: .relaxed) }
+                    for round in 0..<walkCount {
+                        let read = try database.beginRead()
+                        let count = try walked.soundEntryCount(read, ofWords: number < 2, isForward: round % 2 == 0)
+                        #expect(count == WalkedTrees.rowCount, "walk \(round) of thread \(number), seed \(seed)")
+                    }
+                }
+                while running.value.load(ordering: .relaxed) > 0 {
+                    if number == 4 { try walked.commit(&chance) } else { try walked.read(&chance) }
+                }
+            }
+            #expect(try database.check().isOK)
+        }
+    }
+
     @Test func `a second writer waits until the first has ended, readers do not`() throws {
         let ledger = try Ledger(filling: try Database.inMemory())
         let (database, tree) = (ledger.database, ledger.accounts)
@@ -331,6 +360,81 @@ import Testing
             #expect(try reading.beginRead().transactionID == last)
             _ = try follower.verify(try reading.beginRead())
             #expect(throws: StorageError.database(.readOnly)) { _ = try reading.beginWrite() }
+        }
+    }
+}
+
+/// Two trees with known entries, one for each kind of keys, and a third one that is written.
+private struct WalkedTrees {
+    static let rowCount = 4_000
+
+    let database: Database
+    private let numbers: Tree<UInt64>
+    private let words: Tree<[UInt8]>
+    private let written: Tree<UInt64>
+
+    init(filling database: Database) throws {
+        self.database = database
+        var write = try database.beginWrite()
+        numbers = try write.createTree(named: "numbers", keys: UInt64.self)
+        words = try write.createTree(named: "words", keys: [UInt8].self)
+        written = try write.createTree(named: "written", keys: UInt64.self)
+        try write.load((0..<Self.rowCount).map { (UInt64($0), Self.value($0)) }, into: numbers)
+        try write.load((0..<Self.rowCount).map { (Self.word($0), Self.value($0)) }, into: words)
+        try write.commit()
+        try database.checkpoint(.full)
+    }
+
+    private static func word(_ number: Int) -> [UInt8] { bytes("word \(1_000_000 + number)") }
+
+    private static func value(_ number: Int) -> [UInt8] { [UInt8](repeating: UInt8(number % 251), count: 180) }
+
+    /// Walks a whole tree; returns the number of entries before the first that is not the expected one.
+    func soundEntryCount(_ read: borrowing ReadTransaction, ofWords: Bool, isForward: Bool) throws -> Int {
+        func isSound(_ count: Int, _ hasKey: (Int) -> Bool, _ value: [UInt8]) -> Bool {
+            let number = isForward ? count : Self.rowCount - 1 - count
+            return hasKey(number) && value == Self.value(number)
+        }
+        var count = 0
+        if ofWords {
+            var cursor = try read.cursor(over: words)
+            var isOnEntry = isForward ? try cursor.first() : try cursor.last()
+            while isOnEntry {
+                let key = try cursor.key
+                guard isSound(count, { Self.word($0) == key }, try cursor.value()) else { break }
+                count += 1
+                isOnEntry = isForward ? try cursor.next() : try cursor.previous()
+            }
+        } else {
+            var cursor = try read.cursor(over: numbers)
+            var isOnEntry = isForward ? try cursor.first() : try cursor.last()
+            while isOnEntry {
+                let key = try cursor.key
+                guard isSound(count, { UInt64($0) == key }, try cursor.value()) else { break }
+                count += 1
+                isOnEntry = isForward ? try cursor.next() : try cursor.previous()
+            }
+        }
+        return count
+    }
+
+    /// Commits changes of the third tree.
+    func commit(_ chance: inout SeededGenerator) throws {
+        var write = try database.beginWrite()
+        for _ in 0..<20 {
+            let place = Int.random(in: 0..<3_000, using: &chance)
+            try write.put(Self.value(place), for: UInt64(place), in: written)
+        }
+        try write.commit(.ordered)
+    }
+
+    /// Reads entries here and there, so that pages which walks use are evicted.
+    func read(_ chance: inout SeededGenerator) throws {
+        let read = try database.beginRead()
+        for _ in 0..<20 {
+            let place = Int.random(in: 0..<Self.rowCount, using: &chance)
+            #expect(try read.get(UInt64(place), from: numbers) == Self.value(place))
+            #expect(try read.get(Self.word(place), from: words) == Self.value(place))
         }
     }
 }
