@@ -6,7 +6,8 @@
 //   2. `places` are allocated when neither is true anymore. They map each ID to its position, by open addressing with
 //      linear probing, and at most half of them are in use. Removing an ID leaves no gap in the probe sequence of
 //      another.
-//   3. One multiplication with a random odd number of the process hashes an ID: keys come from files.
+//   3. One multiplication with a random odd number of the process hashes an ID: keys come from files. Both halves of
+//      the product count: see Decisions, "Sets of IDs".
 
 import EspalierModel
 
@@ -18,8 +19,6 @@ struct ObjectIDSet: Sequence {
     private(set) var ids: [ObjectID] = []
     /// 1 more than the position of an ID, or 0 if the place is free; the number of places is a power of two, or zero.
     private var places: [UInt32] = []
-    /// 64 minus the number of bits of a place's index.
-    private var shift: UInt64 = 64
     private var multiplier: UInt64 = 1
     private var isAscending = true
 
@@ -43,6 +42,7 @@ struct ObjectIDSet: Sequence {
     mutating func insert(_ id: ObjectID) -> Bool {
         if places.isEmpty, isAscending, ids.last.map({ ObjectID.inOrderOfCreation($0, id) }) ?? true {
             ids.append(id)
+            assert(checkInvariants())
             return true
         }
         guard ids.last != id else { return false }
@@ -57,6 +57,7 @@ struct ObjectIDSet: Sequence {
         }
         isAscending = false
         ids.append(id)
+        assert(checkInvariants())
         return true
     }
 
@@ -78,6 +79,7 @@ struct ObjectIDSet: Sequence {
             free(place)
         }
         ids.removeLast()
+        assert(!contains(id) && checkInvariants(), "\(id) is still found")
         return true
     }
 
@@ -88,9 +90,20 @@ struct ObjectIDSet: Sequence {
         multiplier = tableMultiplier
         var bits: UInt64 = 6
         while 1 << bits < 4 * ids.count { bits += 1 }
-        shift = 64 - bits
         places = Array(repeating: 0, count: 1 << bits)
         for (position, id) in ids.enumerated() { places[place(of: id)] = UInt32(position + 1) }
+        assert(places.count { $0 != 0 } == ids.count, "invariant 1: an ID is there twice")
+    }
+
+    /// Asserts the invariants, of long sets only those that cost nothing; call it inside `assert`.
+    private func checkInvariants() -> Bool {
+        assert(!places.isEmpty || isAscending || ids.count <= Self.searchedCountMax, "invariant 1: \(ids.count) IDs")
+        assert(places.isEmpty || ids.count * 2 <= places.count, "invariant 2: \(ids.count) of \(places.count) places")
+        guard ids.count <= Self.searchedCountMax else { return true }
+        for (position, id) in ids.enumerated() {
+            assert(self.position(of: id) == position, "\(id) is not found at \(position)")
+        }
+        return true
     }
 
     /// The place of `id`, or the free one where `insert` would put it.
@@ -102,8 +115,9 @@ struct ObjectIDSet: Sequence {
     }
 
     private func home(of id: ObjectID) -> Int {
-        let mixed = (id.key ^ UInt64(id.entityTag) << 48 ^ UInt64(id.storeTag) << 40) &* multiplier
-        return Int(truncatingIfNeeded: mixed >> shift)
+        let product = (id.key ^ UInt64(id.entityTag) << 48 ^ UInt64(id.storeTag) << 40).multipliedFullWidth(
+            by: multiplier)
+        return Int(truncatingIfNeeded: product.high ^ product.low) & (places.count - 1)
     }
 
     /// Frees a place and moves back the entries whose probe sequences cross it.

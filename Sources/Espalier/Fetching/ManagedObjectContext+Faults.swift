@@ -168,16 +168,17 @@ extension ManagedObjectContext {
 
     /// The destinations of a to-one relationship in all rows that are in memory.
     private func rowDestinations(of cohort: Cohort, across relationship: Relationship) -> [ObjectID] {
-        let (members, slot) = (cohort.members, relationship.slot)
+        let members = cohort.members
+        var reader = DestinationReader(slot: relationship.slot)
         if members.count == 1, cohort.fetchedRows == nil {
             guard canHave(relationship, members[0]) else { return [] }
-            return loadedDestination(of: members[0], at: slot).map { [$0] } ?? []
+            return loadedDestination(of: members[0], &reader).map { [$0] } ?? []
         }
         var found = ObjectIDSet()
         if let rows = cohort.fetchedRows {
             // The context loads rows that have changed since the fetch when it reads them.
             for row in rows where canHave(relationship, row.id) {
-                if let id = row.destination(at: slot) { found.insert(id) }
+                if let id = reader.destination(in: row.content, at: row.place) { found.insert(id) }
             }
             return found.ids
         }
@@ -186,16 +187,18 @@ extension ManagedObjectContext {
         for member in members {
             if member.entityTag != tag { (tag, isOwner) = (member.entityTag, canHave(relationship, member)) }
             guard isOwner else { continue }
-            if let id = loadedDestination(of: member, at: slot) { found.insert(id) }
+            if let id = loadedDestination(of: member, &reader) { found.insert(id) }
         }
         return found.ids
     }
 
     /// The destination of a to-one relationship in the row of `id`, if the row is in memory.
     @inline(__always)
-    private func loadedDestination(of id: ObjectID, at slot: Int) -> ObjectID? {
-        let known = memory.registry.withObject(id) { $0.storedDestinationID(at: slot) } ?? nil
-        return known ?? cache.destination(of: id, at: slot)
+    private func loadedDestination(of id: ObjectID, _ reader: inout DestinationReader) -> ObjectID? {
+        let known = memory.registry.withObject(id) { object in
+            object.withRow { reader.destination(in: $0, at: $1) } ?? nil
+        }
+        return known ?? cache.destination(of: id, at: reader.slot)
     }
 }
 

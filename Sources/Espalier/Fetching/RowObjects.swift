@@ -26,7 +26,9 @@ struct RowObjectMaker {
     /// The object of a fetched row; one that is already in memory adopts row and cohort, if it can use them.
     @inline(__always)
     mutating func object(_ id: ObjectID, _ content: RowContent, _ place: RowContent.Place) -> ManagedObject {
-        guard let known = context.memory.registry[id] else { return make(id, content, place) }
+        guard let known = context.memory.registry[id] else {
+            return make(id, content, place, absentSince: context.memory.registry.edition)
+        }
         update(known, content, place)
         return known
     }
@@ -46,12 +48,14 @@ struct RowObjectMaker {
     }
 
     @inline(__always)
-    private mutating func make(_ id: ObjectID, _ content: RowContent?, _ place: RowContent.Place) -> ManagedObject {
+    private mutating func make(
+        _ id: ObjectID, _ content: RowContent?, _ place: RowContent.Place, absentSince edition: UInt64? = nil
+    ) -> ManagedObject {
         if id.entityTag != tag { (tag, shape) = (id.entityTag, context.shapeOfRow(id)) }
         let object = shape.objectClass.init(ObjectSeed(id, shape, cohort, content, place))
         withExtendedLifetime(content) {}
         guard !shape.context.isNil else { return object }
-        guard context.memory.registry.insertIfAbsent(object) else {
+        guard context.memory.registry.insertIfAbsent(object, since: edition) else {
             object.leaveContext()
             return context.memory.registry[id] ?? object
         }

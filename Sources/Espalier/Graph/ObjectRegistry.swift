@@ -22,6 +22,8 @@ struct ObjectRegistry {
     private let multiplier = tableMultiplier
     /// The number of objects.
     private(set) var count = 0
+    /// How often an object was entered: as long as it is the same, an ID that had no object has none.
+    private(set) var edition: UInt64 = 0
     /// All objects, if the application wants the context to retain them; otherwise `nil`.
     private var retained: Set<ManagedObject>?
 
@@ -58,15 +60,19 @@ struct ObjectRegistry {
     }
 
     /// Enters an object unless there is one with its ID; returns whether it was entered.
+    ///
+    /// - Parameter known: the edition at which there was none, if the caller has looked: the same one needs no search.
     @inline(__always)
-    mutating func insertIfAbsent(_ object: ManagedObject) -> Bool {
+    mutating func insertIfAbsent(_ object: ManagedObject, since known: UInt64? = nil) -> Bool {
         assert(
             object.managedObjectContext != nil, "an object without a context cannot leave the registry when it is freed"
         )
         if count == chains.count { layOut(forCount: 4 * count) }
-        guard entry(object.storedID).isNil else { return false }
+        guard known == edition || entry(object.storedID).isNil else { return false }
+        assert(entry(object.storedID).isNil, "invariant 1: \(object.storedID) has an object")
         enter(object)
         count += 1
+        edition &+= 1
         if retained != nil { retain(object) }
         return true
     }

@@ -99,6 +99,7 @@ extension SaveExecution: SaveState {
             }
             var place: [UInt8]?
             try forEachLink(of: owner, relationship) { key, id in
+                assert(StepCount.note())
                 if id == destination { place = key.copy(0..<key.byteCount) }
                 return place == nil
             }

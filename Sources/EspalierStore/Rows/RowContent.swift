@@ -5,8 +5,7 @@
 //      before another object knows its place (`SnapshotBuilder`).
 //   2. The bytes are at most `byteCountMax` long unless they are a single longer row: a snapshot keeps no more than
 //      that alive.
-// One class for encoded and decoded rows, so that a snapshot holds one reference and no enum: telling the two apart
-// cost two retains for each attribute that was read.
+// One class for encoded and decoded rows: see Decisions, "Reading rows".
 
 package import EspalierModel
 
@@ -48,6 +47,9 @@ package final class RowContent: @unchecked Sendable {
 
     /// The one row, if it is another one with other values.
     var changedRow: ChangedRow? { if case .changed(let row)? = decoded { row } else { nil } }
+
+    /// The numbering of the encoded rows.
+    var numbering: StoreNumbering { reader.numbering }
 
     /// Whether a place is within the memory.
     @inline(__always)

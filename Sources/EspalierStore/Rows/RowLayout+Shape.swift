@@ -4,7 +4,7 @@
 //   1. A shape has the same contents as its layout; it is computed from the layout once, when the store is opened.
 //   2. `places` of `RowLayout.Shapes` holds, for each shape, the places of its attribute slots, then those of its
 //      relationship slots; `referenceBits` holds the null bits of all its references.
-// With layouts as objects, each row that was fetched cost two retains, and each value that was read one more.
+// Plain numbers and not layouts as objects: see Decisions, "Reading rows".
 
 internal import EspalierModel
 

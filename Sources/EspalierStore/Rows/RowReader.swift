@@ -291,7 +291,7 @@ struct RowReader {
         return numbering.id(entityNumber: reference.entity, key: reference.key)
     }
 
-    /// Decodes the types of most attributes without a further call, because calls took longer than reading the value.
+    /// Decodes the types of most attributes without a further call (Decisions, "Reading rows").
     @inline(__always)
     private func value(at place: RowLayout.Place, _ offsets: RowOffsets, _ row: RawSpan) -> AttributeValue {
         guard case .attribute(let type) = place.content else { return .null }

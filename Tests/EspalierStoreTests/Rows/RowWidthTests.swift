@@ -41,6 +41,32 @@ import Testing
         #expect(row.value(at: try #require(try fixture.entity("Album").attribute(named: "year")).slot) == .integer(300))
     }
 
+    @Test func `one reader finds the destinations in rows of several widths, entities and stores`() throws {
+        var reader: DestinationReader?
+        for kind in StoreKind.allCases {
+            let fixture = try StoreFixture(kind)
+            let slot = try fixture.relationship("owner", of: "Media").slot
+            var ids: [ObjectID] = []
+            for lastKey in [0, 0xFFFE, 0xFFFF_FFFE] as [UInt64] {
+                if lastKey > 0, fixture.store is BTreeStore {
+                    try giveOutKeys(after: lastKey, ofEntity: "Person", fixture)
+                }
+                let person = try fixture.insert("Person", ["name": .string("\(lastKey)")])
+                for entityName in ["Song", "Book"] {
+                    ids.append(try fixture.insert(entityName, to: ["owner": person]))
+                    ids.append(try fixture.insert(entityName))
+                }
+            }
+            let rows = try fixture.store.snapshots(of: ids + ids.reversed()).compactMap { $0 }
+            #expect(rows.count == 2 * ids.count && rows.contains { $0.destination(at: slot) != nil })
+            for row in rows {
+                var present = reader ?? DestinationReader(slot: slot)
+                #expect(present.destination(in: row.content, at: row.place) == row.destination(at: slot))
+                reader = present
+            }
+        }
+    }
+
     @Test(arguments: [0xFFFE, 0xFF_FFFE, 0xFFFF_FFFE] as [UInt64])
     func `a destination is found whatever its primary key, also after it took the place of a nearer one`(
         _ lastKey: UInt64
