@@ -305,6 +305,8 @@ import Testing
                     ("drawer.papers.@count == \(papers.count)", papers.count),
                     ("ANY drawer.papers.number == 3", papers.count),
                     ("ALL drawer.papers.number > 3", 0), ("drawer.papers.@max.number < 3", 0),
+                    // Two questions about one list.
+                    ("ANY drawer.papers.number == 3 AND ALL drawer.papers.number > 3", 0),
                 ] {
                     let request = FetchRequest<Paper>(try FetchPredicate(format: format))
                     #expect(try reader.count(for: request) == count, "\(format)")

@@ -122,23 +122,21 @@ extension ManagedObjectContext {
 }
 
 extension ManagedObject {
-    /// Makes the lists at the other ends forget the removal of this object, whose row is deleted: a context that
-    /// inserts it again decides about its relationships, at both ends.
+    /// Makes the lists at the other ends of many-to-many relationships forget the removal of this object, whose row is
+    /// deleted: a context that inserts it again decides about its relationships, at both ends.
+    ///
+    /// Lists whose members are defined by to-one relationships follow these (`followUnchangedMembers`).
     fileprivate func leaveRemovalsToStore() {
         guard let context = managedObjectContext else { return }
-        func leave(_ ids: some Sequence<ObjectID>, _ slot: Int) {
-            guard let inverse = withShape({ $0.inverses[slot] }), inverse.isToMany else { return }
-            for id in ids {
+        for (slot, change) in changes?.values.toMany.pairs ?? [] {
+            guard let inverse = withShape({ $0.inverses[slot] }), inverse.isToMany else { continue }
+            for id in change.differences.removed {
                 guard let other = context.memory.registry[id],
                     other.changes?.values.toMany.contains(inverse.slot) == true
                 else { continue }
                 other.changeable().values.toMany.modify(inverse.slot) { $0.followRemoval(of: storedID) }
             }
         }
-        for (slot, _) in changes?.values.destinations.pairs ?? [] {
-            leave(row?.destination(at: slot).map { [$0] } ?? [], slot)
-        }
-        for (slot, change) in changes?.values.toMany.pairs ?? [] { leave(change.differences.removed, slot) }
     }
 
     /// Whether the object has other changes than the removal of related objects, which the deletion of either end

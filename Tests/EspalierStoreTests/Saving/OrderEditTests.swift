@@ -137,15 +137,23 @@ import Testing
         let owner = try fixture.insert(relationship.0)
         let songs = try (0..<9).map { _ in try fixture.insert("Song") }
         let read = Array(songs.dropLast())
-        try fixture.link(owner, relationship.1, order: read)
-        try fixture.link(owner, relationship.1, add: [songs[8]])
+        // At the end, and where a search for the others does not meet it.
+        for joined in [read + [songs[8]], Array(read[..<6]) + [songs[8]] + read[6...]] {
+            try fixture.link(owner, relationship.1, order: read)
+            if joined.last == songs[8] {
+                try fixture.link(owner, relationship.1, add: [songs[8]])
+            } else {
+                try fixture.link(owner, relationship.1, order: joined)
+            }
+            #expect(try fixture.links(owner, relationship.1) == joined)
 
-        var order = OrderedIDs(read)
-        order.insert(songs[8], at: 3)
-        try send(order, of: owner, relationship.1, read, to: fixture, checksVersion: true)
+            var order = OrderedIDs(read)
+            order.insert(songs[8], at: 3)
+            try send(order, of: owner, relationship.1, read, to: fixture, checksVersion: true)
 
-        #expect(try fixture.links(owner, relationship.1) == order.ids)
-        if let store = fixture.store as? BTreeStore { #expect(try store.check().isOK) }
+            #expect(try fixture.links(owner, relationship.1) == order.ids)
+            if let store = fixture.store as? BTreeStore { #expect(try store.check().isOK) }
+        }
     }
 
     @Test(arguments: StoreKind.allCases)
@@ -153,14 +161,19 @@ import Testing
         let fixture = try StoreFixture(kind)
         let owner = try fixture.insert("Person")
         let songs = try (0..<30).map { _ in try fixture.insert("Song") }
-        try fixture.link(owner, "favourites", order: songs)
-        try fixture.link(owner, "favourites", order: Array(songs.dropFirst(5)) + songs.prefix(5))
+        var exchanged = songs
+        exchanged.swapAt(2, 3)
+        // A search finds all that the edits name in the second of these orders.
+        for newer in [Array(songs.dropFirst(5)) + songs.prefix(5), exchanged] {
+            try fixture.link(owner, "favourites", order: songs)
+            try fixture.link(owner, "favourites", order: newer)
 
-        var order = OrderedIDs(songs)
-        order.move(from: 20, to: 10)
-        try send(order, of: owner, "favourites", songs, to: fixture, checksVersion: false)
+            var order = OrderedIDs(songs)
+            order.move(from: 20, to: 10)
+            try send(order, of: owner, "favourites", songs, to: fixture, checksVersion: false)
 
-        #expect(try fixture.links(owner, "favourites") == order.ids)
+            #expect(try fixture.links(owner, "favourites") == order.ids)
+        }
     }
 
     private func send(

@@ -85,6 +85,31 @@ import Testing
     }
 
     @Test(arguments: StoreKind.allCases, Way.allCases)
+    func `an object that has changed in a child leads to the row into which the root has merged its destination`(
+        _ kind: StoreKind, _ way: Way
+    ) throws {
+        let (list, id) = try list(kind, way)
+        let (root, child) = (list.context, ManagedObjectContext(parent: list.context))
+        let new = try list.make("Guest", Self.new, in: child)
+        let gift = try list.make("Gift", in: child)
+        try gift.relate("guest", to: new)
+        try child.save()
+        // The child reads what the root is about to save, and changes it.
+        _ = try child.fetch(FetchRequest<ManagedObject>(entityName: "Gift"))
+        try gift.setValue(.integer(7), forKey: "number")
+
+        try root.save()
+        child.processPendingChanges()
+
+        #expect(try gift.ids("guest") == [id])
+        for context in [child, root] { try context.save() }
+        try list.check()
+        let other = list.newContext()
+        let stored = try other.existingObject(with: gift.objectID)
+        #expect(try stored.ids("guest") == [id] && stored[attribute: "number"] == .integer(7))
+    }
+
+    @Test(arguments: StoreKind.allCases, Way.allCases)
     func `undoing an insertion that was merged leaves the row, and takes back what else was done`(
         _ kind: StoreKind, _ way: Way
     ) throws {

@@ -188,6 +188,24 @@ import Testing
         #expect(shelf.text == "051234")
     }
 
+    @Test func `the next deleted object comes back after its own neighbor, although the order has changed`() throws {
+        let scene = try Scene(.noAction)
+        let shelf = try scene.shelf()
+        let boxes = Array(shelf.boxes)
+        try scene.context.delete(boxes[2])
+        scene.undoManager.disableUndoRegistration()
+        // The deleted box keeps its index, and has another box before it.
+        shelf.boxes.move(from: 1, to: 0)
+        try scene.undoManager.enableUndoRegistration()
+        try scene.context.delete(boxes[3])
+        try scene.context.save()
+        #expect(shelf.text == "1045")
+
+        while scene.undoManager.canUndo { try scene.context.undo() }
+
+        #expect(shelf.text == "120345")
+    }
+
     @Test func `undoing one event costs as much beside many unsaved changes as beside few`() throws {
         let growth = try growth { count in
             let scene = try Scene(boxes: count)
