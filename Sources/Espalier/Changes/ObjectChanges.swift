@@ -221,6 +221,7 @@ struct ToManyChange {
         follow(id)
         if isMember && !isStored { added.insert(id) }
         if !isMember && isStored { removed.insert(id) }
+        assert(checkInvariants() && contains(id) == (isMember == isStored ? nil : isMember))
     }
 
     /// Whether `id` is a destination; `nil` if this change does not say so and the store has to be asked.
@@ -244,7 +245,10 @@ struct ToManyChange {
     func index(of id: ObjectID) -> Int? { order?.ids.index(of: id) }
 
     /// Moves a destination in a relationship whose whole order is known.
-    mutating func move(from source: Int, to target: Int) { withOrder { $0.move(from: source, to: target) } }
+    mutating func move(from source: Int, to target: Int) {
+        assert(isWhole, "a move in a relationship whose order is not known")
+        withOrder { $0.move(from: source, to: target) }
+    }
 
     /// Calls `body` with the whole order, if it is known; a shared order is copied first.
     @discardableResult
@@ -281,6 +285,7 @@ struct ToManyChange {
         counted.changeCount = -1
         added = ObjectIDSet(added.lazy.filter { !gone.contains($0) })
         removed = ObjectIDSet(removed.lazy.filter { !gone.contains($0) })
+        assert(checkInvariants() && !gone.contains { contains($0) == true }, "a destination that is gone stays")
     }
 
     /// Asserts that no destination is both added and removed; call it inside `assert`.
@@ -310,6 +315,7 @@ struct ToManyChange {
         mapped.added = ObjectIDSet(added.map(id))
         mapped.removed = ObjectIDSet(removed.map(id))
         mapped.isMerged = isMerged
+        assert(mapped.isWhole == isWhole && mapped.checkInvariants())
         return mapped
     }
 }

@@ -49,6 +49,7 @@ struct SharedIDTable<Value: Sendable>: Sendable {
     /// - Complexity: O(log n).
     mutating func set(_ value: Value, for id: ObjectID) {
         if Self.set(Entry(id: id, value: value), in: &root, Self.hash(id), depth: 0) { count += 1 }
+        assert(self[id] != nil, "\(id) is not found in \(count) entries")
     }
 
     /// Returns whether the entry is one more.
@@ -72,6 +73,7 @@ struct SharedIDTable<Value: Sendable>: Sendable {
             node.children[child(hash(entry.id) << UInt64(4 * depth))].entries.append(entry)
         }
         node.entries = []
+        assert(node.children.count == fanOut && depth < depthMax, "invariant 2: a branch at depth \(depth)")
     }
 
     /// Removes the entry of `id`, if there is one.
@@ -81,6 +83,7 @@ struct SharedIDTable<Value: Sendable>: Sendable {
         guard count > 0, Self.remove(id, from: &root, Self.hash(id)) else { return }
         count -= 1
         if count == 0 { root = Node() }
+        assert(count >= 0 && self[id] == nil, "invariant 1: \(id) is still found in \(count) entries")
     }
 
     /// Returns whether there was an entry.

@@ -37,6 +37,7 @@ struct SlotValues<Value> {
         } else {
             entries.append((slot, value))
         }
+        assert(slot >= 0 && entries.count { $0.slot == slot } == 1, "invariant 1: slot \(slot)")
     }
 
     /// Removes the value of `slot`, if there is one.

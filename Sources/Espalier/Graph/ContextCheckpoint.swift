@@ -121,6 +121,7 @@ struct ContextCheckpoint {
     }
 
     private func restoreObjects(_ context: ManagedObjectContext) {
+        assert(objects.count == inserted.count + rows.count, "\(rows.count) rows of \(objects.count) objects")
         for (position, saved) in objects.enumerated() {
             let object = saved.object
             if object.state.contains(.registered) { context.memory.registry.remove(object) }

@@ -69,6 +69,7 @@ struct ContextMemory {
         for list in [inserted, updated, deleted] {
             for object in list {
                 assert(registry.withObject(object.storedID) { $0 === object } == true, "\(object.storedID) is unknown")
+                assert(object.checkInvariants())
             }
         }
         assert(faultTrips >= 0 && rowsFetched >= 0, "\(faultTrips) trips, \(rowsFetched) rows")

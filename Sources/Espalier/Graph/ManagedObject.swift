@@ -159,6 +159,8 @@ open class ManagedObject {
         (content, place, newValues) = (seed.content.object, seed.place, nil)
         storedState = seed.state
         assert(!storedShape.isNil, "a seed without a shape")
+        assert(storedState.isDisjoint(with: [.inserted, .updated, .deleted]), "an object begins with changes")
+        assert(content == nil || !storedID.isTemporary, "a row with a temporary ID")
         storedShape.withObject { $0.addObject() }
         storedCohort.withObject { $0.addObject() }
     }
@@ -191,6 +193,7 @@ open class ManagedObject {
     }
 
     deinit {
+        assert(state.isDisjoint(with: [.inserted, .updated, .deleted]), "invariant 2: a changed object ends")
         withContext { context in
             context.memory.registry.remove(self)
             if storedState.contains(.observed) { context.observed?.forget(self) }
@@ -224,6 +227,7 @@ open class ManagedObject {
     }
     /// Sets the committed values to a position in a store's row content.
     final func setRow(_ content: RowContent, _ place: RowContent.Place) {
+        assert(!storedID.isTemporary, "the row of an object that no store has")
         (self.content, self.place) = (content, place)
     }
     /// Whether the committed values are in memory.
@@ -235,6 +239,17 @@ open class ManagedObject {
     final func isInContext(of other: ManagedObject) -> Bool {
         storedState.contains(.registered) && other.storedState.contains(.registered)
             && withShape { shape in other.withShape { shape.context.isSame(as: $0.context) } }
+    }
+
+    /// Asserts invariant 3 and the rules of `State`; call it inside `assert`, between events.
+    final func checkInvariants() -> Bool {
+        let values = changes?.values
+        assert(newValues == nil || values?.attributes.isEmpty != false, "invariant 3: two values of one attribute")
+        assert(newValues == nil || values?.destinations.isEmpty != false, "invariant 3: two destinations")
+        assert(newValues == nil || state.contains(.inserted), "invariant 3: \(storedID) is not new, and has new values")
+        assert(!state.contains(.propagated) || state.contains(.deleted), "the rules of \(storedID) ran, which is there")
+        assert(state.contains(.inserted) || !storedID.isTemporary, "\(storedID) is not new, and has no row")
+        return true
     }
 
     // MARK: State

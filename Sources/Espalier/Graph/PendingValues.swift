@@ -93,6 +93,8 @@ struct PendingValues {
         listings[position].values.set(value, for: id)
         listings[position].ids[value, default: []].append(id)
         listings[position].entryCount += 1
+        let listing = listings[position]
+        assert(listing.entryCount >= listing.values.count, "invariant 1: \(listing.values.count) objects are listed")
     }
 
     /// The objects that may have one of `values`.

@@ -88,6 +88,7 @@ final class ReadGeneration {
     /// Asserts the invariants; call it inside `assert`.
     func checkInvariants() -> Bool {
         assert(Set(parts.map(\.part.number)).count == parts.count, "two parts have one number")
+        assert(knownEdition <= source.partsEdition, "edition \(knownEdition) of the source's parts")
         return true
     }
 
@@ -114,6 +115,7 @@ final class ReadGeneration {
     /// The list is replaced as a whole: the former snapshot, which may be the last reference to a store, ends after the
     /// access to the list, and the compiler needs no check of exclusive access where the list is read.
     private func setSnapshot(_ snapshot: (any StoreSnapshot)?, at position: Int) {
+        assert(parts.indices.contains(position), "part \(position) of \(parts.count)")
         var others = parts
         others[position].snapshot = snapshot
         parts = others

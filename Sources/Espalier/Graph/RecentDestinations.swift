@@ -39,6 +39,7 @@ struct RecentDestinations {
 
     /// Adopts the memory of an emptied list.
     mutating func reuse(_ memory: [ManagedObject]) {
+        assert(memory.isEmpty, "\(memory.count) objects are retained again")
         if objects.isEmpty { objects = memory }
     }
 }

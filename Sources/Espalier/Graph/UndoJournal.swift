@@ -34,6 +34,7 @@ final class UndoJournal {
     var isRecording: Bool { pauseCount == 0 && manager.isUndoRegistrationEnabled }
 
     func append(_ step: UndoStep) {
+        assert(isRecording, "invariant 1: a step without registration")
         if steps.last?.covers(step) != true { steps.append(step) }
         latest = step
     }
@@ -82,6 +83,7 @@ final class UndoJournal {
 
     /// Removes all steps after the first `count`.
     func truncate(to count: Int) {
+        assert(count >= 0, "\(count) steps")
         steps.removeLast(max(0, steps.count - count))
         skip()
     }
@@ -135,6 +137,7 @@ extension ManagedObject {
     ///   one that was deleted last.
     final func place(of id: ObjectID, at slot: Int) -> UndoStep.Place? {
         guard let index = destinationIndex(of: id, inOrder: slot) else { return nil }
+        assert(destinationID(at: index, inOrder: slot) == id, "\(id) is not at its index \(index)")
         var predecessor = index - 1
         while predecessor >= 0, let id = destinationID(at: predecessor, inOrder: slot) {
             assert(StepCount.note())

@@ -28,6 +28,7 @@ struct UnseenChanges {
 
     /// Notes a change of an object that the context has counted.
     mutating func note(_ id: ObjectID) {
+        assert(isActive || ids.isEmpty && count == 0, "changes are kept that nobody asks for")
         count += 1
         add(id)
     }
@@ -46,5 +47,6 @@ struct UnseenChanges {
             return
         }
         ids.append(id)
+        assert(ids.count <= idCountMax, "\(ids.count) IDs of \(idCountMax)")
     }
 }

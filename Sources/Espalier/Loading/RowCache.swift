@@ -47,6 +47,7 @@ final class RowCache {
 
     func add(_ row: consuming ObjectSnapshot) {
         let id = row.id
+        assert(!id.isTemporary, "a row of a store with a temporary ID")
         rows.set(row, for: id)
     }
 
@@ -74,6 +75,7 @@ final class RowCache {
     }
 
     func forgetLists(of owners: [ObjectID], at slot: Int) {
+        assert(slot >= 0, "slot \(slot)")
         guard slot < lists.count else { return }
         places.forget(owners, at: slot)
         Self.remove(owners, from: &lists[slot])

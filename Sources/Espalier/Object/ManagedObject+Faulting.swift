@@ -27,6 +27,7 @@ extension ManagedObject {
             noteInaccessible()
             return
         }
+        assert(newValues == nil, "a fault with the values of a new object")
         state = former.union([.fulfilled, .awakening])
         awakeFromFetch()
         state.remove(.awakening)
@@ -61,6 +62,7 @@ extension ManagedObject {
         assert(!isInserted, "a new object has no row to refresh from")
         state.insert(.turning)
         willTurnIntoFault()
+        assert(newValues == nil, "the values of a new object would outlive the fault")
         row = nil
         changes = nil
         state.subtract([.fulfilled, .updated, .inaccessible, .gone])

@@ -254,6 +254,9 @@ extension ManagedObject {
             other.leave(old, across: inverse)
         }
         addRaw(other.storedID, to: relationship)
+        assert(
+            relationship.isToMany || unsavedDestinationID(at: relationship.slot) == .some(other.storedID),
+            "\(relationship.name) does not lead to its new destination")
         guard let inverse, !(other === self && inverse === relationship) else { return }
         if !relationship.isToMany, inverse.isToMany, !inverse.isOrdered, other.state.contains(.inserted) {
             other.willChange { .added(inverse.slot, $0.end(storedID)) }
@@ -286,6 +289,7 @@ extension ManagedObject {
     /// The caller changes this side. A to-one relationship that gets another destination is not emptied in between,
     /// because that would count as a change that was taken back.
     private func leave(_ id: ObjectID, across relationship: Relationship) {
+        assert(relationship.slot < entity.relationships.count, "\(relationship.name) is of another entity")
         guard let inverse = withShape({ $0.inverses[relationship.slot] }), let context = managedObjectContext else {
             return
         }
@@ -396,6 +400,7 @@ extension ManagedObject {
         }
         let changes = changeable()
         changes.values.toMany[relationship.slot] = start
+        assert(start.isWhole == relationship.isOrdered, "only an order changes as a whole")
         return changes
     }
 }

@@ -84,6 +84,7 @@ extension ManagedObjectContext {
     private func applyDeletions(of saved: SaveOutcome.StoreSave, _ savedChanges: inout SavedChanges) {
         cache.invalidate(saved.changes.deleted.lazy.map(\.storedID))
         for object in saved.changes.deleted {
+            assert(object.state.contains(.deleted), "\(object.storedID) was deleted in the store only")
             memory.registry.remove(object)
             savedChanges.deleted.append(object.storedID)
             object.leaveContext()
@@ -114,6 +115,9 @@ extension ManagedObject {
     /// Discards all changes except the values of transient attributes.
     func discardPersistentChanges() {
         guard changes != nil || newValues != nil else { return }
+        assert(
+            newValues == nil || state.contains(.inserted) || !state.contains(.registered),
+            "invariant 3: new values of \(storedID), which is not new")
         var kept = ObjectChanges.Values()
         if shape.hasTransientAttributes {
             for slot in entity.attributes.indices where entity.attributes[slot].isTransient {

@@ -60,6 +60,7 @@ extension ManagedObjectContext {
         // being changed.
         let former = (memory.inserted, memory.updated)
         defer { withExtendedLifetime(former) {} }
+        assert(former.0.allSatisfy { !$0.isInserted }, "a new object stays in the context after its changes")
         replace(\.inserted, by: ChangedObjects())
         replace(\.updated, by: ChangedObjects())
         replace(\.deleted, by: ChangedObjects())

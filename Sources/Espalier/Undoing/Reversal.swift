@@ -42,6 +42,7 @@ struct Reversal {
         for step in steps.reversed() {
             if case .deleted = step.change, context.takeBack(step.object) { returned.insert(step.object) }
         }
+        assert(returned.allSatisfy { $0.isInserted }, "an object came back, and is not new")
         for step in steps.reversed() { undo(step.change, of: step.object) }
         if !isExact { settle() }
     }
@@ -150,6 +151,7 @@ struct Reversal {
         let id = other.storedID
         guard let source = object.destinationIndex(of: id, inOrder: slot) else { return }
         let target = target(of: place, from: source, in: object, at: slot)
+        assert(target >= 0 && target < object.destinationCount(at: slot), "invariant 2: place \(target)")
         guard source != target else { return }
         if isStep {
             object.willChange { object in object.place(of: id, at: slot).map { .moved(slot, object.end(id), $0) } }
@@ -187,6 +189,7 @@ struct Reversal {
         let ids = ends.map(\.id)
         let (members, wanted) = (Set(list), Set(ids))
         let ordered = ids.filter(members.contains) + list.filter { !wanted.contains($0) }
+        assert(ordered.count == list.count || Set(ids).count < ids.count, "invariant 2: an order loses destinations")
         guard ordered != list else { return }
         object.willChange { object in .order(slot, list.map(object.end)) }
         object.changeOrder(of: object.entity.relationships[slot]) { $0 = ToManyChange(list: ordered, base: $0.base) }
@@ -233,6 +236,7 @@ struct Reversal {
     /// Makes both ends of the changed relationships agree: the end that steps have changed is right, unless the other
     /// end is to-one and has another destination.
     private mutating func settle() {
+        assert(!isExact, "invariant 1: exact steps leave nothing to settle")
         let changed = pairs
         pairs = []
         for pair in changed {
