@@ -124,12 +124,15 @@ let package = Package(
             exclude: ["Stores"], swiftSettings: strict),
         .testTarget(
             name: "EspalierStoreTests",
-            dependencies: ["EspalierStore", "EspalierModel", "EspalierEngine", "TestSupport"],
+            dependencies: ["EspalierCoreData", "EspalierStore", "EspalierModel", "EspalierEngine", "TestSupport"],
             swiftSettings: strict),
         .testTarget(
             name: "EspalierTests",
             dependencies: ["Espalier", "EspalierEngine", "EspalierModel", "EspalierStore", "TestSupport"],
             exclude: ["Golden"], swiftSettings: strict),
+        // As an application: public API only, and nothing of ours but the product.
+        .testTarget(
+            name: "EspalierOutsideTests", dependencies: ["Espalier"], packageAccess: false, swiftSettings: strict),
         .testTarget(
             name: "EspalierMacrosTests", dependencies: ["Espalier", "TestSupport"], swiftSettings: strict),
         .testTarget(

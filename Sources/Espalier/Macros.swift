@@ -58,11 +58,27 @@ public macro Entity(
 ///         var year: Int = 0
 ///     }
 ///
-/// The values ascend. The index has the names of its properties, joined by `_`.
+/// The values ascend. The index has the names of its properties, joined by `_`, and ends with `_folded` if it ignores
+/// differences, then with `_partial` if it has a condition.
 ///
-/// - Parameter properties: Lists of key paths of attributes and to-one relationships, most significant first.
+///     #Index<Track>([\.year], where: "isFavourite == YES")
+///     #Index<Track>([\.title], ignoring: [.caseInsensitive, .diacriticInsensitive])
+///     #Index<Person>([\.home?.city])
+///
+/// A fetch uses an index with a condition if its own predicate requires the same, and one that ignores differences for
+/// `==[cd]`, `IN[cd]`, `BEGINSWITH[cd]` and orders that ignore the same ones (FR-25).
+///
+/// - Parameters:
+///   - properties: Lists of key paths of attributes, elements of composites and to-one relationships, most significant
+///     first.
+///   - condition: The condition for an object to be in the indexes, on its own values: a format as `FetchPredicate`
+///     parses it.
+///   - options: The differences between texts that the indexes ignore: case, diacritics or both.
 @freestanding(declaration)
-public macro Index<Object: ManagedObject>(_ properties: [PartialKeyPath<Object>]...) =
+public macro Index<Object: ManagedObject>(
+    _ properties: [PartialKeyPath<Object>]..., where condition: String? = nil,
+    ignoring options: ComparisonOptions = []
+) =
     #externalMacro(module: "EspalierMacros", type: "KeyPathGroupsMacro")
 
 /// Adds uniqueness constraints to the `@Entity` class in whose body it is, one for each list of properties (SD-06,
@@ -95,6 +111,12 @@ public struct AttributeOption: Sendable, Hashable {
     /// The transformer that is registered under this name turns the values into bytes and back (MD-24).
     public static func transformable(by name: String) -> AttributeOption { AttributeOption(.transformable(by: name)) }
 
+    /// Stores compute the value by this rule, and the property can only be read (MD-27).
+    ///
+    ///     @Attribute(.derived(.count(of: \Album.tracks))) var trackCount: Int
+    ///     @Attribute(.derived(.canonical(of: \Album.title))) var canonicalTitle: String
+    public static func derived(_ rule: DerivedValue) -> AttributeOption { AttributeOption(.derived(rule)) }
+
     /// A value is not less than this one (MD-16).
     public static func minimum(_ limit: some AttributeConvertible, message: String? = nil) -> AttributeOption {
         AttributeOption(.minimum(limit, message: message))
@@ -125,6 +147,7 @@ public struct AttributeOption: Sendable, Hashable {
         case indexed
         case unique(ConstraintAction?)
         case transformable(by: String)
+        case derived(DerivedValue)
         case rule(ValidationRule)
     }
 

@@ -53,9 +53,14 @@ struct EntityClass {
     /// The class property that describes the entity.
     var entityDescription: DeclSyntax {
         let unique = KeyPathGroups.groups(of: "Unique", in: declaration).map { "\($0)" }
-        let indexes = KeyPathGroups.groups(of: "Index", in: declaration).map { names in
-            let elements = names.map { ".init(\"\($0)\")" }.joined(separator: ", ")
-            return "EntityDescription.Index(\"\(names.joined(separator: "_"))\", on: [\(elements)])"
+        let indexes = KeyPathGroups.indexes(in: declaration).map { index in
+            let folding = index.ignored.map { ", folding: \($0.trimmedDescription)" } ?? ""
+            let elements = index.names.map { ".init(\"\($0)\"\(folding))" }.joined(separator: ", ")
+            let names = index.names.map { $0.split(separator: ".").joined(separator: "_") }
+            let suffixes = (index.ignored == nil ? [] : ["folded"]) + (index.condition == nil ? [] : ["partial"])
+            let condition = index.condition.map { ", predicateFormat: \($0.trimmedDescription)" } ?? ""
+            let name = (names + suffixes).joined(separator: "_")
+            return "EntityDescription.Index(\"\(name)\", on: [\(elements)]\(condition))"
         }
         let arguments = [
             "\"\(name)\"", option("isAbstract"), "properties: Self._entityProperties",

@@ -26,6 +26,8 @@ enum EntityDiagnostic: DiagnosticMessage {
     case groupOfUnmodelledProperty(macro: String, name: String)
     case noGroups(macro: String)
     case transformableDefault(name: String)
+    case derivedDefault(name: String)
+    case derivedPathNotLiteral
     case notAStruct(found: String)
     case genericComposite
     case noElements(name: String)
@@ -73,6 +75,9 @@ enum EntityDiagnostic: DiagnosticMessage {
         case .transformableDefault(let name):
             "\(name) is transformable and has no default, since its transformer may not be registered yet; set it in "
                 + "awakeFromInsert()"
+        case .derivedDefault(let name): "\(name) is derived and has no default: stores compute its value"
+        case .derivedPathNotLiteral:
+            "write the path as a key path literal of properties, such as '\\Track.title' or '\\Track.album?.title'"
         case .notAStruct(let found): "@Composite belongs on a struct, but this is declared with '\(found)'"
         case .genericComposite: "a composite struct cannot be generic: the types of its elements belong to the model"
         case .noElements(let name): "\(name) has no stored property that could be an element of a composite"

@@ -11,9 +11,31 @@ import SwiftSyntaxMacros
 
 /// The groups of `#Index` and `#Unique` in the body of a class.
 enum KeyPathGroups {
+    /// One index: its properties, its condition and the differences that it ignores, as the source has them.
+    struct Index {
+        let names: [String]
+        let condition: ExprSyntax?
+        let ignored: ExprSyntax?
+    }
+
     /// The names in the groups of all macros called `name` in a class.
     static func groups(of name: String, in declaration: ClassDeclSyntax) -> [[String]] {
-        paths(of: name, in: declaration).map { $0.compactMap(\.singleProperty) }.filter { !$0.isEmpty }
+        paths(of: name, in: declaration).map { $0.compactMap { $0.propertyPath?.joined(separator: ".") } }
+            .filter { !$0.isEmpty }
+    }
+
+    /// The indexes of all macros `#Index` in a class.
+    static func indexes(in declaration: ClassDeclSyntax) -> [Index] {
+        macros(called: "Index", in: declaration).flatMap { macro in
+            func option(_ name: String) -> ExprSyntax? {
+                macro.arguments.first { $0.label?.text == name }?.expression
+            }
+            return paths(of: macro).map { paths in
+                Index(
+                    names: paths.compactMap { $0.propertyPath?.joined(separator: ".") }, condition: option("where"),
+                    ignored: option("ignoring"))
+            }.filter { !$0.names.isEmpty }
+        }
     }
 
     /// Reports the key paths of variables of the class itself that are not properties of the model.
@@ -27,18 +49,27 @@ enum KeyPathGroups {
         }
         for macro in ["Index", "Unique"] {
             for path in paths(of: macro, in: declaration).joined() {
-                guard let name = path.singleProperty, ignored.contains(name) else { continue }
+                guard let name = path.propertyPath?.first, ignored.contains(name) else { continue }
                 context.report(.groupOfUnmodelledProperty(macro: macro, name: name), at: path)
             }
         }
     }
 
     private static func paths(of name: String, in declaration: ClassDeclSyntax) -> [[ExprSyntax]] {
-        declaration.memberBlock.members.flatMap { item -> [[ExprSyntax]] in
-            guard let macro = item.decl.as(MacroExpansionDeclSyntax.self), macro.macroName.text == name else {
-                return []
-            }
-            return macro.arguments.map { $0.expression.as(ArrayExprSyntax.self)?.elements.map(\.expression) ?? [] }
+        macros(called: name, in: declaration).flatMap(paths)
+    }
+
+    private static func macros(called name: String, in declaration: ClassDeclSyntax) -> [MacroExpansionDeclSyntax] {
+        declaration.memberBlock.members.compactMap { item in
+            item.decl.as(MacroExpansionDeclSyntax.self).flatMap { $0.macroName.text == name ? $0 : nil }
+        }
+    }
+
+    private static func paths(of macro: MacroExpansionDeclSyntax) -> [[ExprSyntax]] {
+        // Not filtered: a filtered list is a copy, in which nodes have no places.
+        macro.arguments.compactMap { argument in
+            if argument.label != nil { return nil }
+            return argument.expression.as(ArrayExprSyntax.self)?.elements.map(\.expression) ?? []
         }
     }
 }
@@ -63,14 +94,16 @@ enum KeyPathGroupsMacro: DeclarationMacro {
                 .groupsOfOtherClass(macro: name, className: className), at: argument,
                 fix: EntityFix("write '\(className)'", replacing: argument, by: TypeSyntax("\(raw: className)")))
         }
-        if node.arguments.isEmpty { context.report(.noGroups(macro: name), at: node) }
-        for group in node.arguments {
+        if !node.arguments.contains(where: { $0.label == nil }) { context.report(.noGroups(macro: name), at: node) }
+        for group in node.arguments where group.label == nil {
             guard let list = group.expression.as(ArrayExprSyntax.self), !list.elements.isEmpty else {
                 context.report(.groupNotLiteral(macro: name), at: group.expression)
                 continue
             }
             for element in list.elements {
-                guard let property = element.expression.singleProperty else {
+                guard let path = element.expression.propertyPath, let property = path.first,
+                    path.count == 1 || name == "Index"
+                else {
                     context.report(.groupNotLiteral(macro: name), at: element.expression)
                     continue
                 }
@@ -80,15 +113,5 @@ enum KeyPathGroupsMacro: DeclarationMacro {
             }
         }
         return []
-    }
-}
-
-extension ExprSyntax {
-    /// The property of a key path literal that names one property.
-    var singleProperty: String? {
-        guard let path = self.as(KeyPathExprSyntax.self), path.components.count == 1,
-            let component = path.components.first?.component.as(KeyPathPropertyComponentSyntax.self)
-        else { return nil }
-        return component.declName.baseName.text.trimmingBackticks
     }
 }

@@ -91,7 +91,7 @@ extension ModelledProperty {
                 let option = call.calledExpression.as(MemberAccessExprSyntax.self)?.declName.baseName.text,
                 let value = call.arguments.first
             {
-                if option == "transformable" { continue }
+                if option == "transformable" || option == "derived" { continue }
                 if option == "unique" {
                     flags.insert("unique")
                     action = ["uniqueAction: \(value.expression.trimmedDescription)"]
@@ -105,6 +105,7 @@ extension ModelledProperty {
         let known = [("indexed", "isIndexed"), ("unique", "isUnique")]
         let options = known.compactMap { flags.contains($0.0) ? "\($0.1): true" : nil }
         return options + action + (transientMark == nil ? [] : ["isTransient: true"])
+            + (derivation(in: context).map { ["derivation: \($0)"] } ?? [])
             + (rules.isEmpty ? [] : ["rules: [\(rules.joined(separator: ", "))]"]) + named
     }
 

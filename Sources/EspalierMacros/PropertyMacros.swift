@@ -20,6 +20,7 @@ enum PropertyAccessorMacro: AccessorMacro {
                 "set { _setTransformed(\(literal: property.name), at: \(index), by: \(transformer), newValue) }",
             ]
         }
+        if property.isDerived { return ["get { _getDerived(\(literal: property.name), at: \(index)) }"] }
         let unset = property.unset.map { ", unset: \($0)" } ?? ""
         return [
             "get { _get(\(literal: property.name), at: \(index)\(raw: unset)) }",

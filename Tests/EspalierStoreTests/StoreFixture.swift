@@ -1,5 +1,6 @@
 // Stores of every kind behind one interface, for suites that run over all of them.
 
+import EspalierCoreData
 import EspalierEngine
 import EspalierModel
 import EspalierStore
@@ -9,13 +10,19 @@ import Testing
 
 /// The kinds of store that must keep the contract.
 enum StoreKind: CaseIterable, CustomTestStringConvertible {
-    case memory, treeInMemory, treeInFile
+    case memory, treeInMemory, treeInFile, outside, binaryFile, xmlFile
+
+    /// The kinds that compute derived values; an application's data give theirs.
+    static let deriving = allCases.filter { $0 != .outside }
 
     var testDescription: String {
         switch self {
         case .memory: "dictionaries"
         case .treeInMemory: "B-tree in memory"
         case .treeInFile: "B-tree file"
+        case .outside: "data of an application"
+        case .binaryFile: "binary file"
+        case .xmlFile: "XML file"
         }
     }
 }
@@ -28,15 +35,22 @@ final class StoreFixture {
     let model: ManagedObjectModel
     private(set) var store: any PersistentStore
     private let folder: URL
+    private let files = MemoryFileSystem()
+    /// The data of an `outside` store.
+    private(set) var source: DictionarySource
 
     init(_ kind: StoreKind, _ model: ManagedObjectModel? = nil) throws {
         self.kind = kind
         let model = try model ?? MediaModel.make()
         self.model = model
+        source = DictionarySource(model: model)
         folder = FileManager.default.temporaryDirectory.appending(path: "espalier-\(UUID().uuidString)")
         switch kind {
         case .memory: store = InMemoryStore(model: model)
         case .treeInMemory: store = try BTreeStore.inMemory(model: model)
+        case .outside:
+            store = IncrementalStore(source, type: StoreType(rawValue: "Dictionaries"), model: model)
+        case .binaryFile, .xmlFile: store = try Self.wholeFile(kind, files, model)
         case .treeInFile:
             try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
             store = try BTreeStore.open(path: folder.appending(path: "store").path, model: model)
@@ -48,11 +62,29 @@ final class StoreFixture {
     /// The path of the file of a `treeInFile`.
     var path: String { folder.appending(path: "store").path }
 
-    /// Closes the store and opens it again, if it is in a file; else does nothing.
+    /// Closes the store and opens it again, unless it is only in memory.
     func reopen() throws {
-        guard kind == .treeInFile else { return }
-        try store.close()
-        store = try BTreeStore.open(path: path, model: model)
+        switch kind {
+        case .memory, .treeInMemory: return
+        case .treeInFile:
+            try store.close()
+            store = try BTreeStore.open(path: path, model: model)
+        case .outside:
+            try store.close()
+            store = IncrementalStore(source, type: StoreType(rawValue: "Dictionaries"), model: model)
+        case .binaryFile, .xmlFile:
+            try store.close()
+            store = try Self.wholeFile(kind, files, model)
+        }
+    }
+
+    /// A store that is saved as a whole, in a file in memory.
+    private static func wholeFile(
+        _ kind: StoreKind, _ files: MemoryFileSystem, _ model: ManagedObjectModel
+    ) throws -> WholeGraphStore {
+        let format: any GraphFormat = kind == .xmlFile ? XMLGraphFormat() : BinaryGraphFormat()
+        return try WholeGraphStore(
+            GraphFile("/store", format, in: files), type: kind == .xmlFile ? .xml : .binary, model: model)
     }
 
     /// The entity called `name`.

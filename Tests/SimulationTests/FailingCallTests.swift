@@ -160,6 +160,10 @@ import Testing
         let tree = try write.createTree(named: "t", keys: UInt64.self)
         try write.put([1], for: 1, in: tree)
         try write.commit()
+        // The second commit fills a piece of the log with zeros.
+        write = try database.beginWrite()
+        try write.put([1], for: 1, in: tree)
+        try write.commit()
         var second = try database.beginWrite()
         try second.put([2], for: 2, in: tree)
         // The next call is the commit's write, the one after it the commit's sync.

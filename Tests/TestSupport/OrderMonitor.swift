@@ -5,7 +5,8 @@
 //   F2  A checkpoint slot is written only after all page writes before it are durable; the store is truncated only
 //       after the slot is durable.
 //   F3  A log segment is recycled only after the checkpoint LSN of a durable slot has reached the segment's end.
-//   F4  A commit is synced only after the names of its files are durable.
+//   F4  A slot names a log, and a commit of a log that a slot names is synced, only after the names of the files are
+//       durable.
 // The monitor also checks that checkpoint LSNs never decrease: segments that an older checkpoint needs may have been
 // recycled.
 
@@ -22,9 +23,12 @@ struct OrderMonitor {
     private var durableSlot: CheckpointSlot?
     private var sequences: [UInt32: UInt64] = [:]
 
-    mutating func didWrite(_ bytes: [UInt8], at offset: Int, to role: FileRole) {
+    /// - Parameter beginning: the beginning of the file after the write, since a slot may be written in two parts.
+    mutating func didWrite(
+        _ bytes: [UInt8], at offset: Int, to role: FileRole, beginning: [UInt8], hasUnsyncedNames: Bool
+    ) {
         switch role {
-        case .store: didWriteStore(bytes, at: offset)
+        case .store: didWriteStore(bytes, at: offset, beginning, hasUnsyncedNames: hasUnsyncedNames)
         case .log: didWriteLog(bytes, at: offset)
         case .directory, .copy: break
         }
@@ -37,7 +41,7 @@ struct OrderMonitor {
             durableSlot = unsyncedSlot ?? durableSlot
             unsyncedSlot = nil
         case .log:
-            if hasUnsyncedNames, unsyncedFrames.contains(where: \.isCommit) {
+            if hasUnsyncedNames, durableSlot?.isClean == false, unsyncedFrames.contains(where: \.isCommit) {
                 violations.append("F4: a commit was synced while a name in its directory was not durable")
             }
             unsyncedFrames.removeAll()
@@ -55,27 +59,44 @@ struct OrderMonitor {
         }
     }
 
-    private mutating func didWriteStore(_ bytes: [UInt8], at offset: Int) {
+    /// The slot at an offset of the beginning of a store; `nil` if there is none.
+    private static func slot(at offset: Int, _ beginning: [UInt8]) -> CheckpointSlot? {
+        guard offset + CheckpointSlotLayout.byteCount <= beginning.count else { return nil }
+        return beginning[offset..<offset + CheckpointSlotLayout.byteCount].withSpan {
+            CheckpointSlot(decoding: $0, at: 0)
+        }
+    }
+
+    private mutating func didWriteStore(
+        _ bytes: [UInt8], at offset: Int, _ beginning: [UInt8], hasUnsyncedNames: Bool
+    ) {
         if offset < SuperblockLayout.usedByteCount {
             if offset == 0, bytes.count >= SuperblockLayout.byteCount {
                 pageSize = Int(bytes.u32(at: SuperblockLayout.pageSize))
             }
             for slot in SuperblockLayout.slots
-            where offset <= slot && slot + CheckpointSlotLayout.byteCount <= offset + bytes.count {
+            where offset < slot + CheckpointSlotLayout.byteCount && slot < offset + bytes.count
+                && slot + CheckpointSlotLayout.byteCount <= beginning.count
+            {
                 if unsyncedPages > 0, offset != 0 {
                     violations.append(
                         "F2: a checkpoint slot was written before \(unsyncedPages) page writes were durable")
                 }
-                let written = bytes[(slot - offset)..<(slot - offset) + CheckpointSlotLayout.byteCount].withSpan {
-                    CheckpointSlot(decoding: $0, at: 0)
-                }
+                let written = Self.slot(at: slot, beginning)
                 if let written, let durableSlot, written.sequence > durableSlot.sequence,
                     written.checkpointLSN < durableSlot.checkpointLSN
                 {
                     violations.append("a slot of \(written.checkpointLSN) follows one of \(durableSlot.checkpointLSN)")
                 }
-                let newest = [unsyncedSlot, written].compactMap(\.self).max { $0.sequence < $1.sequence }
-                unsyncedSlot = newest
+                let others = SuperblockLayout.slots.filter { $0 != slot }.compactMap { Self.slot(at: $0, beginning) }
+                let former = others.max { $0.sequence < $1.sequence }
+                if hasUnsyncedNames, let written, !written.isClean, let former, former.isClean,
+                    former.sequence < written.sequence
+                {
+                    violations.append("F4: a slot names a log whose name was not durable")
+                }
+                // Of two with one number, the one that was written last is on the disk.
+                unsyncedSlot = [written, unsyncedSlot].compactMap(\.self).max { $0.sequence < $1.sequence }
             }
             return
         }

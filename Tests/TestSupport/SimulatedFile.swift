@@ -48,7 +48,10 @@ final class SimulatedFile: StorageFile {
             try state.useSpace(Int(offset) + written.count - state.disk.files[file].current.count)
             state.disk.write(written, to: file, at: Int(offset))
             state.note(written)
-            state.monitor.didWrite(written, at: Int(offset), to: role)
+            state.monitor.didWrite(
+                written, at: Int(offset), to: role,
+                beginning: Array(state.disk.files[file].current.prefix(SuperblockLayout.usedByteCount)),
+                hasUnsyncedNames: !state.disk.nameChanges.isEmpty)
             return written.count
         }
     }

@@ -189,6 +189,7 @@ enum ChildRun {
         case "fault-in": blackHole(try store.faultIn(some))
         case "by-index": blackHole(try store.fetchByEmail(some))
         case "update": try store.update()
+        case "update-observable": try store.updateObservable()
         case "update-grandchild": try store.updateTwoLevelsUp()
         case "delete": try store.delete()
         default:

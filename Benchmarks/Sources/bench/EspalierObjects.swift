@@ -125,8 +125,31 @@ final class EspalierObjects: ObjectContender {
         return sum
     }
 
+    func sums(byTeam: Bool) throws -> Int {
+        let key = byTeam ? "team" : "age"
+        var request = ValueRequest(
+            entityName: "Person",
+            columns: [FetchColumn(key), .count(), .sum("score", as: "scores"), .sum("age", as: "ages")])
+        request.propertiesToGroupBy = [FetchColumn(key)]
+        var sum = 0
+        for row in try ManagedObjectContext(coordinator).fetch(request) {
+            guard case .integer(let count) = row.values[1], case .double(let scores) = row.values[2],
+                case .integer(let ages) = row.values[3]
+            else { continue }
+            sum &+= Int(count) &+ Int(scores * 8) &+ Int(ages)
+        }
+        return sum
+    }
+
     func update() throws {
         let context = ManagedObjectContext(coordinator)
+        for person in try context.fetch(FetchRequest<Person>()) { person.age += 1 }
+        try context.save()
+    }
+
+    func updateObservable() throws {
+        let context = ManagedObjectContext(coordinator)
+        context.isObservable = true
         for person in try context.fetch(FetchRequest<Person>()) { person.age += 1 }
         try context.save()
     }

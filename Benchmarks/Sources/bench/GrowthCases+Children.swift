@@ -70,6 +70,42 @@ extension GrowthCases {
         },
     ]
 
+    /// An operation in the child of a child of a context that has all papers in memory; half of them are changed in it.
+    private static func grandchild(
+        _ name: String, _ power: Double, hasRead: Bool = false,
+        _ body: @escaping @Sendable (_ grandchild: ManagedObjectContext, _ papers: [Paper]) throws -> Void
+    ) -> GrowthCase {
+        GrowthCase("grandchild: " + name, power) { store in
+            let root = store.context()
+            let papers = try all(root)
+            for paper in papers where paper.number.isMultiple(of: 2) { paper.touched += 1 }
+            let child = ManagedObjectContext(parent: root)
+            let grandchild = ManagedObjectContext(parent: child)
+            if hasRead { blackHole(try grandchild.existingObject(with: papers[1].objectID).isFault) }
+            return {
+                try body(grandchild, papers)
+                try child.save()
+                withExtendedLifetime(root) {}
+            }
+        }
+    }
+
+    static let grandchildren: [GrowthCase] = [
+        grandchild("update all, save at both levels", 1) { grandchild, _ in
+            for paper in try all(grandchild) { paper.touched += 1 }
+            try grandchild.save()
+        },
+        grandchild("insert all, save at both levels", 1) { grandchild, papers in
+            for _ in papers { blackHole(Paper(context: grandchild).isInserted) }
+            try grandchild.save()
+        },
+        grandchild("save of one among all at both levels", 0, hasRead: true) { grandchild, papers in
+            guard let mine = try grandchild.existingObject(with: papers[0].objectID) as? Paper else { return }
+            mine.touched += 1
+            try grandchild.save()
+        },
+    ]
+
     // MARK: Undo
 
     /// An operation on a context with an undo manager, in which all papers were changed by one event.

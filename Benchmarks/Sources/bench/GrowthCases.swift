@@ -6,7 +6,8 @@ import Foundation
 
 enum GrowthCases {
     static let all: [GrowthCase] =
-        controls + faults + changes + contexts + references + objects + values + children + undo + merges + containers
+        controls + faults + changes + contexts + references + objects + values + children + grandchildren + undo
+        + merges + containers
         + stores + relationships + members + pending + queries + predicates
 
     static func all(_ context: ManagedObjectContext) throws -> [Paper] {

@@ -39,8 +39,12 @@ protocol ObjectContender: AnyObject {
     func fetchByEmail(_ numbers: [Int]) throws -> Int
     /// Reads the team's name of every person.
     func walkToTeam(keeping: Bool) throws -> Int
+    /// Adds up scores and ages of the people of each age, or of each team; returns a sum over the groups.
+    func sums(byTeam: Bool) throws -> Int
     /// Makes every person a year older, in one transaction.
     func update() throws
+    /// Makes every person a year older, in one transaction, where observers could follow objects and none does.
+    func updateObservable() throws
     /// Makes every person a year older two levels above the store: in the child of a child of a context, and saves at
     /// each level; in a savepoint within a savepoint of one transaction.
     func updateTwoLevelsUp() throws

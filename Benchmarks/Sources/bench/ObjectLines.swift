@@ -78,13 +78,7 @@ struct ObjectLines {
                     return 0
                 }
             },
-            {
-                line("objects update, two up", count, "every person, in a child's child: three saves; savepoints") {
-                    try $0.updateTwoLevelsUp()
-                    return 0
-                }
-            },
-            saveOne, undo, redo,
+            updateObservable, updateTwoLevelsUp, saveOne, undo, redo, sumsByAge, sumsByTeam,
             {
                 line("objects delete", count, "every person, one save, durable") {
                     try $0.delete()
@@ -123,6 +117,20 @@ struct ObjectLines {
             })
     }
 
+    /// Rows of values for few groups, by an attribute.
+    private func sumsByAge() -> Line {
+        line("values group by with sum", count, "rows of values: sums of scores and ages for each of 70 ages") {
+            try $0.sums(byTeam: false)
+        }
+    }
+
+    /// Rows of values for many groups, by a relationship.
+    private func sumsByTeam() -> Line {
+        line("values group by to-one", count, "rows of values: sums of scores and ages for each team") {
+            try $0.sums(byTeam: true)
+        }
+    }
+
     /// Saves of one object each, in a context that has all of them in memory.
     private func saveOne() -> Line {
         line(
@@ -130,6 +138,20 @@ struct ObjectLines {
             preparation: { try $0.keepPeople() }
         ) {
             try $0.updateEach(of: few)
+            return 0
+        }
+    }
+
+    private func updateObservable() -> Line {
+        line("objects update, observable", count, "the same in a context that can be observed, by nobody") {
+            try $0.updateObservable()
+            return 0
+        }
+    }
+
+    private func updateTwoLevelsUp() -> Line {
+        line("objects update, two up", count, "every person, in a child's child: three saves; savepoints") {
+            try $0.updateTwoLevelsUp()
             return 0
         }
     }

@@ -202,11 +202,25 @@ final class SQLiteObjects: SQLiteTables, ObjectContender {
         return sum
     }
 
+    func sums(byTeam: Bool) throws -> Int {
+        let key = byTeam ? "team" : "age"
+        let statement = try statement("SELECT \(key), count(*), sum(score), sum(age) FROM person GROUP BY \(key)")
+        var sum = 0
+        while library.step(statement) == SQLite.row {
+            sum &+= Int(library.columnInt64(statement, 1)) &+ Int(library.columnDouble(statement, 2) * 8)
+            sum &+= Int(library.columnInt64(statement, 3))
+        }
+        _ = library.reset(statement)
+        return sum
+    }
+
     func update() throws {
         try connection.execute("BEGIN IMMEDIATE")
         try makeAllOlder()
         try connection.execute("COMMIT")
     }
+
+    func updateObservable() throws { try update() }
 
     func updateTwoLevelsUp() throws {
         try connection.execute("BEGIN IMMEDIATE")

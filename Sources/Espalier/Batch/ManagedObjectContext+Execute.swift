@@ -87,12 +87,14 @@ extension ManagedObjectContext {
         var chain = [self]
         while let parent = chain.last?.parent { chain.append(parent) }
         var outcome: BatchPlan.Outcome
+        let writer = persistentStoreCoordinator.beginWriting()
+        defer { persistentStoreCoordinator.endWriting(writer) }
         do {
             for context in chain { context.runsBatch = true }
             defer { for context in chain { context.runsBatch = false } }
             outcome = try plan().carryOut()
         }
-        outcome.changes.contextName = name
+        (outcome.changes.contextName, outcome.changes.author) = (name, transactionAuthor)
         if !outcome.changes.isEmpty {
             Self.mergeRemoteChanges(outcome.changes, into: chain)
             persistentStoreCoordinator.tell(outcome.changes, except: chain.last?.mailbox)

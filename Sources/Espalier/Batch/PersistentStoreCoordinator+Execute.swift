@@ -50,6 +50,8 @@ extension PersistentStoreCoordinator {
     }
 
     private func tellAll(of plan: BatchPlan) throws(ContextError) -> BatchResult {
+        let writer = beginWriting()
+        defer { endWriting(writer) }
         let outcome = try plan.carryOut()
         if !outcome.changes.isEmpty { tell(outcome.changes, except: nil) }
         if let failure = outcome.failure { throw .partlySaved(underlying: failure) }

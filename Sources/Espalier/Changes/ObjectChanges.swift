@@ -319,10 +319,3 @@ struct ToManyChange {
         return mapped
     }
 }
-
-extension ObjectID {
-    /// Sorts stored rows by key, then unsaved objects by insertion: the order that a save keeps.
-    static func inOrderOfCreation(_ left: ObjectID, _ right: ObjectID) -> Bool {
-        left.isTemporary == right.isTemporary ? left.key < right.key : right.isTemporary
-    }
-}

@@ -31,6 +31,9 @@ package final class SaveMailbox: Sendable {
         if let waiter { waiter.resume(returning: changes) } else if wasEmpty { notice?() }
     }
 
+    /// Whether no save is queued.
+    var isEmpty: Bool { state.withLock { $0.queue.isEmpty } }
+
     /// Removes and returns all queued saves, oldest first.
     package func takeAll() -> [SavedChanges] { state.withLock { $0.queue.takeAll() } }
 

@@ -15,6 +15,9 @@ public struct SavedChanges: Sendable, Equatable {
     public var deleted: [ObjectID]
     /// The name of the context that saved; `nil` if it has none, or if several contexts have saved.
     public var contextName: String?
+    /// The author of the save, as its context named it (`transactionAuthor`, MC-52); `nil` if it named none, or if the
+    /// saves have several.
+    public var author: String?
     /// Whether any object may have changed: before the receiver read its queue, more IDs were saved than the queue
     /// holds.
     ///
@@ -24,10 +27,10 @@ public struct SavedChanges: Sendable, Equatable {
     /// Changes that were saved elsewhere, for example by another process.
     public init(
         inserted: [ObjectID] = [], updated: [ObjectID] = [], deleted: [ObjectID] = [], contextName: String? = nil,
-        isEverything: Bool = false
+        author: String? = nil, isEverything: Bool = false
     ) {
         (self.inserted, self.updated, self.deleted) = (inserted, updated, deleted)
-        (self.contextName, self.isEverything) = (contextName, isEverything)
+        (self.contextName, self.author, self.isEverything) = (contextName, author, isEverything)
     }
 
     /// The number of IDs in the three lists.

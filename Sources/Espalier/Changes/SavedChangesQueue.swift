@@ -30,7 +30,7 @@ package struct SavedChangesQueue {
     /// Adds a save.
     package mutating func append(_ saved: SavedChanges) {
         if waiting.first?.isEverything == true {
-            unite(saved, with: waiting[0].contextName)
+            unite(saved)
             return
         }
         waiting.append(saved)
@@ -62,15 +62,17 @@ package struct SavedChangesQueue {
         guard waiting.count > 1 else { return }
         var union = ChangedIDs()
         for saved in waiting where !union.isEverything { union.add(saved, idCountMax: Self.idCountMax) }
-        let names = Set(waiting.map(\.contextName))
+        let (names, authors) = (Set(waiting.map(\.contextName)), Set(waiting.map(\.author)))
         let isEverything = union.isEverything || waiting.contains { $0.isEverything }
         var united = isEverything ? SavedChanges(isEverything: true) : union.savedChanges
         united.contextName = names.count == 1 ? waiting[0].contextName : nil
+        united.author = authors.count == 1 ? waiting[0].author : nil
         (waiting, idCount) = ([united], united.idCount)
     }
 
-    private mutating func unite(_ saved: SavedChanges, with name: String?) {
-        if saved.contextName != name { waiting[0].contextName = nil }
+    private mutating func unite(_ saved: SavedChanges) {
+        if saved.contextName != waiting[0].contextName { waiting[0].contextName = nil }
+        if saved.author != waiting[0].author { waiting[0].author = nil }
     }
 }
 

@@ -88,7 +88,7 @@ struct ParentChange {
 
     /// Gives an object that was deleted in one way or another the values of an insertion, and no relationships yet.
     private func set(_ insertion: SaveRequest.Insertion, of object: ManagedObject) {
-        for attribute in object.entity.attributes where !attribute.isTransient {
+        for attribute in object.entity.attributes where !attribute.isTransient && attribute.derivation == nil {
             let value = insertion.row.attribute(at: attribute.slot)
             if object.attributeValue(at: attribute.slot) != value {
                 _ = object.setAttributeValue(value, at: attribute.slot)

@@ -76,11 +76,11 @@ extension ParentSource {
             conflicts.append(
                 VersionConflict(id: expected.id, expectedVersion: expected.expectedVersion, stored: row))
         }
-        guard conflicts.isEmpty else { throw .conflict(conflicts) }
         let restored = request.insertions.map(\.id).filter { !$0.isTemporary }
         for case let row? in try content.snapshots(of: restored) {
-            throw .invalidRequest(reason: "\(row.id) is to be inserted, and the parent context has it already")
+            conflicts.append(VersionConflict(id: row.id, expectedVersion: 0, stored: row))
         }
+        guard conflicts.isEmpty else { throw .conflict(conflicts) }
         let broken = try missing(request, content) + denied(request, content)
         guard broken.isEmpty else { throw .references(broken) }
     }

@@ -109,7 +109,7 @@ extension ParentSource {
 
     /// Brings `records` and `changes` up to date, by all changed objects; returns what has changed for children.
     private func takeChanges() throws(StoreError) -> SavedChanges {
-        var told = SavedChanges(contextName: parent.name)
+        var told = SavedChanges(contextName: parent.name, author: parent.transactionAuthor)
         let memory = parent.memory
         for list in [memory.inserted, memory.updated, memory.deleted] {
             for object in list {
@@ -128,7 +128,7 @@ extension ParentSource {
 
     /// Does the same by the objects that the parent has noted.
     private func takeUnseen() throws(StoreError) -> SavedChanges {
-        var told = SavedChanges(contextName: parent.name)
+        var told = SavedChanges(contextName: parent.name, author: parent.transactionAuthor)
         var seen = Set<ObjectID>()
         for id in parent.memory.unseen.ids where seen.insert(id).inserted {
             assert(StepCount.note())
@@ -229,7 +229,7 @@ extension ParentSource {
     /// - Parameter hasMerged: whether the save has merged new objects into rows. What led to such an object leads to
     ///   the row now, and children read everything again.
     func noteSaved(_ seen: [Seen], hasMerged: Bool) {
-        var told = SavedChanges(contextName: parent.name)
+        var told = SavedChanges(contextName: parent.name, author: parent.transactionAuthor)
         for seen in seen {
             let object = seen.object
             guard seen.isPresent else {

@@ -27,13 +27,18 @@ extension PersistentContainer {
     public convenience init(
         name: String, for classes: [ManagedObject.Type], migration: MigrationOptions = .automatic
     ) throws {
+        try self.init(for: classes, at: try Self.url(ofStoreNamed: name), migration: migration)
+    }
+
+    /// The place of the store called `name` in the default directory, which is made if it does not exist.
+    static func url(ofStoreNamed name: String) throws -> URL {
         guard !name.isEmpty, !name.contains("/") else {
             throw ContextError.store(
                 .invalidRequest(reason: "\"\(name)\" is no name of a container: it becomes the name of a file"))
         }
         let folder = Self.defaultDirectoryURL
         try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
-        try self.init(for: classes, at: folder.appending(path: name + ".espalier"), migration: migration)
+        return folder.appending(path: name + ".espalier")
     }
 
     /// Opens the file at `url` for objects of these classes; creates it if it does not exist.

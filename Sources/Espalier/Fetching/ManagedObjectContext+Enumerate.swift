@@ -51,7 +51,7 @@ extension ManagedObjectContext {
         let fetch = try resolve(terms)
         let pending = try pendingChanges(for: fetch, terms.includesPendingChanges)
         guard pending == nil, terms.relationshipKeyPathsForPrefetching.isEmpty,
-            let position = generation.onlyPosition(taking: fetch.entity)
+            let position = generation.onlyPosition(for: fetch)
         else {
             // Unsaved changes, rows of several stores and prefetched relationships need all objects first.
             let objects = try objects(fetch, pending)

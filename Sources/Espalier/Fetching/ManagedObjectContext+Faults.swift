@@ -88,6 +88,7 @@ extension ManagedObjectContext {
             if cohort != nil { cache.add(row) }
         }
         memory.rowsFetched += rowCount
+        if !object.hasRow, hasLeftGenerations { object.row = leftRow(of: id) }
     }
 
     /// The destinations that the store holds for a to-many relationship of an object; loads the lists of the whole
@@ -97,6 +98,7 @@ extension ManagedObjectContext {
     ) throws(ContextError) -> [ObjectID] {
         let (id, slot) = (object.storedID, relationship.slot)
         if let list = cache.list(of: id, at: slot) { return list }
+        if let list = leftDestinations(of: relationship, for: id) { return list }
         let cohort = cohort(of: object)
         let owners = cohort.members(around: id) { member in
             member.storeTag == id.storeTag && isNotNew(member) && canHave(relationship, member)

@@ -9,7 +9,8 @@
 //      (F-2). An object that has a larger cohort keeps it.
 //   2. A fetch never changes the values of an object in use: a registered object keeps its values (MC-20); only a fault
 //      adopts the newer row.
-// Not here: how unsaved changes are joined to the result (PendingFetch).
+// Not here: how unsaved changes are joined to the result (PendingFetch), how a store is asked (+Reading), fetches in
+// batches (+Enumerate), and requests for values (+Values).
 
 public import EspalierModel
 import EspalierStore
@@ -41,8 +42,25 @@ extension ManagedObjectContext {
     /// The matching objects, in order, within offset and limit.
     @usableFromInline
     func objects(_ terms: FetchTerms) throws(ContextError) -> [ManagedObject] {
+        if terms.shouldRefreshRefetchedObjects { advanceGeneration() }
         let fetch = try resolve(terms)
-        return try objects(fetch, try pendingChanges(for: fetch, terms.includesPendingChanges))
+        let pending = try pendingChanges(for: fetch, terms.includesPendingChanges)
+        let found = try terms.includesPropertyValues ? objects(fetch, pending) : faults(fetch, pending)
+        if terms.shouldRefreshRefetchedObjects {
+            for object in found where !object.isFault { reread(object, mergesChanges: true) }
+        }
+        return found
+    }
+
+    /// The matching objects, in order, without their rows; unsaved changes that affect the fetch need rows (FR-06).
+    private func faults(_ fetch: StoreFetch, _ pending: PendingChanges?) throws(ContextError) -> [ManagedObject] {
+        guard pending == nil, let position = generation.onlyPosition(for: fetch) else {
+            return try objects(fetch, pending)
+        }
+        let ids = try read(position, fetch) { snapshot, fetch throws(StoreError) in try snapshot.fetchIDs(fetch) }
+        guard let first = ids.first else { return [] }
+        var maker = RowObjectMaker(self, cohort: ids.count > 1 ? Cohort(ids, cache: cache) : nil, first: first)
+        return ids.map { memory.registry[$0] ?? maker.makeFault($0) }
     }
 
     /// Loads the values and prefetched destinations that the request asks for.
@@ -58,7 +76,7 @@ extension ManagedObjectContext {
     public func fetchIDs<Result>(_ request: FetchRequest<Result>) throws(ContextError) -> [ObjectID] {
         let fetch = try resolve(request.terms)
         let pending = try pendingChanges(for: fetch, request.includesPendingChanges)
-        if pending == nil, let position = generation.onlyPosition(taking: fetch.entity) {
+        if pending == nil, let position = generation.onlyPosition(for: fetch) {
             return try read(position, fetch) { snapshot, fetch throws(StoreError) in try snapshot.fetchIDs(fetch) }
         }
         return try objects(fetch, pending).map(\.storedID)
@@ -73,7 +91,7 @@ extension ManagedObjectContext {
         let pending = try pendingChanges(for: fetch, request.includesPendingChanges)
         if let pending {
             if let count = try joinedCount(fetch, pending) { return count }
-        } else if let position = generation.onlyPosition(taking: fetch.entity) {
+        } else if let position = generation.onlyPosition(for: fetch) {
             return try read(position, fetch) { snapshot, fetch throws(StoreError) in try snapshot.count(fetch) }
         }
         return try objects(fetch, pending).count
@@ -84,6 +102,18 @@ extension ManagedObjectContext {
     /// - Throws: as `fetch(_:)`.
     public func explain<Result>(_ request: FetchRequest<Result>) throws(ContextError) -> [String] {
         try storedExplanation(resolve(request.terms))
+    }
+
+    /// The steps in which the stores answer a request, each after it was executed, with the numbers of rows that were
+    /// expected and found, and its time.
+    ///
+    /// Print the result: its description is a tree in a table. Unsaved changes of this context are joined to the rows
+    /// afterwards, and are no part of it.
+    ///
+    /// - Throws: as `fetch(_:)`.
+    /// - Complexity: that of the fetch without its limit, times the number of steps.
+    public func analyze<Result>(_ request: FetchRequest<Result>) throws(ContextError) -> PlanStep {
+        try storedAnalysis(resolve(request.terms))
     }
 
     /// The request in terms of the model, after the context has processed its pending changes: a fetch reads them.
@@ -97,7 +127,7 @@ extension ManagedObjectContext {
     ///
     /// - Parameter pending: the unsaved changes that affect the fetch.
     func objects(_ fetch: StoreFetch, _ pending: PendingChanges?) throws(ContextError) -> [ManagedObject] {
-        if pending == nil, let position = generation.onlyPosition(taking: fetch.entity) {
+        if pending == nil, let position = generation.onlyPosition(for: fetch) {
             let rows = try read(position, fetch) { snapshot, fetch throws(StoreError) in try snapshot.fetch(fetch) }
             return materialized(rows)
         }

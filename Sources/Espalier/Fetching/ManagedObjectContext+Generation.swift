@@ -43,6 +43,8 @@ extension ManagedObjectContext {
         }
         childSource?.tellEverything()
         generation.isPinned = token != nil
+        // A pinned context merges nothing, and reads no other generation.
+        if generation.isPinned { leftGenerations = LeftGenerations() }
     }
 
     /// The snapshot of each open store, by number of the part; takes those that do not exist yet.
@@ -68,7 +70,10 @@ extension ManagedObjectContext {
     /// - Parameter saved: by number of the part, the generation that a save of this context has just made. If no other
     ///   save lies between, the rows in memory are as new as that generation.
     func moveToNewestGeneration(afterSaving saved: [UInt64: UInt64] = [:]) {
-        if generation.advance(afterSaving: saved) { forgetReads() }
+        let former = mailbox == nil ? [] : generation.parts
+        guard generation.advance(afterSaving: saved) else { return }
+        if !former.isEmpty { keepLeftGeneration(former) }
+        forgetReads()
     }
 
     /// Returns to the generation that was read when the parts were these.

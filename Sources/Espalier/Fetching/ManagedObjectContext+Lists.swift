@@ -11,6 +11,9 @@ extension ManagedObjectContext {
     func storedCount(of relationship: Relationship, for object: ManagedObject) throws(ContextError) -> Int {
         let (id, slot) = (object.storedID, relationship.slot)
         if let count = cache.count(of: id, at: slot) { return count }
+        if let list = leftDestinations(of: relationship, for: id) {
+            return list.count
+        }
         tripLog?.note(.count(relationship: relationship.name), of: id)
         let count = try read(holding: id, id) { snapshot, id throws(StoreError) in
             try snapshot.destinationCount(of: relationship, for: id, limit: .max)
@@ -25,6 +28,9 @@ extension ManagedObjectContext {
     ) throws(ContextError) -> Bool {
         let id = object.storedID
         if let count = cache.count(of: id, at: relationship.slot) { return count > limit }
+        if let list = leftDestinations(of: relationship, for: id) {
+            return list.count > limit
+        }
         tripLog?.note(.count(relationship: relationship.name), of: id)
         return try read(holding: id, id) { snapshot, id throws(StoreError) in
             try snapshot.destinationCount(of: relationship, for: id, limit: limit + 1) > limit
@@ -41,6 +47,9 @@ extension ManagedObjectContext {
             if let place = cache.index(of: destination, inListOf: id, at: relationship.slot) { return place != nil }
         } else if let list = cache.list(of: id, at: relationship.slot) {
             return list.hasInKeyOrder(destination)
+        }
+        if let list = leftDestinations(of: relationship, for: id) {
+            return list.contains(destination)
         }
         tripLog?.note(.membership(relationship: relationship.name), of: id)
         return try read(holding: id, id) { snapshot, id throws(StoreError) in

@@ -13,7 +13,7 @@ extension ManagedObjectContext {
     /// The matching rows of every store that may hold some, one list per store.
     func storedRows(_ fetch: StoreFetch) throws(ContextError) -> [SnapshotList] {
         var lists: [SnapshotList] = []
-        for position in try positions(taking: fetch.entity) {
+        for position in try positions(for: fetch) {
             lists.append(try read(position, fetch) { snapshot, fetch throws(StoreError) in try snapshot.fetch(fetch) })
         }
         return lists
@@ -22,10 +22,21 @@ extension ManagedObjectContext {
     /// The stores' plans for a fetch, line by line.
     func storedExplanation(_ fetch: StoreFetch) throws(ContextError) -> [String] {
         var lines: [String] = []
-        for position in try positions(taking: fetch.entity) {
+        for position in try positions(for: fetch) {
             lines += try read(position, fetch) { snapshot, fetch throws(StoreError) in try snapshot.explain(fetch) }
         }
         return lines
+    }
+
+    /// The stores' plans for a fetch after their execution.
+    func storedAnalysis(_ fetch: StoreFetch) throws(ContextError) -> PlanStep {
+        var steps: [PlanStep] = []
+        for position in try positions(for: fetch) {
+            steps.append(
+                try read(position, fetch) { snapshot, fetch throws(StoreError) in try snapshot.analyze(fetch) })
+        }
+        guard steps.count > 1 else { return steps[0] }
+        return PlanStep("join the rows of \(steps.count) stores", sources: steps)
     }
 
     /// Rows by ID, all of one store; `nil` for an ID without a row.
@@ -67,12 +78,12 @@ extension ManagedObjectContext {
         return try logged(requestLog, snapshot, wanted, question)
     }
 
-    /// The stores that may hold objects of `entity`.
+    /// The stores that a fetch asks.
     ///
     /// - Throws: `ContextError.noStore` if there are none: an empty list would mean that a store has answered.
-    private func positions(taking entity: Entity) throws(ContextError) -> [Int] {
-        let positions = generation.positions(taking: entity)
-        guard !positions.isEmpty else { throw .noStore(entity: entity.name) }
+    func positions(for fetch: StoreFetch) throws(ContextError) -> [Int] {
+        let positions = generation.positions(for: fetch)
+        guard !positions.isEmpty else { throw .noStore(entity: fetch.entity.name) }
         return positions
     }
 

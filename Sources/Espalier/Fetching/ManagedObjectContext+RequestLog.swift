@@ -80,6 +80,7 @@ private struct LoggedRequest {
     init(_ wanted: some Any) {
         switch wanted {
         case let fetch as StoreFetch: (self.fetch, kind) = (fetch, .fetch)
+        case let values as StoreValueFetch: (fetch, kind) = (values.rows, .values)
         case let ids as [ObjectID]: self.ids = ids
         case let id as ObjectID: (ids, kind) = ([id], .membership)
         default: break
@@ -93,12 +94,14 @@ private struct LoggedRequest {
         switch answer {
         case let rows as SnapshotList: rowCount = rows.ids.count
         case let batch as FetchBatch: rowCount = batch.rows.ids.count
+        case let values as ValueCollector: rowCount = values.count
         case let found as [ObjectID]: (rowCount, kind) = (found.count, .fetchIDs)
         case let count as Int: (rowCount, kind) = (count, fetch == nil ? .destinationCount : .count)
         case let rows as [ObjectSnapshot?]: rowCount = rows.lazy.filter { $0 != nil }.count
         case let lists as [[ObjectID]]: (rowCount, kind) = (lists.reduce(0) { $0 + $1.count }, .destinations)
         case let isMember as Bool: rowCount = isMember ? 1 : 0
         case let lines as [String]: (rowCount, kind) = (lines.count, .explain)
+        case let step as PlanStep: (rowCount, kind) = (step.foundCount ?? 0, .explain)
         default: break
         }
     }

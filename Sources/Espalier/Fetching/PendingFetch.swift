@@ -29,25 +29,30 @@ struct PendingChanges {
 extension ManagedObjectContext {
     /// The unsaved changes that affect a fetch; `nil` if there are none and the store's answer is the result.
     ///
+    /// - Parameter expressions: what is read of the objects besides the terms of the fetch.
     /// - Complexity: O(unsaved objects that may match, and rows that lead to changed ones).
     func pendingChanges(
-        for fetch: StoreFetch, _ includesPendingChanges: Bool
+        for fetch: StoreFetch, reading expressions: [ResolvedExpression] = [], _ includesPendingChanges: Bool
     ) throws(ContextError) -> PendingChanges? {
         guard includesPendingChanges, hasChanges else { return nil }
         let family = fetch.family
         var changes = PendingChanges()
         let count = memory.inserted.count(of: family) + memory.updated.count(of: family)
         if count > 0 { changes.tested = try pendingCandidates(for: fetch, Set(family)) }
+        if fetch.storeTags != nil { changes.tested.removeAll { !isAsked(fetch, $0) } }
         changes.changedCount = memory.updated.count(of: family) + memory.deleted.count(of: family)
-        changes.leadingRows = try leadingRows(of: fetch)
+        changes.leadingRows = try leadingRows(of: fetch, reading: expressions)
         let concerns = count > 0 || changes.changedCount > 0 || !changes.leadingRows.isEmpty
         return concerns ? changes : nil
     }
 
     /// The rows of unchanged objects from which the predicate or order of a fetch leads to changed or deleted objects.
-    private func leadingRows(of fetch: StoreFetch) throws(ContextError) -> [ObjectID] {
+    private func leadingRows(
+        of fetch: StoreFetch, reading expressions: [ResolvedExpression]
+    ) throws(ContextError) -> [ObjectID] {
         guard !(memory.updated.isEmpty && memory.deleted.isEmpty) else { return [] }
-        var reach = PredicateReach()
+        var reach = PredicateReach(from: fetch.entity, in: model)
+        reach.add(expressions)
         if let predicate = fetch.predicate { reach.add(predicate) }
         for key in fetch.sort { reach.add(key) }
         var ways: [(steps: [ResolvedKeyPath.Step], ids: [ObjectID])] = []
@@ -62,7 +67,7 @@ extension ManagedObjectContext {
         let leading = StoreFetch(
             entity: fetch.entity, includesSubentities: fetch.includesSubentities, predicate: predicate)
         var ids: [ObjectID] = []
-        for position in generation.positions(taking: fetch.entity) {
+        for position in generation.positions(for: fetch) {
             ids += try read(position, leading) { snapshot, leading throws(StoreError) in
                 try snapshot.fetchIDs(leading)
             }
@@ -70,7 +75,14 @@ extension ManagedObjectContext {
         return ids.filter { memory.registry.withObject($0, \.hasChanges) != true }
     }
 
-    private func changedRows(in family: [Int]) -> [ObjectID] {
+    /// Whether a fetch asks the store of an object, or the store to which a new one will go.
+    private func isAsked(_ fetch: StoreFetch, _ object: ManagedObject) -> Bool {
+        if !object.storedID.isTemporary { return fetch.asks(storeTag: object.storedID.storeTag) }
+        return fetch.asks(storeTag: (try? source.partForNewObjects(of: object.entity))?.storeTag)
+    }
+
+    /// The stored rows of these entities whose objects have unsaved changes or are deleted.
+    func changedRows(in family: [Int]) -> [ObjectID] {
         var ids: [ObjectID] = []
         for changed in [memory.updated, memory.deleted] where changed.count(of: family) > 0 {
             for object in changed where !object.isInserted && family.contains(object.entity.index) {
@@ -84,7 +96,7 @@ extension ManagedObjectContext {
     ///
     /// - Complexity: that of the store's counts, and O(unsaved objects that may match).
     func joinedCount(_ fetch: StoreFetch, _ pending: PendingChanges) throws(ContextError) -> Int? {
-        guard let position = generation.onlyPosition(taking: fetch.entity) else { return nil }
+        guard let position = generation.onlyPosition(for: fetch) else { return nil }
         var all = fetch
         (all.offset, all.limit) = (0, nil)
         var count = try read(position, all) { snapshot, all throws(StoreError) in try snapshot.count(all) }
@@ -100,7 +112,7 @@ extension ManagedObjectContext {
     }
 
     /// The matching ones of the objects that have to be tested in memory.
-    private func matching(
+    func matching(
         _ fetch: StoreFetch, _ pending: PendingChanges
     ) throws(ContextError) -> [ManagedObject] {
         var objects = pending.tested.filter { !$0.isDeleted }
@@ -109,12 +121,15 @@ extension ManagedObjectContext {
     }
 
     /// The matching stored and unsaved objects, in one order.
-    func joined(_ fetch: StoreFetch, _ pending: PendingChanges) throws(ContextError) -> [ManagedObject] {
-        var wider = fetch
-        wider.offset = 0
-        wider.limit = fetch.limit(widenedBy: pending.changedCount + pending.leadingRows.count)
+    ///
+    /// - Parameter rows: the rows of `fetch.widened(by: pending)`; `nil` = they are read.
+    func joined(
+        _ fetch: StoreFetch, _ pending: PendingChanges, rows: [SnapshotList]? = nil
+    ) throws(ContextError) -> [ManagedObject] {
         var candidates: [ManagedObject] = []
-        for rows in try storedRows(wider) { candidates += materialized(rows) }
+        let lists: [SnapshotList]
+        if let rows { lists = rows } else { lists = try storedRows(fetch.widened(by: pending)) }
+        for rows in lists { candidates += materialized(rows) }
         let leading = Set(pending.leadingRows)
         candidates.removeAll { $0.hasChanges || (!leading.isEmpty && leading.contains($0.storedID)) }
         assert(StepCount.note(candidates.count))
@@ -145,8 +160,16 @@ extension ManagedObjectContext {
 
 extension StoreFetch {
     /// The entities whose rows are wanted.
-    fileprivate var family: [ManagedObjectModel.EntityIndex] {
+    var family: [ManagedObjectModel.EntityIndex] {
         includesSubentities ? entity.family : [entity.index]
+    }
+
+    /// The fetch that has enough rows to be joined with unsaved changes.
+    func widened(by pending: PendingChanges) -> StoreFetch {
+        var wider = self
+        wider.offset = 0
+        wider.limit = limit(widenedBy: pending.changedCount + pending.leadingRows.count)
+        return wider
     }
 
     /// The number of rows that the store must return before offset and limit are applied, plus `count`; `nil` = all.
@@ -175,13 +198,19 @@ struct GraphSubject: PredicateSubject {
     var entity: Entity { object.entity }
 
     func value(at slot: Int) throws(ContextError) -> AttributeValue {
+        if let derivation = object.derivationInMemory(at: slot), let value = try derivation.value(on: self) {
+            return value
+        }
         if let value = object.unsavedAttribute(at: slot) { return value }
         return try loadedRow()?.value(at: slot) ?? .null
     }
 
     func destinationID(at slot: Int) throws(ContextError) -> ObjectID? {
         if let destination = object.unsavedDestinationID(at: slot) { return destination }
-        return try loadedRow()?.destination(at: slot)
+        guard let id = try loadedRow()?.destination(at: slot) else { return nil }
+        // A save removes the reference to a deleted object.
+        let memory = object.managedObjectContext?.memory
+        return memory?.registry.withObject(id, \.isDeleted) == true ? nil : id
     }
 
     func destination(at slot: Int) throws(ContextError) -> GraphSubject? {

@@ -2,7 +2,8 @@
 //
 // Invariants
 //   1. A row with an object in memory never gets a second one (MO-18).
-//   2. This code retains shape, cohort and row of an object during its initializer, because that may do anything.
+//   2. This code retains shape, cohort and row of an object during its initializer, which may run any code of the
+//      application.
 //   3. An object enters the registry only if its initializer has neither reset the context, which detaches the shape,
 //      nor made another object for the row.
 
@@ -34,7 +35,7 @@ struct RowObjectMaker {
     }
 
     /// Gives an object that is already in memory the row and the cohort, if it can use them.
-    // Apart from `object`, where keeping the row would retain it for new objects too.
+    // A method of its own: as a part of `object`, it would make `object` retain the row of each new object too.
     @inline(never)
     private func update(_ known: ManagedObject, _ content: RowContent, _ place: RowContent.Place) {
         if known.isFault { known.setRow(content, place) }

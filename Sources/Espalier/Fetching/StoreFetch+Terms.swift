@@ -23,5 +23,6 @@ extension StoreFetch {
         } catch {
             throw .invalidPredicate(error)
         }
+        storeTags = terms.affectedStores.map { Set($0.compactMap { Interned.stores.existingTag(of: $0) }) }
     }
 }

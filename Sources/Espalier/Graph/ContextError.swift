@@ -49,7 +49,7 @@ public enum ContextError: Error, Sendable {
     case noStore(entity: String)
     /// The model has no configuration of this name.
     case unknownConfiguration(String, known: [String])
-    /// There is no built-in store of this kind.
+    /// No store of this kind is registered, or the kind does not fit the description.
     case unsupportedStore(StoreType)
     /// The store is open for reading only (513).
     case readOnlyStore(path: String?)
@@ -76,6 +76,8 @@ public enum ContextError: Error, Sendable {
     case batchRowSource(underlying: any Error)
     /// A batch request has a limit or an offset, but several stores have rows of its entity.
     case limitAcrossStores(entity: String)
+    /// An asynchronous fetch was cancelled, by its progress or with its task (3072).
+    case fetchCancelled
     /// The store has failed.
     case store(StoreError)
 
@@ -92,7 +94,7 @@ public enum ContextError: Error, Sendable {
         case .store(.incompatibleModel), .store(.otherFormat): 134100
         case .store(.migrationRefused): 134190
         case .store(.migrationCancelled): 134120
-        case .store(.commandCancelled): 3072
+        case .store(.commandCancelled), .fetchCancelled: 3072
         case .assignment: 1550
         case .unsupportedStore: 134000
         case .store(let error) where error.isMissingFile: 260
@@ -156,10 +158,10 @@ extension ContextError: CustomStringConvertible {
             "the model has no configuration \"\(name)\"; it has "
                 + (known.isEmpty ? "none: name the entities of the store instead" : known.joined(separator: ", "))
         case .unsupportedStore(let type):
-            "no built-in store of type \(type.rawValue) fits the description: a store in a file needs a path, a store "
-                + "in "
-                + "memory has none and cannot migrate; open another kind of store yourself and add it to the "
-                + "coordinator"
+            "no store of kind \(type.rawValue) fits the description: a store in a file needs a path, a store in "
+                + "memory has none and cannot migrate, and a kind of the application's own has to be registered "
+                + "first (StoreType.register); registered are "
+                + StoreType.registered.map(\.rawValue).joined(separator: ", ")
         case .readOnlyStore(let path):
             "the store \(path ?? "in memory") is open for reading only; open it for writing to save changes"
         case .relationshipAcrossStores(let owner, let property, let destination):
@@ -186,6 +188,7 @@ extension ContextError: CustomStringConvertible {
         case .limitAcrossStores(let entity):
             "several stores have rows of \(entity), so a limit or an offset is ambiguous; fetch the IDs, and delete "
                 + "these"
+        case .fetchCancelled: "the fetch was cancelled by its progress or with its task; the context is as it was"
         case .store(let error): "\(error)"
         }
     }
@@ -209,8 +212,10 @@ extension ContextError {
         case .references(let conflicts): self.init(conflicts)
         case .invalidPredicate(let error): self = .invalidPredicate(error)
         case .brokenRules(let rules): self = .violations(rules.map { Violation($0) })
+        case .unknownStoreType(let type): self = .unsupportedStore(type)
         case .conflict, .closed, .storage, .incompatibleModel, .migrationRefused, .migrationCancelled,
-            .commandCancelled, .otherFormat, .damagedContent, .invalidRequest:
+            .commandCancelled, .otherFormat, .damagedContent, .malformedFile, .invalidRequest, .outside,
+            .brokenContract, .invalidOption:
             self = .store(error)
         }
     }

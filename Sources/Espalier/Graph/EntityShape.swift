@@ -21,7 +21,8 @@ struct AttributeRule {
         default: range = nil
         }
         mustHaveValue = !attribute.isOptional
-        if attribute.isTransient || (!mustHaveValue && range == nil) { return nil }
+        // A store computes a derived value, also where an object in memory does not have it.
+        if attribute.isTransient || attribute.derivation != nil || (!mustHaveValue && range == nil) { return nil }
     }
 
     /// The reason why `value` is invalid; `nil` if it is valid.
@@ -54,6 +55,8 @@ final class EntityShape: SharedByObjects {
     /// The types of the attributes, by slot.
     let attributeTypes: [AttributeType]
     let hasTransientAttributes: Bool
+    /// The rules of derived attributes, by slot; empty if there are none.
+    let derivations: [ResolvedDerivation?]
     /// Whether reads of the objects are reported to `withObservationTracking`.
     var isObservable: Bool
     /// The inverse of each relationship, by slot.
@@ -99,6 +102,9 @@ final class EntityShape: SharedByObjects {
         defaultValues = entity.attributes.map(\.defaultValue)
         attributeTypes = entity.attributes.map(\.type)
         hasTransientAttributes = entity.attributes.contains(where: \.isTransient)
+        derivations =
+            entity.attributes.contains { $0.derivation != nil }
+            ? entity.attributes.map { model?.derivation(of: $0) } : []
         inverses = entity.relationships.map { model?.inverse(of: $0) }
         destinationEntities = model.map { model in entity.relationships.map(model.destination(of:)) } ?? []
         attributeRules = entity.attributes.map(AttributeRule.init)
@@ -135,6 +141,10 @@ final class EntityShape: SharedByObjects {
         unsafe names.deinitialize(count: nameMask + 1)
         unsafe names.deallocate()
     }
+
+    /// The rule of the attribute in `slot`, if it is derived.
+    @inline(__always)
+    func derivation(at slot: Int) -> ResolvedDerivation? { derivations.isEmpty ? nil : derivations[slot] }
 
     /// Detaches all objects of this shape from their context.
     func detachObjects(formerContext: ManagedObjectContext?) {

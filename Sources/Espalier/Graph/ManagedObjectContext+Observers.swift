@@ -18,6 +18,7 @@ final class ContextObservers {
     fileprivate(set) var didMerge = Observers<(ManagedObjectContext.DidMergeChangesMessage) -> Void>()
     fileprivate(set) var didLoseGeneration = Observers<(ManagedObjectContext.DidLoseGenerationMessage) -> Void>()
     fileprivate(set) var didFailToAutosave = Observers<(ManagedObjectContext.DidFailToAutosaveMessage) -> Void>()
+    fileprivate(set) var didBreakConstraints = Observers<(ManagedObjectContext.DidBreakConstraintsMessage) -> Void>()
     /// Whether a generation was lost after the last `DidLoseGenerationMessage`.
     fileprivate var hasLostGeneration = false
     /// The objects that have changed after the last `ObjectsDidChangeMessage`.
@@ -84,6 +85,27 @@ extension ManagedObjectContext {
         madeObservers.didFailToAutosave.add(body)
     }
 
+    /// Calls `body` at the end of each event that has given objects values that must be unique and that others have
+    /// (F-6).
+    ///
+    /// Conflicts that exist already are not told: ask for `uniquenessConflicts()`.
+    ///
+    /// - Returns: the token of the observation, which ends when the token is freed or canceled.
+    /// - Complexity: O(log n) for each object with unique values that changes, while there is an observer, and
+    ///   O(objects) for each conflict; in a child context also O(changed objects of its parents) for an event with new
+    ///   unique values. O(changed objects) to begin.
+    public func addObserver(
+        for message: DidBreakConstraintsMessage.Type, _ body: @escaping (DidBreakConstraintsMessage) -> Void
+    ) -> ObservationToken {
+        if uniqueCheck == nil {
+            let token = addObserver(for: ObjectsDidChangeMessage.self) { $0.context.checkUniqueValues(of: $0) }
+            let check = UniqueValueCheck(model, token)
+            uniqueCheck = check
+            check.renew(self)
+        }
+        return madeObservers.didBreakConstraints.add(body)
+    }
+
     private var madeObservers: ContextObservers {
         if let observers { return observers }
         let made = ContextObservers()
@@ -104,7 +126,8 @@ extension ManagedObjectContext {
         guard let observers, !observers.didSave.isEmpty else { return }
         let message = DidSaveMessage(
             context: self, changes: changes, inserted: Set(parts.lazy.flatMap(\.inserted)),
-            updated: Set(parts.lazy.flatMap(\.updated)), deleted: Set(parts.lazy.flatMap(\.deleted)))
+            updated: Set(parts.lazy.flatMap(\.updated)), deleted: Set(parts.lazy.flatMap(\.deleted)),
+            generation: try? queryGenerationToken)
         tell(message, observers.didSave.current())
     }
 
@@ -118,6 +141,20 @@ extension ManagedObjectContext {
     func tellDidFailToAutosave(_ error: ContextError) {
         guard let observers, !observers.didFailToAutosave.isEmpty else { return }
         tell(DidFailToAutosaveMessage(context: self, error: error), observers.didFailToAutosave.current())
+    }
+
+    /// Whether somebody wants to know which constraints an event breaks; if not, the check ends.
+    var observesConstraints: Bool {
+        if observers?.didBreakConstraints.current().isEmpty == false { return true }
+        uniqueCheck = nil
+        return false
+    }
+
+    /// Notifies observers of the constraints that an event has broken.
+    func tellBrokenConstraints(_ conflicts: [UniquenessConflict]) {
+        guard let observers, !conflicts.isEmpty else { return }
+        let message = DidBreakConstraintsMessage(context: self, conflicts: conflicts)
+        tell(message, observers.didBreakConstraints.current())
     }
 
     private func tell<Message>(_ message: Message, _ observers: [(token: ObservationToken, body: (Message) -> Void)]) {

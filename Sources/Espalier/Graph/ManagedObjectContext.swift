@@ -20,6 +20,8 @@ public final class ManagedObjectContext {
     public let parent: ManagedObjectContext?
     /// A name for messages and for the history of changes.
     public var name: String?
+    /// The author of the context's saves, for the messages about them (MC-52).
+    public var transactionAuthor: String?
     /// Values of the application's own, which the context keeps and never reads (MC-07).
     public var userInfo: [String: Any] = [:]
     /// The policy by which a save resolves conflicts with rows that another context or process has changed (MC-42),
@@ -35,6 +37,8 @@ public final class ManagedObjectContext {
     /// The objects that merge policies have merged into others in the running save; `other` is the same one if no other
     /// was in memory.
     var unitedInSave: [(object: ManagedObject, other: ManagedObject)] = []
+    /// Whether the running save has made changed objects of new ones, because another context has inserted their rows.
+    var turnsInsertions = false
     /// How often the context had to ask a store for rows or destinations because a fault fired (F-2).
     public var faultTrips: Int { memory.faultTrips }
     /// The number of rows that fetches and faults have read from stores.
@@ -48,6 +52,7 @@ public final class ManagedObjectContext {
             mailbox =
                 automaticallyMergesChangesFromParent
                 ? source.subscribe(notice: mergeNotice) : nil
+            if mailbox == nil { leftGenerations = LeftGenerations() }
         }
     }
 
@@ -144,7 +149,7 @@ public final class ManagedObjectContext {
     var changeCount = 0
     /// Unchanged objects that the running save has made adopt newer rows; `nil` if no save runs.
     var refreshedBySave: [RefreshedObject]?
-    /// The stage of the running save; `nil` if no save runs.
+    /// The stage of the running save or transaction; `nil` if none runs.
     var stage: SaveStage?
     /// Whether a batch request of this context or of a child runs: a save would wait for its transaction.
     var runsBatch = false
@@ -161,6 +166,12 @@ public final class ManagedObjectContext {
     var tripLog: TripLog?
     /// The condition of the last fetch, if the log wants values.
     var lastCondition: String?
+    /// The generations that the context has left before it was told of all saves that they lack.
+    var leftGenerations = LeftGenerations()
+    /// The number of the running save among the writers of its source; `nil` if no save runs.
+    var writer: UInt64?
+    /// The unique values of changed objects; `nil` if nobody observes broken constraints.
+    var uniqueCheck: UniqueValueCheck?
     /// The number of nested calls between `beginEvent` and `endEvent`.
     var eventDepth = 0
     /// Called when a change begins an event that no running call ends.

@@ -75,7 +75,8 @@ public struct MergeConflict: Sendable, CustomStringConvertible {
             return "\(property.name): here \(property.mine.text), in the store \(property.stored?.text ?? "nothing"), "
                 + "originally \(property.base?.text ?? "an unknown value")"
         }
-        return "\(object): read at version \(oldVersion), \(isDeletedHere ? "deleted here, " : "")"
+        let here = oldVersion == 0 ? "inserted again here" : "read at version \(oldVersion)"
+        return "\(object): \(here), \(isDeletedHere ? "deleted here, " : "")"
             + "version \(newVersion) in the store" + (values.isEmpty ? "" : "; " + values.joined(separator: "; "))
     }
 }

@@ -38,6 +38,13 @@ protocol ObjectSource: AnyObject {
     /// Delivers changes to every mailbox except the sender's.
     func tell(_ changes: SavedChanges, except sender: SaveMailbox?)
 
+    /// Begins a save, which is a writer until `endWriting`, after its message was delivered; returns its number.
+    func beginWriting() -> UInt64
+    /// Ends a save that `beginWriting` has begun.
+    func endWriting(_ writer: UInt64)
+    /// The saves that stores may have and whose messages may not have been delivered.
+    var writers: Set<UInt64> { get }
+
     /// The part for a new object of `entity`.
     ///
     /// - Throws: `ContextError.noStore` or `.readOnlyStore`.
@@ -91,4 +98,12 @@ extension ObjectSource {
     func checkIsNotSaving() {}
 
     func tellWaitingChanges() {}
+
+    // A parent is in the isolation of its children: none of them runs between a save and its message.
+
+    func beginWriting() -> UInt64 { 0 }
+
+    func endWriting(_ writer: UInt64) {}
+
+    var writers: Set<UInt64> { [] }
 }

@@ -142,7 +142,9 @@ extension ResolvedPredicate {
         for case .comparison(let comparison) in root.conditions {
             guard comparison.modifier == .direct, comparison.options.isEmpty,
                 case .path(let path) = comparison.left, path.base == .evaluatedObject, path.steps.isEmpty,
-                case .attribute(let slot, let type, elements: []) = path.terminal, type.hashesAsItCompares
+                case .attribute(let slot, let type, elements: []) = path.terminal, type.hashesAsItCompares,
+                // A derived value changes without a change of its object.
+                entity.attributes[slot].derivation == nil
             else { continue }
             switch (comparison.operator, comparison.right) {
             case (.equal, .value(let value)) where type.accepts(value): return (slot, [value])

@@ -18,6 +18,10 @@ public final class PersistentStoreCoordinator: Sendable {
     private struct Member {
         let store: any PersistentStore
         let part: SourcePart
+        /// The name by which the application finds the store.
+        let name: String?
+        /// The description from which the store was opened; `nil` if the application opened it.
+        var description: PersistentStoreDescription?
     }
     private struct WeakMailbox {
         weak var mailbox: SaveMailbox?
@@ -25,11 +29,14 @@ public final class PersistentStoreCoordinator: Sendable {
     private struct State {
         var members: [Member] = []
         var mailboxes: [WeakMailbox] = []
+        /// The saves between their beginning and the delivery of their messages.
+        var writers: Set<UInt64> = []
+        var lastWriter: UInt64 = 0
     }
 
     /// The model of all stores.
     public let managedObjectModel: ManagedObjectModel
-    /// Guards the lists of stores and of receivers.
+    /// Guards the lists of stores, of receivers and of writers.
     private let state = Mutex(State())
     /// Incremented with every change of the list of stores.
     private let edition = Atomic<UInt64>(0)
@@ -48,45 +55,68 @@ public final class PersistentStoreCoordinator: Sendable {
 
     /// Adds an open store that was made with this coordinator's model.
     ///
-    /// - Parameter entityNames: the entities whose new objects it accepts, each with its hierarchy; `nil` = all.
-    public func add(_ store: any PersistentStore, entityNames: Set<String>? = nil) {
+    /// - Parameters:
+    ///   - entityNames: the entities whose new objects it accepts, each with its hierarchy; `nil` = all.
+    ///   - name: a name by which `persistentStore(named:)` finds it.
+    public func add(_ store: any PersistentStore, entityNames: Set<String>? = nil, name: String? = nil) {
+        add(store, entityNames: entityNames, name: name, description: nil)
+    }
+
+    private func add(
+        _ store: any PersistentStore, entityNames: Set<String>?, name: String?,
+        description: PersistentStoreDescription?
+    ) {
         let roots = entityNames.map { Set($0.compactMap { managedObjectModel.entity(named: $0)?.root }) }
         tellWillChange(added: [store])
         state.withLock { state in
             let part = SourcePart(
                 number: SourcePart.newNumber(),
                 storeTag: Interned.stores.tag(of: store.identifier), rootEntities: roots,
-                isReadOnly: store.isReadOnly, path: store.path)
-            state.members.append(Member(store: store, part: part))
+                isReadOnly: store.isReadOnly || description?.isReadOnly == true, path: store.path)
+            state.members.append(Member(store: store, part: part, name: name, description: description))
             edition.add(1, ordering: .sequentiallyConsistent)
         }
+        store.didAdd(configurationName: description?.configurationName)
         tellDidChange(added: [store])
     }
 
     /// Opens a store and adds it (PS-02).
     ///
-    /// - Throws: `ContextError.store` if it cannot be opened; `.unsupportedStore` for a kind of store that is not built
-    ///   in: open such a store yourself and pass it to `add`; `.unknownConfiguration`.
+    /// - Throws: `ContextError.store` if it cannot be opened; `.unsupportedStore` for a kind of store that is not
+    ///   registered (`StoreType.register`), or that does not fit the path; `.unknownConfiguration`.
     @discardableResult
     public func addPersistentStore(
         _ description: PersistentStoreDescription
     ) throws(ContextError) -> any PersistentStore {
         let entityNames = try entityNames(of: description)
-        let store: any PersistentStore
         switch (description.type, description.path) {
-        case (.inMemory, nil): store = InMemoryStore(model: managedObjectModel)
-        case (.btree, let path?):
-            do {
-                store = try BTreeStore.open(
-                    path: path, model: managedObjectModel, isReadOnly: description.isReadOnly,
-                    migration: description.migration.logged)
-            } catch {
-                throw ContextError(error)
-            }
-        default: throw .unsupportedStore(description.type)
+        case (.inMemory, _?), (.btree, nil): throw .unsupportedStore(description.type)
+        default: break
         }
-        add(store, entityNames: entityNames)
+        let opening = StoreOpening(
+            description.type, model: managedObjectModel, path: description.path, isReadOnly: description.isReadOnly,
+            options: description.options, migration: description.migration.logged)
+        let store: any PersistentStore
+        do { store = try StoreType.open(opening) } catch { throw ContextError(error) }
+        add(store, entityNames: entityNames, name: description.name, description: description)
         return store
+    }
+
+    /// Puts an open store in the place of another one, which is closed.
+    func replace(
+        _ former: any PersistentStore, by store: any PersistentStore, _ description: PersistentStoreDescription
+    ) throws(ContextError) {
+        let entityNames = try entityNames(of: description)
+        // If closing fails, the former store is removed nevertheless.
+        defer { add(store, entityNames: entityNames, name: description.name, description: description) }
+        try remove(former)
+    }
+
+    /// The description from which an open store was made: with its options, and the name of its configuration (PS-11).
+    ///
+    /// It is `nil` for a store that the application has opened itself.
+    public func description(of store: any PersistentStore) -> PersistentStoreDescription? {
+        state.withLock { state in state.members.first { $0.store === store }?.description }
     }
 
     /// The entities of a described store: those that it names, or those of its configuration.
@@ -123,6 +153,7 @@ public final class PersistentStoreCoordinator: Sendable {
     /// - Throws: `ContextError.store` if closing failed; the store is removed nevertheless.
     public func remove(_ store: any PersistentStore) throws(ContextError) {
         tellWillChange(removed: [store])
+        store.willRemove()
         state.withLock { state in
             state.members.removeAll { $0.store === store }
             edition.add(1, ordering: .sequentiallyConsistent)
@@ -138,19 +169,22 @@ public final class PersistentStoreCoordinator: Sendable {
         }
     }
 
+    /// The first open store that was added with this name; `nil` if there is none (SD-14).
+    ///
+    /// - Complexity: O(stores).
+    public func persistentStore(named name: String) -> (any PersistentStore)? {
+        state.withLock { state in state.members.first { $0.name == name }?.store }
+    }
+
     /// The ID that a URI denotes (ID-07).
     ///
     /// - Throws: `ContextError.invalidURI` if the text is no such URI, or names no open store or no entity of the
     ///   model.
     public func managedObjectID(forURIRepresentation text: String) throws(ContextError) -> ObjectID {
-        let prefix = "x-espalier://"
-        let parts = text.dropFirst(prefix.count).split(separator: "/", omittingEmptySubsequences: false)
-        guard text.hasPrefix(prefix), parts.count == 3, parts[2].first == "p", let key = UInt64(parts[2].dropFirst()),
-            key != 0, let identifier = UUID(uuidString: String(parts[0])),
-            managedObjectModel.entity(named: String(parts[1])) != nil,
-            persistentStores.contains(where: { $0.identifier == identifier })
+        guard let id = ObjectID(uriRepresentation: text), !id.isTemporary,
+            managedObjectModel.entity(named: id.entityName) != nil, persistentStore(for: id) != nil
         else { throw .invalidURI(text) }
-        return ObjectID(entityName: String(parts[1]), storeIdentifier: identifier, key: key)
+        return id
     }
 
     // MARK: Parts
@@ -184,6 +218,18 @@ public final class PersistentStoreCoordinator: Sendable {
         }
         return mailbox
     }
+
+    func beginWriting() -> UInt64 {
+        state.withLock { state in
+            state.lastWriter += 1
+            state.writers.insert(state.lastWriter)
+            return state.lastWriter
+        }
+    }
+
+    func endWriting(_ writer: UInt64) { _ = state.withLock { $0.writers.remove(writer) } }
+
+    var writers: Set<UInt64> { state.withLock(\.writers) }
 
     /// Delivers changes to every mailbox except the sender's.
     func tell(_ changes: SavedChanges, except sender: SaveMailbox?) {

@@ -57,6 +57,18 @@ final class ReadGeneration {
         return parts.indices.filter { parts[$0].part.takes(entity) }
     }
 
+    /// The positions of the parts that a fetch asks.
+    func positions(for fetch: StoreFetch) -> [Int] {
+        positions(taking: fetch.entity).filter { fetch.asks(storeTag: parts[$0].part.storeTag) }
+    }
+
+    /// The position of the one part that a fetch asks; `nil` if there are several or none.
+    func onlyPosition(for fetch: StoreFetch) -> Int? {
+        if fetch.storeTags == nil { return onlyPosition(taking: fetch.entity) }
+        let positions = positions(for: fetch)
+        return positions.count == 1 ? positions[0] : nil
+    }
+
     /// The position of the one part that may hold objects of `entity`; `nil` if there are several or none.
     func onlyPosition(taking entity: Entity) -> Int? {
         followSource()

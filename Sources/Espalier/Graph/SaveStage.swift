@@ -1,7 +1,7 @@
-// The hook that a running save calls at this moment; calls that would disturb the save are refused by it.
+// The hook that a running save calls at this moment; the save refuses calls that would disturb it.
 //
 // Invariants
-//   1. A context has a stage exactly while its `save` runs.
+//   1. A context has a stage exactly while its `save` runs, or the closure of a transaction.
 //   2. `save` inside a save throws. `reset` and `rollback` inside a save are refused before its stores have committed,
 //      and the save reports that; after the commit, in `didSave`, they take effect.
 
@@ -11,6 +11,7 @@ import EspalierModel
 struct SaveStage {
     /// The kind of code that is called.
     enum Hook: String {
+        case transaction = "the closure of a transaction"
         case willSave
         case willSaveObserver = "an observer of WillSaveMessage"
         case deleteRules = "prepareForDeletion"

@@ -28,6 +28,8 @@ public struct Violation: Error, Sendable, CustomStringConvertible {
         case wrongType(found: String, expected: String)
         /// Refused: the entity has no such property.
         case unknownKey(known: [String])
+        /// Refused: stores compute the value, by this expression (MD-27).
+        case derivedAttribute(expression: String)
         /// Refused: the object belongs to another context; fetch it in this one by its ID.
         case objectOfOtherContext(ObjectID)
         /// Refused: a deleted object cannot be a destination.
@@ -107,8 +109,9 @@ public struct Violation: Error, Sendable, CustomStringConvertible {
         case .tooManyDestinations: 1590
         case .deniedDelete: 1600
         case .rowIsGone, .unreadable: 133000
-        case .custom, .wrongType, .unknownKey, .unknownValue, .objectOfOtherContext, .destinationIsDeleted,
-            .objectIsDeleted, .objectIsMerged, .indexOutOfRange, .noContext, .abstractEntity, .unknownEntity,
+        case .custom, .wrongType, .unknownKey, .derivedAttribute, .unknownValue, .objectOfOtherContext,
+            .destinationIsDeleted, .objectIsDeleted, .objectIsMerged, .indexOutOfRange, .noContext, .abstractEntity,
+            .unknownEntity,
             .notWhileSaving, .transformer, .assignment, .more:
             1550
         }
@@ -120,7 +123,8 @@ public struct Violation: Error, Sendable, CustomStringConvertible {
         case .outOfRange(let value, _, _), .ruleBroken(_, let value), .unknownValue(let value, _): value
         case .missingValue: .null
         case .tooFewDestinations, .tooManyDestinations, .deniedDelete, .custom, .wrongType, .unknownKey,
-            .objectOfOtherContext, .destinationIsDeleted, .objectIsDeleted, .objectIsMerged, .rowIsGone,
+            .derivedAttribute, .objectOfOtherContext, .destinationIsDeleted, .objectIsDeleted, .objectIsMerged,
+            .rowIsGone,
             .indexOutOfRange, .noContext, .abstractEntity, .unknownEntity, .notWhileSaving, .transformer, .assignment,
             .unreadable, .more:
             nil
@@ -167,6 +171,7 @@ extension Violation.Reason {
         case .custom: "correct what the class has found"
         case .wrongType(_, let expected): "pass \(expected)"
         case .unknownKey(let known): "use one of \(known.joined(separator: ", "))"
+        case .derivedAttribute: "set the values from which it is derived"
         case .objectOfOtherContext(let id): "pass existingObject(with: \(id)) of this context"
         case .destinationIsDeleted: "relate an object that is not deleted"
         case .objectIsDeleted: "fetch the object again, or insert another"
@@ -209,6 +214,8 @@ extension Violation.Reason {
             known.isEmpty
                 ? "the property does not exist; the entity has none of this kind"
                 : "the property does not exist; the entity has \(known.joined(separator: ", "))"
+        case .derivedAttribute(let expression):
+            "the change was refused: stores derive the value by '\(expression)'; set what it is derived from"
         case .objectOfOtherContext(let id):
             "the change was refused: \(id) belongs to another context; get it in this context with "
                 + "existingObject(with:)"

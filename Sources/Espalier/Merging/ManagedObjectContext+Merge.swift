@@ -26,9 +26,11 @@ extension ManagedObjectContext {
         // The changes of a running save are based on the rows at its beginning.
         guard let mailbox, stage == nil, !generation.isPinned else { return }
         source.tellWaitingChanges()
+        if !leftGenerations.isEmpty { leftGenerations.noteArrived(stillWriting: source.writers) }
         let saves = mailbox.takeAll()
         moveToNewestGeneration()
         merge(saves)
+        if !leftGenerations.isEmpty { leftGenerations.forgetMerged() }
     }
 
     private func merge(_ saves: [SavedChanges]) {
@@ -43,7 +45,8 @@ extension ManagedObjectContext {
         func read(_ id: ObjectID) {
             guard !deleted.contains(id), seen.insert(id).inserted else { return }
             cache.invalidate(id)
-            guard let object = memory.registry[id] else { return }
+            // An object that is inserted again does not read the row: the save finds out that both contexts did so.
+            guard let object = memory.registry[id], !object.isInserted else { return }
             if object.hasChanges { changed.append(object) } else { reread(object, mergesChanges: true) }
         }
         // The last save determines whether an object exists. Only an insertion restores a deleted one: a save also
@@ -67,7 +70,7 @@ extension ManagedObjectContext {
 
     /// Applies the deletion of a row by another context; returns whether the object has left this context.
     private func adoptDeletion(of id: ObjectID) -> Bool {
-        guard let object = memory.registry[id] else {
+        guard let object = memory.registry[id], !object.isInserted else {
             cache.invalidate(id)
             return false
         }

@@ -40,7 +40,9 @@ extension ManagedObjectContext {
                     object.forgetBases()
                 }
                 guard let row = object.row, row.version != stored.version else {
-                    // The row is the same, but lists, which are not part of a row, may have changed.
+                    // The row is the same, but derived values have no version, and lists, which are not part of a
+                    // row, may have changed.
+                    if object.hasRow, object.withShape({ !$0.derivations.isEmpty }) { object.row = stored }
                     if object.state.contains(.deleted) { runRulesAgain(of: object) }
                     continue
                 }

@@ -41,7 +41,8 @@ extension ManagedObject {
     /// Sets an attribute; if it refuses the value, it returns the reason and changes nothing.
     final func setAttributeValue(_ value: consuming AttributeValue, at slot: Int) -> Violation.Reason? {
         if let reason = reasonNotToChange() { return reason }
-        let type = withShape { $0.attributeTypes[slot] }
+        let (type, derivation) = withShape { ($0.attributeTypes[slot], $0.derivation(at: slot)) }
+        if let derivation { return .derivedAttribute(expression: derivation.attribute.derivation?.expression ?? "") }
         guard type.canHold(value) else { return .wrongType(found: value.typeName, expected: type.name) }
         if !isFulfilled { fireFault() }
         if state.contains(.inaccessible) { return .rowIsGone }

@@ -15,7 +15,7 @@ extension ManagedObject {
         case .attribute(let slot)?:
             try requireContextOrValues()
             noteRead(.attribute(slot))
-            return .attribute(attributeValue(at: slot))
+            return .attribute(presentValue(at: slot))
         case .relationship(let slot)?:
             if isContextEnded { throw .contextEnded(storedID) }
             noteRead(.relationship(slot))
@@ -57,7 +57,7 @@ extension ManagedObject {
     public final subscript(attribute key: String) -> AttributeValue {
         guard case .attribute(let slot)? = entity.property(named: key) else { return .null }
         noteRead(.attribute(slot))
-        return attributeValue(at: slot)
+        return presentValue(at: slot)
     }
 
     /// The IDs of the destinations of a relationship, without making the objects (MO-14).

@@ -54,6 +54,9 @@ extension ManagedObject {
     private func setPrimitive(_ value: AttributeValue, at slot: Int) -> Violation.Reason? {
         if let reason = reasonNotToChange() { return reason }
         let type = shape.attributeTypes[slot]
+        if let derivation = entity.attributes[slot].derivation {
+            return .derivedAttribute(expression: derivation.expression)
+        }
         guard type.canHold(value) else { return .wrongType(found: value.typeName, expected: type.name) }
         if !isFulfilled { fireFault() }
         if state.contains(.inaccessible) { return .rowIsGone }
@@ -66,7 +69,7 @@ extension ManagedObject {
         withContext { context in
             if context.memory.pendingValues.isActive { context.memory.pendingValues.noteChange(of: storedID) }
             // A child sees the value of a changed object. A running save must not take it for the change of a hook.
-            if hasChanges, context.stage == nil { context.countChange(of: self) }
+            if hasChanges, context.stage == nil || context.isInTransaction { context.countChange(of: self) }
         }
         return nil
     }

@@ -310,7 +310,7 @@ extension ManagedObject {
     // MARK: Names
 
     @inline(__always)
-    private func attributeSlot(_ name: StaticString, at index: Int) -> Int? {
+    func attributeSlot(_ name: StaticString, at index: Int) -> Int? {
         if case .attribute(let slot)? = withShape({ $0.property(name, at: index) }) { return slot }
         refuse(name)
         return nil

@@ -21,6 +21,25 @@ extension ManagedObjectContext {
         public let updated: Set<ManagedObject>
         /// The objects that are deleted from the store; they no longer belong to a context.
         public let deleted: Set<ManagedObject>
+        /// The generation that the save has made, or a newer one if another context has saved meanwhile; `nil` if a
+        /// store could not be read.
+        ///
+        /// Another context that gets it by `setQueryGeneration(from:)` reads what the save has written. As long as the
+        /// token is retained, the stores' logs keep the pages of the generation.
+        public let generation: QueryGenerationToken?
+    }
+
+    /// An event has given objects values that must be unique and that others have: the next save would refuse them
+    /// (F-6).
+    ///
+    /// Each conflict has an object that was inserted in the event, or whose values of the constraint were set in it.
+    /// What a declared action or a merge policy would resolve is left out. In a child, the objects of its parents count
+    /// as rows.
+    public struct DidBreakConstraintsMessage {
+        /// The context whose objects break constraints.
+        public let context: ManagedObjectContext
+        /// The values, each with the objects and the row that share them.
+        public let conflicts: [UniquenessConflict]
     }
 
     /// Objects in memory have changed since the last such message (NT-04).

@@ -71,7 +71,7 @@ extension ManagedObjectContext: CustomDebugStringConvertible {
         if !recorded.isEmpty { parts.append("\(recorded.count) recorded violations") }
         if generation.isPinned { parts.append("pinned to a generation") }
         if journal != nil { parts.append("with an undo manager") }
-        if stage != nil { parts.append("saving") }
+        if stage != nil { parts.append(isInTransaction ? "in a transaction" : "saving") }
         let kind = parent == nil ? "context" : "child of " + (parent?.name.map { "context \"\($0)\"" } ?? "a context")
         return "\(kind)\(name.map { " \"\($0)\"" } ?? ""): " + parts.joined(separator: ", ")
     }

@@ -22,7 +22,7 @@ extension OverlaySnapshot {
     }
 
     func fetch(_ fetch: StoreFetch) throws(StoreError) -> SnapshotList {
-        let (bases, concern) = try (bases(taking: fetch.entity), concern(of: fetch))
+        let (bases, concern) = try (bases(for: fetch), concern(of: fetch))
         if bases.count == 1, concern.isEmpty {
             let rows = try bases[0].snapshot.fetch(fetch)
             return changes.isEmpty ? rows : SnapshotList(rows.lazy.map(shown))
@@ -31,20 +31,34 @@ extension OverlaySnapshot {
     }
 
     func fetchBatch(_ fetch: StoreFetch, of count: Int) throws(StoreError) -> FetchBatch {
-        let bases = try bases(taking: fetch.entity)
+        let bases = try bases(for: fetch)
         guard bases.count == 1, try concern(of: fetch).isEmpty else { return FetchBatch(try self.fetch(fetch)) }
         let batch = try bases[0].snapshot.fetchBatch(fetch, of: count)
         return changes.isEmpty ? batch : FetchBatch(SnapshotList(batch.rows.lazy.map(shown)), rest: batch.rest)
     }
 
+    func values(_ fetch: StoreValueFetch) throws(StoreError) -> ValueCollector {
+        let (bases, concern) = try (
+            bases(for: fetch.rows), concern(of: fetch.rows, reading: fetch.values.inputs)
+        )
+        if bases.count == 1, concern.isEmpty { return try bases[0].snapshot.values(fetch) }
+        var stored = fetch
+        stored.excluded.formUnion(concern.hidden)
+        var collector = ValueCollector(fetch.values)
+        for base in bases { collector.merge(try base.snapshot.values(stored)) }
+        let tested = concern.tested.filter { !fetch.excluded.contains($0) }
+        for row in try matching(fetch.rows, tested) { try collector.add(row) }
+        return collector
+    }
+
     func fetchIDs(_ fetch: StoreFetch) throws(StoreError) -> [ObjectID] {
-        let (bases, concern) = try (bases(taking: fetch.entity), concern(of: fetch))
+        let (bases, concern) = try (bases(for: fetch), concern(of: fetch))
         if bases.count == 1, concern.isEmpty { return try bases[0].snapshot.fetchIDs(fetch) }
         return try joined(fetch, concern, bases).map(\.id)
     }
 
     func count(_ fetch: StoreFetch) throws(StoreError) -> Int {
-        let (bases, concern) = try (bases(taking: fetch.entity), concern(of: fetch))
+        let (bases, concern) = try (bases(for: fetch), concern(of: fetch))
         if bases.count == 1, concern.isEmpty { return try bases[0].snapshot.count(fetch) }
         var all = fetch
         (all.offset, all.limit, all.sort) = (0, nil, [])
@@ -62,7 +76,7 @@ extension OverlaySnapshot {
 
     func explain(_ fetch: StoreFetch) throws(StoreError) -> [String] {
         var lines: [String] = []
-        for base in try bases(taking: fetch.entity) { lines += try base.snapshot.explain(fetch) }
+        for base in try bases(for: fetch) { lines += try base.snapshot.explain(fetch) }
         let concern = try concern(of: fetch)
         if !concern.isEmpty {
             lines.append("parent context: \(concern.hidden.count) rows hidden, \(concern.tested.count) objects tested")
@@ -70,35 +84,53 @@ extension OverlaySnapshot {
         return lines
     }
 
-    /// The stores that may hold objects of `entity`.
+    func analyze(_ fetch: StoreFetch) throws(StoreError) -> PlanStep {
+        var sources: [PlanStep] = []
+        for base in try bases(for: fetch) { sources.append(try base.snapshot.analyze(fetch)) }
+        let concern = try concern(of: fetch)
+        let begun = ContinuousClock.now
+        let count = try self.fetchIDs(fetch).count
+        return PlanStep(
+            "parent context: \(concern.hidden.count) rows hidden, \(concern.tested.count) objects tested",
+            foundCount: count, duration: begun.duration(to: .now), sources: sources)
+    }
+
+    /// The stores that a fetch asks.
     ///
     /// - Throws: `StoreError.closed` if there are none: an empty list would mean that a store has answered.
-    private func bases(taking entity: Entity) throws(StoreError) -> [Base] {
-        let bases = bases.filter { $0.takes(entity) }
+    private func bases(for fetch: StoreFetch) throws(StoreError) -> [Base] {
+        let bases = bases.filter { $0.takes(fetch.entity) && fetch.asks(storeTag: $0.storeTag) }
         guard !bases.isEmpty else { throw .closed }
         return bases
     }
 
-    private func concern(of fetch: StoreFetch) throws(StoreError) -> Concern {
+    private func concern(
+        of fetch: StoreFetch, reading expressions: [ResolvedExpression] = []
+    ) throws(StoreError) -> Concern {
         var concern = Concern()
         guard changes.count > 0 else { return concern }
         let family = fetch.includesSubentities ? fetch.entity.family : [fetch.entity.index]
         changes.entries[fetch.entity.root].forEach { id, entry in
-            guard let entity = entity(of: id), family.contains(entity.index), fetch.keys.contains(id.key) else {
+            guard let entity = entity(of: id), family.contains(entity.index), fetch.keys.contains(id.key),
+                fetch.asks(storeTag: id.storeTag)
+            else {
                 return
             }
             if entry.kind != .deleted { concern.tested.append(id) }
             if entry.kind != .inserted { concern.hidden.append(id) }
         }
-        let leading = try leadingRows(of: fetch)
+        let leading = try leadingRows(of: fetch, reading: expressions)
         concern.tested += leading
         concern.hidden += leading
         return concern
     }
 
     /// The unchanged rows from which the predicate or order of a fetch leads to changed or deleted objects.
-    private func leadingRows(of fetch: StoreFetch) throws(StoreError) -> [ObjectID] {
-        var reach = PredicateReach()
+    private func leadingRows(
+        of fetch: StoreFetch, reading expressions: [ResolvedExpression]
+    ) throws(StoreError) -> [ObjectID] {
+        var reach = PredicateReach(from: fetch.entity, in: model)
+        reach.add(expressions)
         if let predicate = fetch.predicate { reach.add(predicate) }
         for key in fetch.sort { reach.add(key) }
         var ways: [(steps: [ResolvedKeyPath.Step], ids: [ObjectID])] = []
@@ -115,7 +147,7 @@ extension OverlaySnapshot {
             entity: fetch.entity, includesSubentities: fetch.includesSubentities, predicate: predicate)
         leading.keys = fetch.keys
         var ids: [ObjectID] = []
-        for base in bases where base.takes(fetch.entity) { ids += try base.snapshot.fetchIDs(leading) }
+        for base in try bases(for: fetch) { ids += try base.snapshot.fetchIDs(leading) }
         return ids.filter { entry($0) == nil }
     }
 
@@ -175,7 +207,14 @@ private struct OverlayRow: PredicateSubject {
 
     var objectID: ObjectID { row.id }
 
-    func value(at slot: Int) throws(StoreError) -> AttributeValue { row.value(at: slot) }
+    func value(at slot: Int) throws(StoreError) -> AttributeValue {
+        if content.changes.count > 0, let derivation = content.model.derivation(of: entity.attributes[slot]),
+            let value = try derivation.value(on: self)
+        {
+            return value
+        }
+        return row.value(at: slot)
+    }
 
     func destinationID(at slot: Int) throws(StoreError) -> ObjectID? { row.destination(at: slot) }
 

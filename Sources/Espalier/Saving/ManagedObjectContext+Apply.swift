@@ -11,7 +11,7 @@ extension ManagedObjectContext {
     ///
     /// - Returns: the changes of which other contexts are notified.
     func apply(_ outcome: SaveOutcome) -> SavedChanges {
-        var savedChanges = SavedChanges(inserted: [], updated: [], deleted: [], contextName: name)
+        var savedChanges = SavedChanges(contextName: name, author: transactionAuthor)
         var generations: [UInt64: UInt64] = [:]
         for saved in outcome.saved { generations[saved.store.number] = saved.result.generation }
         moveToNewestGeneration(afterSaving: generations)

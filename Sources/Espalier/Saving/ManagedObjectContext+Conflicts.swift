@@ -33,7 +33,8 @@ extension ManagedObjectContext {
         case .conflict(let conflicts): conflictError(conflicts)
         case .constraint(let conflicts): .constraints(described(conflicts))
         case .references, .brokenRules, .readOnly, .closed, .storage, .incompatibleModel, .migrationRefused,
-            .migrationCancelled, .commandCancelled, .otherFormat, .damagedContent, .invalidRequest, .invalidPredicate:
+            .migrationCancelled, .commandCancelled, .otherFormat, .damagedContent, .malformedFile, .invalidRequest,
+            .invalidPredicate, .outside, .brokenContract, .unknownStoreType, .invalidOption:
             ContextError(error)
         }
     }
@@ -70,6 +71,7 @@ extension ManagedObjectContext {
         let changedLists = listsToAskAbout(found)
         moveToNewestGeneration()
         let found = try onNewestRows(found)
+        let again = turnUpdated(found)
         try ask(found, changedLists, &answers)
         let lists = try knownLists(ofGone: found, answers)
         let conflicts = try withOtherEnds(found)
@@ -90,6 +92,8 @@ extension ManagedObjectContext {
         rebase(conflicts.filter { memory.registry[$0.id]?.hasChanges == true }) { id in
             guard let object = memory.registry[id] else { return .deciding(.storeTrump) }
             let rule = rule(for: object, answers)
+            // A new object has no values that the store has not changed.
+            if rule == .storeTrump, again.contains(id) { return .deciding(.rollback) }
             return .deciding(inConflict.contains(id) ? rule : rule.byProperty)
         }
         runDeleteRules()
@@ -103,9 +107,34 @@ extension ManagedObjectContext {
         for (object, stored) in try storedRows(ofObjects: found.compactMap { memory.registry[$0.id] }) {
             rows[object.storedID] = .some(stored)
         }
-        return found.map {
-            VersionConflict(id: $0.id, expectedVersion: $0.expectedVersion, stored: rows[$0.id] ?? $0.stored)
+        return found.compactMap { conflict in
+            let stored = rows[conflict.id] ?? conflict.stored
+            // A row that another context has inserted again may be deleted once more.
+            if stored == nil, memory.registry[conflict.id]?.isInserted == true { return nil }
+            return VersionConflict(id: conflict.id, expectedVersion: conflict.expectedVersion, stored: stored)
         }
+    }
+
+    /// Makes the objects that are inserted again, and whose rows another context has inserted again too, changed ones:
+    /// all their values are changes of that row.
+    ///
+    /// - Returns: their IDs.
+    private func turnUpdated(_ conflicts: [VersionConflict]) -> Set<ObjectID> {
+        var turned = Set<ObjectID>()
+        for conflict in conflicts {
+            guard let row = conflict.stored, let object = memory.registry[conflict.id], object.isInserted,
+                !object.isDeleted
+            else { continue }
+            applyUnreadInverses()
+            cache.invalidate(conflict.id)
+            object.turnUpdated(row)
+            memory.inserted.remove(object)
+            memory.updated.insert(object)
+            countChange(of: object)
+            turnsInsertions = true
+            turned.insert(conflict.id)
+        }
+        return turned
     }
 
     private func checkResolvable(_ conflicts: [VersionConflict], _ answers: MergeAnswers) throws(ContextError) {
@@ -224,6 +253,8 @@ extension ManagedObjectContext {
                 object: conflict.id, isDeletedHere: false, oldVersion: conflict.expectedVersion,
                 newVersion: conflict.stored?.version, properties: [])
         }
+        // A row that is inserted again has no values from which both sides started.
+        let hasBase = object.hasRow && conflict.expectedVersion > 0
         var properties: [MergeConflict.Property] = []
         for attribute in object.entity.attributes where !attribute.isTransient {
             let mine = object.attributeValue(at: attribute.slot)
@@ -231,7 +262,8 @@ extension ManagedObjectContext {
             if let stored, stored == mine { continue }
             properties.append(
                 .init(
-                    name: attribute.name, base: object.base(ofAttribute: attribute.slot), mine: mine, stored: stored))
+                    name: attribute.name, base: hasBase ? object.base(ofAttribute: attribute.slot) : nil, mine: mine,
+                    stored: stored))
         }
         func value(_ id: ObjectID?) -> AttributeValue { id.map { .objectID($0) } ?? .null }
         for relationship in object.entity.relationships where !relationship.isToMany {
@@ -241,7 +273,7 @@ extension ManagedObjectContext {
             properties.append(
                 .init(
                     name: relationship.name,
-                    base: object.row.map { _ in value(object.base(ofDestination: relationship.slot)) }, mine: mine,
+                    base: hasBase ? value(object.base(ofDestination: relationship.slot)) : nil, mine: mine,
                     stored: stored))
         }
         for (slot, lists) in destinations {
@@ -251,5 +283,22 @@ extension ManagedObjectContext {
             object: conflict.id, isDeletedHere: object.state.contains(.deleted),
             oldVersion: conflict.expectedVersion, newVersion: conflict.stored?.version,
             properties: conflict.stored == nil ? [] : properties)
+    }
+}
+
+extension ManagedObject {
+    /// Makes a new object a changed one of a row that exists: every value is a change.
+    fileprivate func turnUpdated(_ stored: ObjectSnapshot) {
+        let attributes = entity.attributes.map { attributeValue(at: $0.slot) }
+        let destinations = entity.relationships.map { $0.isToMany ? nil : destinationID(at: $0.slot) }
+        newValues = nil
+        state.subtract([.inserted, .gone, .inaccessible])
+        state.formUnion([.updated, .fulfilled])
+        row = stored
+        let changes = changeable()
+        for (slot, value) in attributes.enumerated() { changes.values.attributes.set(value, at: slot) }
+        for relationship in entity.relationships where !relationship.isToMany {
+            changes.values.destinations.set(destinations[relationship.slot], at: relationship.slot)
+        }
     }
 }

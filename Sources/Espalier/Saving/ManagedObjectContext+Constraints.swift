@@ -24,16 +24,15 @@ extension ManagedObjectContext {
 
     /// The broken constraints that neither an action nor a policy would resolve, with rows that are not in memory.
     func unresolvedUniquenessConflicts(lookupCountMax: Int) -> [UniquenessConflict] {
-        uniquenessConflicts(lookupCountMax: lookupCountMax).filter { conflict in
-            if let action = constraintActions[conflict.constraint] { return action == .refuse }
-            return policy(of: model.entity(named: conflict.entityName)).rule == .error
-        }.map { withValues($0, readsStore: true) }
+        uniquenessConflicts(lookupCountMax: lookupCountMax).filter(isUnresolved).map {
+            withValues($0, readsStore: true)
+        }
     }
 
     private func uniquenessConflicts(lookupCountMax: Int) -> [UniquenessConflict] {
         if model.entities.allSatisfy(\.uniquenessConstraints.isEmpty) { return [] }
         let constraints = model.entities.map { entity in
-            entity.uniquenessConstraints.isEmpty ? [] : constraintSlots(of: entity)
+            entity.uniquenessConstraints.isEmpty ? [] : model.uniquenessConstraints(of: entity)
         }
         let changed = Set(
             (Array(memory.inserted) + Array(memory.updated)).filter { object in
@@ -47,7 +46,7 @@ extension ManagedObjectContext {
         }
         for object in changed.sorted(by: { ObjectID.inOrderOfCreation($0.storedID, $1.storedID) }) + unchanged {
             for (name, slots) in constraints[object.entity.index] {
-                let values = slots.map { object.keyValue(of: $0) }
+                let values = slots.map { object.uniqueValue(of: $0) }
                 if values.contains(.null) { continue }
                 groups.add(object.storedID, name, values, isStored: !changed.contains(object))
             }
@@ -71,20 +70,6 @@ extension ManagedObjectContext {
         return found.first { !$0.isDeleted && !isOfSave($0.storedID, constraint) }?.storedID
     }
 
-    /// The constraints that hold for an entity, with their properties.
-    private func constraintSlots(of entity: Entity) -> [(name: ConstraintName, slots: [Entity.Property])] {
-        var all: [(name: ConstraintName, slots: [Entity.Property])] = []
-        var next: Entity? = entity
-        while let declaring = next {
-            for properties in declaring.description.uniquenessConstraints {
-                all.append(
-                    (ConstraintName(declaring.name, properties), properties.compactMap(entity.property(named:))))
-            }
-            next = declaring.superentity.map { model.entities[$0] }
-        }
-        return all
-    }
-
     // MARK: Reports
 
     /// The conflicts that a store has found, grouped by their values, with the values of all objects.
@@ -100,7 +85,7 @@ extension ManagedObjectContext {
     }
 
     /// Whether the running save has given an object the values of a constraint.
-    private func isOfSave(_ id: ObjectID, _ constraint: ConstraintName) -> Bool {
+    func isOfSave(_ id: ObjectID, _ constraint: ConstraintName) -> Bool {
         guard let object = memory.registry[id] else { return false }
         if object.isInserted { return true }
         return constraint.properties.contains { name in
@@ -108,7 +93,7 @@ extension ManagedObjectContext {
         }
     }
 
-    private func withValues(_ conflict: UniquenessConflict, readsStore: Bool) -> UniquenessConflict {
+    func withValues(_ conflict: UniquenessConflict, readsStore: Bool) -> UniquenessConflict {
         var storedValues: [String: AttributeValue] = [:]
         if !readsStore {
             storedValues = conflict.stored.flatMap { memory.registry[$0]?.plainValues } ?? [:]
@@ -230,20 +215,12 @@ extension ManagedObjectContext {
 }
 
 extension ManagedObject {
-    /// The value of an attribute or to-one relationship, as a constraint compares it.
-    fileprivate func keyValue(of property: Entity.Property) -> AttributeValue {
-        switch property {
-        case .attribute(let slot): attributeValue(at: slot)
-        case .relationship(let slot): destinationID(at: slot).map { .objectID($0) } ?? .null
-        }
-    }
-
     /// The values of all attributes and to-one relationships, by name.
     fileprivate var plainValues: [String: AttributeValue] {
         var values: [String: AttributeValue] = [:]
         for attribute in entity.attributes { values[attribute.name] = attributeValue(at: attribute.slot) }
         for relationship in entity.relationships where !relationship.isToMany {
-            values[relationship.name] = keyValue(of: .relationship(relationship.slot))
+            values[relationship.name] = uniqueValue(of: .relationship(relationship.slot))
         }
         return values
     }

@@ -47,6 +47,7 @@ extension ManagedObjectContext {
         defer { withExtendedLifetime(former) {} }
         forgetDestinations()
         cache.removeAll()
+        leftGenerations = LeftGenerations()
         if !generation.isPinned { generation.end() }
         forgetChanges()
         // The objects that are made from now on have observers of their own.

@@ -25,8 +25,7 @@ extension ManagedObjectContext {
     ///
     /// - Throws: `ContextError` with all errors, not only the first: broken rules and refused changes (`.violations`),
     ///   `.conflicts`, `.constraints`, or the store's error. The context is as it was before, except after
-    ///   `.partlySaved` and `.unsettledSave`. Refused changes are reported once and then forgotten, because they never
-    ///   took effect.
+    ///   `.partlySaved`. Refused changes are reported once and then forgotten, because they never took effect.
     ///   `.alreadySaving` in a hook of a save of this context: the call does nothing, and that save continues.
     public func save() throws(ContextError) {
         try checkIsNotSaving()
@@ -40,10 +39,16 @@ extension ManagedObjectContext {
         let event = eventChanges
         let checkpoint = ContextCheckpoint(self)
         refreshedBySave = []
-        defer { (refreshedBySave, policyActions, unitedInSave) = (nil, [:], []) }
+        defer { (refreshedBySave, policyActions, unitedInSave, turnsInsertions) = (nil, [:], [], false) }
         let stepCount = journal?.steps.count ?? 0
         var changes: ChangeSet
         let outcome: SaveOutcome
+        let number = source.beginWriting()
+        writer = number
+        defer {
+            source.endWriting(number)
+            writer = nil
+        }
         do {
             tellWillSave()
             changes = try validatedChanges()
@@ -63,6 +68,7 @@ extension ManagedObjectContext {
         let savedChanges = applyForAll(outcome)
         registerUndoOfSave()
         forgetDestinations()
+        uniqueCheck?.renew(self)
         notify(of: outcome, savedChanges)
         if let failure = outcome.failure { throw .partlySaved(underlying: failure) }
     }
@@ -73,13 +79,14 @@ extension ManagedObjectContext {
         defer { journal?.resume() }
         let seen = childSource?.seen(of: outcome.saved)
         let savedChanges = apply(outcome)
-        // The last one first: the other one may have been new, and merged into another again.
+        // The last pair first: an insertion may have been united with another one that a later pair unites again.
         for (object, other) in unitedInSave.reversed() {
             if object !== other { object.storedID = other.storedID }
             journal?.noteMerge(of: object)
         }
         if let seen {
-            let hasMerged = !unitedInSave.isEmpty || outcome.saved.contains { !$0.result.merged.isEmpty }
+            let hasMerged =
+                turnsInsertions || !unitedInSave.isEmpty || outcome.saved.contains { !$0.result.merged.isEmpty }
             childSource?.noteSaved(seen, hasMerged: hasMerged)
         }
         return savedChanges

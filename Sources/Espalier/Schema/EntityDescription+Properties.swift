@@ -117,7 +117,7 @@ extension EntityDescription {
             name, type, isOptional: isOptional, isTransient: options.isTransient, defaultValue: defaultValue ?? .null,
             isIndexed: options.isIndexed, elements: elements, valueTransformerName: transformerName,
             renamingIdentifier: options.renamingIdentifier, versionHashModifier: options.versionHashModifier,
-            validationRules: options.rules.map { $0.converted(to: type) })
+            validationRules: options.rules.map { $0.converted(to: type) }, derivation: options.derivation)
         return .attribute(description, isUnique: options.isUnique, action: options.uniqueAction)
     }
 

@@ -13,6 +13,8 @@ public struct PropertyOptions: Sendable, Hashable {
     public var uniqueAction: ConstraintAction?
     /// Attribute: whether its value is only in the object and never stored.
     public var isTransient: Bool
+    /// Attribute: the rule by which stores compute the value; `nil` = the application sets it.
+    public var derivation: Derivation?
     /// Attribute: the rules that each value must follow when it is saved.
     public var rules: [ValidationRule]
     /// Relationship: the name of the inverse relationship, on the destination.
@@ -33,7 +35,7 @@ public struct PropertyOptions: Sendable, Hashable {
     /// Options; parameters that are left out have their defaults.
     public init(
         isIndexed: Bool = false, isUnique: Bool = false, uniqueAction: ConstraintAction? = nil,
-        isTransient: Bool = false, rules: [ValidationRule] = [], inverse: String? = nil,
+        isTransient: Bool = false, derivation: Derivation? = nil, rules: [ValidationRule] = [], inverse: String? = nil,
         deleteRule: DeleteRule = .nullify, isRequired: Bool = false, minCount: Int = 0, maxCount: Int? = nil,
         renamingIdentifier: String? = nil, versionHashModifier: String? = nil
     ) {
@@ -41,6 +43,7 @@ public struct PropertyOptions: Sendable, Hashable {
         self.isUnique = isUnique
         self.uniqueAction = uniqueAction
         self.isTransient = isTransient
+        self.derivation = derivation
         self.rules = rules
         self.inverse = inverse
         self.deleteRule = deleteRule

@@ -12,6 +12,8 @@ public struct StoreRequestRecord: Sendable {
     public enum Kind: String, Sendable, Hashable {
         /// Rows that match a condition.
         case fetch
+        /// Values of rows that match a condition, or of groups of rows.
+        case values
         /// IDs of rows that match a condition.
         case fetchIDs = "fetch IDs"
         /// The number of rows that match a condition.

@@ -51,6 +51,8 @@ struct ModelEntity {
     struct Index {
         let name: String
         let elements: [(property: String, isAscending: Bool)]
+        /// Whether entries have the values of properties unchanged, and every row has one.
+        let isPlain: Bool
     }
 
     let name: String
@@ -64,11 +66,12 @@ struct ModelEntity {
 
 /// Reads the record `model`.
 struct ModelBytes {
-    private static let magic: [UInt8] = [0x45, 0x53, 0x50, 0x4D, 1]
+    private static let magic: [UInt8] = [0x45, 0x53, 0x50, 0x4D]
     private static let depthMax = 8
 
     private let bytes: [UInt8]
     private var position = 0
+    private var version: UInt8 = 1
 
     private init(_ bytes: [UInt8]) { self.bytes = bytes }
 
@@ -77,6 +80,10 @@ struct ModelBytes {
         var reader = ModelBytes(bytes)
         for expected in magic where try reader.byte() != expected {
             throw Breach(102, 0, "the model does not begin with its magic bytes")
+        }
+        reader.version = try reader.byte()
+        guard reader.version == 1 || reader.version == 2 else {
+            throw Breach(102, 4, "version \(reader.version) of the model's layout is not known")
         }
         _ = try reader.list { (reader) throws(Breach) in try reader.text() }
         let entities = try reader.list { (reader) throws(Breach) in try reader.entity() }
@@ -160,10 +167,11 @@ struct ModelBytes {
         guard let kind = UInt16(exactly: type).flatMap(AttributeKind.init) else {
             throw breach("\(type) is not the type of an attribute")
         }
-        let flags = try flags(3)
+        let flags = try flags(version > 1 ? 4 : 3)
         try skipValue(depth: 0)
         _ = try list { (reader) throws(Breach) in try reader.attribute(depth: depth + 1) }
         _ = (try optionalText(), try optionalText())
+        if flags & 8 != 0 { _ = try text() }
         return ModelEntity.Attribute(
             name: name, kind: kind, isTransient: flags & 2 != 0, isIndexed: flags & 4 != 0)
     }
@@ -181,10 +189,14 @@ struct ModelBytes {
 
     private mutating func index() throws(Breach) -> ModelEntity.Index {
         let name = try text()
+        var isPlain = true
         let elements = try list { (reader) throws(Breach) in
-            (property: try reader.text(), isAscending: try reader.flags(1) == 1)
+            let (property, flags) = (try reader.text(), try reader.flags(reader.version > 1 ? 3 : 1))
+            if flags > 1 || property.utf8.contains(UInt8(ascii: ".")) { isPlain = false }
+            return (property: property, isAscending: flags & 1 == 1)
         }
-        return ModelEntity.Index(name: name, elements: elements)
+        if version > 1, try optionalText() != nil { isPlain = false }
+        return ModelEntity.Index(name: name, elements: elements, isPlain: isPlain)
     }
 
     /// Skips a default value: the check of rows does not use it, but it must be valid.

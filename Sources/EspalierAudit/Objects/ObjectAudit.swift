@@ -166,6 +166,12 @@ final class ObjectAudit {
 
     private func takeEntry(_ key: [UInt8], _ value: [UInt8], _ tree: String, _ group: Int) {
         report.entryCount += 1
+        guard rows?.schema.groups[group].isComparable != false else {
+            if key.count <= 8 || value.count != 3 {
+                add(Breach(121, 0, "the entry is not the key of a row"), tree, key.hexadecimal)
+            }
+            return
+        }
         groupSketches[group].subtract(ContentHash(key + value))
         guard let rows, rows.schema.groups[group].isUnique, key.count > 8 else { return }
         let row = key.u64(key.count - 8).byteSwapped
@@ -263,7 +269,7 @@ final class ObjectAudit {
             guard let entity, let state = rows.hierarchies[entity] else { continue }
             check(109, 2 << 32 | number, "the last primary key of \(name)", state.greatestKey, >=)
         }
-        for (index, group) in schema.groups.enumerated() {
+        for (index, group) in schema.groups.enumerated() where group.isComparable {
             guard let record = trees[group.tree], canCompare(Comparison(.group(index), schema), rows) else { continue }
             let found = rows.cutCounts[index] ?? 0
             check(110, 3 << 32 | UInt64(record.tree), "the number of cut entries of \(group.tree)", found, ==)

@@ -13,7 +13,11 @@ struct KeyGroup {
     let tree: String
     let entity: Int
     let isUnique: Bool
+    /// Empty if entries do not follow from bytes alone: texts are folded, or rows are chosen by a condition.
     let elements: [Element]
+
+    /// Whether the entries of the tree can be compared with the rows.
+    var isComparable: Bool { !elements.isEmpty }
 }
 
 /// A to-many relationship and its trees.
@@ -155,7 +159,12 @@ struct ObjectSchema {
             try addGroup("index:\(entity.name).\(attribute.name)", index, isUnique: false, elements)
         }
         for group in entity.indexes {
-            try addGroup("index:\(entity.name).\(group.name)", index, isUnique: false, group.elements)
+            let tree = "index:\(entity.name).\(group.name)"
+            guard group.isPlain else {
+                groups.append(KeyGroup(tree: tree, entity: index, isUnique: false, elements: []))
+                continue
+            }
+            try addGroup(tree, index, isUnique: false, group.elements)
         }
         for constraint in entity.constraints {
             let elements = constraint.map { (property: $0, isAscending: true) }

@@ -82,7 +82,8 @@ final class RowPlan {
                 Reference(
                     field: index, destination: relationship.destination, list: schema.list(backFrom: relationship)))
         }
-        for (index, group) in schema.groups.enumerated() where schema.model.isKind(entity, of: group.entity) {
+        for (index, group) in schema.groups.enumerated()
+        where group.isComparable && schema.model.isKind(entity, of: group.entity) {
             let positions = group.elements.map(position(of:))
             let defaults = zip(group.elements, positions).map { element, own in
                 own == nil && element.kind != nil ? defaultRow?.plan.position(of: element) : nil

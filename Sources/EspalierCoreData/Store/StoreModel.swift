@@ -85,7 +85,9 @@ struct StoreModel {
         let different = right.keys.filter { left[$0] != right[$0] }.sorted()
         guard different.isEmpty else {
             throw .otherModel(
-                path: path, entities: different, reason: "the store has another version of these entities")
+                path: path, entities: different,
+                reason: "the store has another version of these entities; give that version of the model "
+                    + "(NAME.xcdatamodeld/VERSION.xcdatamodel), or none to use the model in the store")
         }
     }
 

@@ -18,7 +18,7 @@ import FoundationEssentials
 /// An XML store.
 final class XMLSource: ImportSource {
     static let byteCountMax = 1 << 30
-    private static let elementCountMax = 1 << 26
+    static let elementCountMax = 1 << 26
 
     /// One object.
     private struct Object {

@@ -51,11 +51,20 @@ package final class CommitQueue: @unchecked Sendable {
     /// Adds a commit that was just appended to the log.
     ///
     /// The caller holds the writer gate.
-    package func enqueue(_ state: StoreState, index: LogIndex, wallClock: UInt64, needsSync: Bool) {
+    ///
+    /// - Parameter isDurable: whether the log was synced since.
+    package func enqueue(
+        _ state: StoreState, index: LogIndex, wallClock: UInt64, needsSync: Bool, isDurable: Bool = false
+    ) {
         monitor.withLock {
             assert(state.commitLSN > appendedLSN, "invariant 1: commits come in the order they were appended")
             pending.append(Pending(state: state, index: index, wallClock: wallClock, needsSync: needsSync))
             appendedLSN = state.commitLSN
+            if isDurable {
+                durableLSN = state.commitLSN
+                // Here, because whoever comes next finds nothing to sync, and would not see the commit.
+                publishReady()
+            }
             assert(checkInvariants())
         }
     }

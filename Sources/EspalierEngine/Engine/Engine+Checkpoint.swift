@@ -46,7 +46,7 @@ extension Engine {
                 gate.leave()
                 board.endWriter()
             }
-            let result = try runCheckpoint()
+            let result = try runCheckpoint(isLast: mode == .truncate)
             guard result.isComplete else { throw .transaction(.logFull) }
             if mode == .truncate { try disarmLog() }
             return result
@@ -89,8 +89,11 @@ extension Engine {
     }
 
     /// Moves the page versions that every snapshot sees into the store file.
+    ///
+    /// - Parameter isLast: whether the log will be removed; then the slot says "clean" if nothing is left in the log.
+    ///   The caller holds the writer gate, or the board is closed.
     @discardableResult
-    func runCheckpoint() throws(StorageError) -> CheckpointResult {
+    func runCheckpoint(isLast: Bool = false) throws(StorageError) -> CheckpointResult {
         try checkpointLock.withLock { () throws(StorageError) in
             // Read under the lock: another thread may have removed the log since the caller decided to make a
             // checkpoint.
@@ -107,7 +110,10 @@ extension Engine {
             try writePages(
                 versions, pageCount: target.pageCount, syncsEachStep: options.checkpointing == .background)
             let logStart = target.commitLSN / UInt64(log.segmentByteCount)
-            try writeSlot(target, logIdentifier: log.identifier, logStartSegment: logStart, isClean: false)
+            let isClean = isLast && queue.appendedPosition == target.commitLSN
+            // From here on it is not sure what the newest slot on the disk says; a next commit would name the log anew.
+            if isClean { isLogNamed = false }
+            try writeSlot(target, logIdentifier: log.identifier, logStartSegment: logStart, isClean: isClean)
             takeOver(versions, target)
             recycle(log, before: target)
             try cutStore(to: target.pageCount)
@@ -240,8 +246,10 @@ extension Engine {
         assert(next.transactionID >= slot.transactionID, "a checkpoint never goes back")
         assert(next.freeCount < next.pageCount && next.catalogRoot < next.pageCount, "rule 12: the page count")
         assert(next.byteOffset != slot.byteOffset, "invariant 3: the newest slot is not overwritten")
+        if !isClean { mayNeedLog = true }
         try put(next)
         slot = next
+        mayNeedLog = !isClean
     }
 
     private func put(_ slot: CheckpointSlot) throws(StorageError) {

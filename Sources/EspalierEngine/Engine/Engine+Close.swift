@@ -17,7 +17,7 @@ extension Engine {
             if log != nil {
                 try syncs.check()
                 guard try files.store.linkCount() > 0 else { throw StorageError.database(.removed(.store)) }
-                try runCheckpoint()
+                try runCheckpoint(isLast: true)
                 try disarmLog()
                 assert(slot.isClean && log == nil, "the store is whole without its log")
             }

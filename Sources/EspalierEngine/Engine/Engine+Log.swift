@@ -1,12 +1,16 @@
 // Setup of the log before the first write of a session, and removal of the log at the end.
 //
 // Invariants
-//   1. A store whose newest slot says "clean" needs no log: a log file beside it is overwritten, or renamed if it
-//      belongs to another store.
-//   2. The slot says "not clean", and names the log and its first segment, before the first frame is written.
-//   3. The names of store and log are durable before that slot is written (F4).
-//   4. The first sequence number is above all in the file, and chain seed and salts are random: no frame of an earlier
-//      session can be mistaken for one of this session.
+//   1. A store whose newest slot says "clean" needs no log: a log file beside it is removed, or renamed if it belongs
+//      to another store. It is never used again: if a sync of it failed, the system shows content or a name that the
+//      disk does not have (F5).
+//   2. Before the first commit of a session is visible, a durable slot says "not clean", and names the log and its
+//      first segment. It is written only after the log, with the frames of that commit, and the names of store and log
+//      are durable (F4). Before that the log does not count: a crash leaves the store as it was.
+//   3. The removal of the log is not synced, because nothing depends on it: a log that a power loss brings back is
+//      beside a clean slot.
+//   4. The first sequence number is above all of former sessions that count, and chain seed and salts are random: no
+//      frame of an earlier session can be mistaken for one of this session.
 
 import Synchronization
 
@@ -24,17 +28,14 @@ extension Engine {
             guard try entry.identity(role: .store) == files.store.identity else {
                 throw StorageError.database(.storeReplaced)
             }
+            if try entry.log.identity(role: .log) != nil { try renewCleanSlot() }
             let (file, header) = try openLogForWriting()
-            let start = slot.logStartSegment.multipliedReportingOverflow(by: UInt64(header.segmentByteCount))
+            let stride = UInt64(header.segmentByteCount)
+            let start = slot.logStartSegment.multipliedReportingOverflow(by: stride)
             guard !start.overflow, start.partialValue < CheckpointSlotLayout.counterEnd / 2 else {
                 throw StorageError.diskFull
             }
-            // Sync even if the names exist: the process that made them may have ended before its sync.
-            try entry.directory.sync()
-            var scan = try LogScan(file: file, header: header, slot: slot, storeSeed: superblock.hashSeed)
-            let used = try scan.findSequenceMax()
-            let stride = UInt64(header.segmentByteCount)
-            let first = max(slot.checkpointLSN / stride, used) + 1
+            let first = slot.checkpointLSN / stride + 1
             assert(first * stride > slot.checkpointLSN, "invariant 4: positions continue after the checkpoint")
             let chain = fileSystem.random()
             let log = Log(
@@ -43,13 +44,64 @@ extension Engine {
                 baseLSN: slot.checkpointLSN)
             var state = StoreState(slot)
             state.chain = chain
-            try writeSlot(state, logIdentifier: header.logIdentifier, logStartSegment: first, isClean: false)
             appended = (state, log.currentIndex)
             files.log = file
             board.publish(state, index: log.currentIndex, at: fileSystem.now())
             self.log = log
             if options.checkpointing == .background { startCheckpointThread() }
         }
+    }
+
+    /// Writes the slot once more, before a log that was left beside it is removed.
+    ///
+    /// The slot may be in the system's memory only, because its sync failed in an earlier process: then an older slot
+    /// on the disk needs the log (F3).
+    private func renewCleanSlot() throws(StorageError) {
+        assert(slot.isClean, "a store that was not closed cleanly is recovered before")
+        try writeSlot(
+            StoreState(slot), logIdentifier: slot.logIdentifier, logStartSegment: slot.logStartSegment, isClean: true)
+    }
+
+    /// Appends a commit; the first one of a session makes the log count.
+    ///
+    /// The caller holds the writer gate.
+    ///
+    /// - Returns: what `Log.appendCommit` returns, and whether the commit is durable already.
+    /// - Throws: `commitOutcomeUnknown` if a sync failed, after which the next process may find the commit. After any
+    ///   error the log ends as before.
+    func appendCommit(
+        _ pages: [LoggedPage], after earlier: [(page: PageNumber, place: LogPlace)], record: CommitRecord, to log: Log
+    ) throws(StorageError) -> (appended: Log.AppendedCommit, isDurable: Bool) {
+        let checkpoint = checkpointLSN.load(ordering: .acquiring)
+        if isLogNamed {
+            return (try log.appendCommit(pages, after: earlier, record: record, forgettingBefore: checkpoint), false)
+        }
+        return try checkpointLock.withLock { () throws(StorageError) in
+            let appended = try log.appendCommit(pages, after: earlier, record: record, forgettingBefore: checkpoint) {
+                () throws(StorageError) in
+                do throws(StorageError) {
+                    try nameLog(log)
+                } catch .database(.poisoned) {
+                    throw .transaction(.commitOutcomeUnknown)
+                }
+            }
+            return (appended, true)
+        }
+    }
+
+    /// Writes the slot that says "not clean" and names the log, behind everything on which it depends (invariant 2).
+    ///
+    /// The caller holds the writer gate and the checkpoint lock.
+    private func nameLog(_ log: Log) throws(StorageError) {
+        try syncs.sync(log.file)
+        // Sync even if the names exist: the process that made them may have ended before its sync.
+        try syncs.sync(entry.directory)
+        var (state, start) = (StoreState(slot), slot.logStartSegment)
+        if slot.checkpointLSN == log.session.baseLSN {
+            (state.chain, start) = (log.session.chain, log.session.firstSequence)
+        }
+        try writeSlot(state, logIdentifier: log.identifier, logStartSegment: start, isClean: false)
+        isLogNamed = true
     }
 
     private func startCheckpointThread() {
@@ -65,23 +117,17 @@ extension Engine {
         return Int((size - UInt64(LogHeaderLayout.byteCount)) / UInt64(header.segmentByteCount))
     }
 
-    /// The log file with a header that fits this store, created if needed.
+    /// A new log file, after one that was left has been removed or set aside (invariant 1).
     private func openLogForWriting() throws(StorageError) -> (any StorageFile, LogHeader) {
         if let file = try entry.log.openIfPresent(role: .log, mode: .readWrite) {
             try lock(log: file)
-            let header = try Self.readLogHeader(of: file)
-            if let header, header.storeIdentifier != superblock.storeIdentifier {
+            if let header = try Self.readLogHeader(of: file), header.storeIdentifier != superblock.storeIdentifier {
                 try setAside(header, file)
-                try file.close()
-                return try makeLogFile()
+            } else {
+                try removeLog(file)
             }
-            if let header, header.pageSize == superblock.pageSize, fitsBelowCap(header) { return (file, header) }
-            return (file, try writeLogHeader(to: file))
+            try file.close()
         }
-        return try makeLogFile()
-    }
-
-    private func makeLogFile() throws(StorageError) -> (any StorageFile, LogHeader) {
         let file = try entry.log.open(role: .log, mode: .createExclusively)
         try lock(log: file)
         return (file, try writeLogHeader(to: file))
@@ -116,6 +162,8 @@ extension Engine {
             number += 1
             place = DirectoryEntry(entry.directory, "\(name)-\(number)")
         }
+        // Otherwise the file could lose both names, when a new log takes the former one.
+        try entry.directory.sync()
     }
 
     /// Throws `removed` if a commit would write to a file that no process can open any more.
@@ -131,16 +179,10 @@ extension Engine {
         namesChecked = now
     }
 
-    /// Removes the log file, unless its name belongs to another file by now.
+    /// Removes the log file, unless its name belongs to another file by now; the slot is clean (invariant 3).
     func removeLog(_ file: any StorageFile) throws(StorageError) {
         guard try entry.log.identity(role: .log) == file.identity else { return }
         try entry.log.remove(role: .log)
-        try entry.directory.sync()
-    }
-
-    /// Whether two segments of this size fit below the log's cap; otherwise every commit would find the log full.
-    private func fitsBelowCap(_ header: LogHeader) -> Bool {
-        2 * header.segmentByteCount + LogHeaderLayout.byteCount <= options.logByteCountMax
     }
 
     private func writeLogHeader(to file: any StorageFile) throws(StorageError) -> LogHeader {
@@ -158,9 +200,7 @@ extension Engine {
             segmentByteCount: max(options.logSegmentByteCount, 8 * superblock.pageSize))
         let bytes = ScratchBytes(byteCount: LogHeaderLayout.byteCount)
         bytes.store(header.encoded(), at: 0)
-        try file.truncate(to: 0)
         try bytes.write(0..<bytes.byteCount, to: file, at: 0)
-        try syncs.sync(file)
         return header
     }
 
@@ -172,7 +212,7 @@ extension Engine {
         return bytes.with(0..<count) { LogHeader(decoding: $0) }
     }
 
-    /// Writes a clean slot and removes the log.
+    /// Writes a clean slot, unless the last checkpoint did, and removes the log.
     ///
     /// A checkpoint has moved all commits into the store file, and no writer can begin: the caller holds the writer
     /// gate, or the board is closed.
@@ -180,8 +220,11 @@ extension Engine {
         guard let log else { return }
         try checkpointLock.withLock { () throws(StorageError) in
             assert(slot.checkpointLSN == appended.state.commitLSN, "everything is in the store file")
-            try writeSlot(
-                appended.state, logIdentifier: log.identifier, logStartSegment: slot.logStartSegment, isClean: true)
+            if mayNeedLog {
+                isLogNamed = false
+                try writeSlot(
+                    appended.state, logIdentifier: log.identifier, logStartSegment: slot.logStartSegment, isClean: true)
+            }
             self.log = nil
             files.log = nil
             // The log file is not closed here, because a reader may still be reading a version from it. Its last user

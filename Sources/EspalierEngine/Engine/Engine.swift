@@ -54,6 +54,11 @@ package final class Engine: @unchecked Sendable {
     /// The positions that change feeds have reached.
     let feeds = FeedBoard()
     private let armedLog = Mutex<Log?>(nil)
+    /// Whether the newest slot surely names the log, so that its commits count; guarded by the writer gate.
+    var isLogNamed = false
+    /// Whether a slot on the disk may name the log: also after a write that failed, and may have been done; guarded by
+    /// the checkpoint lock.
+    var mayNeedLog = false
     /// The thread that makes checkpoints, if the options ask for one; from the first write on.
     let checkpointThread = Mutex<CheckpointThread?>(nil)
     /// Whether a checkpoint is running.
@@ -208,9 +213,7 @@ package final class Engine: @unchecked Sendable {
             pageCount: writes.state.pageCount, freeCount: writes.state.freeCount,
             catalogRoot: writes.state.catalogRoot, frameCount: 0, wallClock: now, userTag: 0,
             nextTreeID: writes.state.nextTreeID)
-        let result = try log.appendCommit(
-            logged, after: writes.spilled, record: record,
-            forgettingBefore: checkpointLSN.load(ordering: .acquiring))
+        let (result, isDurable) = try appendCommit(logged, after: writes.spilled, record: record, to: log)
         assert(result.places.count == copies.count, "\(result.places.count) frames for \(copies.count) pages")
         _ = writes.removeAllCopies()
         writes.forgetSpilled()
@@ -220,7 +223,8 @@ package final class Engine: @unchecked Sendable {
         trees = pages.trees
         assert(checkInvariants())
         queue.enqueue(
-            result.state, index: result.index, wallClock: record.wallClock, needsSync: durability == .durable)
+            result.state, index: result.index, wallClock: record.wallClock, needsSync: durability == .durable,
+            isDurable: isDurable)
         return result.state
     }
 

@@ -40,21 +40,25 @@ extension Log {
         }
     }
 
+    /// The place of each page's frame, the state after the commit, and the index that lists all versions.
+    package typealias AppendedCommit = (places: [LogPlace], state: StoreState, index: LogIndex)
+
     /// Appends page frames and a commit frame that covers them and the frames in `earlier`.
     ///
     /// - Parameter earlier: versions of this transaction that were appended before, oldest first.
     /// - Parameter record: the state after the transaction; its `commitLSN` and `frameCount` are filled in here.
-    /// - Returns: the place of each page's frame, the state after the commit, and the index that lists all versions.
+    /// - Parameter seal: called when the frames are written; if it fails, the append does.
     package func appendCommit(
         _ pages: [LoggedPage], after earlier: [(page: PageNumber, place: LogPlace)], record: CommitRecord,
-        forgettingBefore checkpoint: UInt64
-    ) throws(StorageError) -> (places: [LogPlace], state: StoreState, index: LogIndex) {
+        forgettingBefore checkpoint: UInt64, sealedBy seal: () throws(StorageError) -> Void = {}
+    ) throws(StorageError) -> AppendedCommit {
         try lock.withLock { () throws(StorageError) in
             let saved = ring
             do throws(StorageError) {
                 let places = try build(pages)
                 let state = try buildCommit(record, frameCount: earlier.count + pages.count)
                 try flush()
+                try seal()
                 if !index.hasRoom(for: earlier.count + pages.count) {
                     index = index.copy(from: checkpoint, spare: earlier.count + pages.count + index.count)
                 }

@@ -7,7 +7,7 @@
 //      back.
 //   2. `active` lists segments in use, oldest first, with consecutive sequence numbers; the last one is being filled.
 //      `vacant` lists the others. Each was written once before (see Decisions, "Segments that were written"), except in
-//      recovery, which removes the log in the end.
+//      recovery, which removes the log in the end, and the first of a new log, of which only `firstWritten` bytes were.
 //   3. A segment becomes vacant only when all of it is before the *durable* checkpoint (rule F3).
 //   4. Space is reserved before frames are built (rule F8). A failed append leaves position, chain and ring as they
 //      were; the next append overwrites the bytes that it wrote, or recovery ignores them.
@@ -67,14 +67,17 @@ package final class Log: @unchecked Sendable {
     let storeSeed: UInt64
     let fileSystem: any FileSystem
     let syncs: SyncGuard
-    /// The commit on which this session of writing builds, and the sequence number of its first segment.
-    let session: (baseLSN: UInt64, firstSequence: UInt64)
+    /// The commit on which this session of writing builds, the sequence number of its first segment, and the chain
+    /// value before its first frame.
+    let session: (baseLSN: UInt64, firstSequence: UInt64, chain: UInt64)
     let lock = Monitor()
     var ring = Ring()
     var index = LogIndex(capacity: 1024)
     let buffer: ScratchBytes
     var buffered = 0
     var bufferOffset: UInt64 = 0
+    /// How many bytes of a new log's first segment were written for many laps; `nil` if all were.
+    private var firstWritten: Int?
 
     /// A log over `file`, whose header is already written, with no segment in use.
     ///
@@ -86,7 +89,7 @@ package final class Log: @unchecked Sendable {
         file: any StorageFile, header: LogHeader, storeSeed: UInt64, fileSystem: any FileSystem, syncs: SyncGuard,
         segmentCount: Int, firstSequence: UInt64, chain: UInt64, baseLSN: UInt64, inUse: Set<UInt32> = []
     ) {
-        session = (baseLSN, firstSequence)
+        session = (baseLSN, firstSequence, chain)
         self.file = file
         segmentByteCount = header.segmentByteCount
         identifier = header.logIdentifier
@@ -136,6 +139,7 @@ package final class Log: @unchecked Sendable {
     ) throws(StorageError) -> Bool {
         assert(byteCount >= 0, "\(byteCount) bytes")
         return try lock.withLock { () throws(StorageError) in
+            try writeAhead(byteCount)
             for _ in 0..<segmentsMissing(for: byteCount) {
                 let grown = fileOffset(ofPlace: UInt32(ring.segmentCount + 1))
                 guard grown <= UInt64(byteCountMax) else { return false }
@@ -171,8 +175,9 @@ package final class Log: @unchecked Sendable {
 
     /// Adds a segment at the end of the file.
     ///
-    /// Without `byteCount` the segment is reserved, filled with zeros and synced once, outside any commit. Otherwise
-    /// only the space for that many bytes of frames is reserved, and the rest is a hole.
+    /// Without `byteCount` the segment is reserved, and filled with zeros and synced once, outside any commit: the
+    /// first one of a new log in pieces (`writeAhead`), since a session may write little. Otherwise only the space for
+    /// that many bytes of frames is reserved, and the rest is a hole.
     private func addSegment(needing byteCount: Int?) throws(StorageError) {
         assert(ring.segmentCount < Int(UInt32.max), "\(ring.segmentCount) segments")
         let start = fileOffset(ofPlace: UInt32(ring.segmentCount))
@@ -182,20 +187,36 @@ package final class Log: @unchecked Sendable {
             try file.truncate(to: end)
         } else {
             try file.allocate(to: end)
-            try writeZeros(from: start)
+            if ring.segmentCount == 0 { firstWritten = 0 } else { try writeZeros(start..<end) }
         }
         ring.vacant.append(UInt32(ring.segmentCount))
         ring.segmentCount += 1
     }
 
-    private func writeZeros(from start: UInt64) throws(StorageError) {
-        let zeros = ScratchBytes(byteCount: min(segmentByteCount, 1 << 20))
+    /// Fills the space of the next frames in the first segment of a new log, and as much again, with zeros.
+    ///
+    /// The frames of the first append need no zeros: the sync that makes the new file durable covers them.
+    private func writeAhead(_ byteCount: Int) throws(StorageError) {
+        guard let written = firstWritten, let last = ring.active.last else { return }
+        let inSegment = segmentByteCount - remaining
+        guard last.place == 0, written < segmentByteCount, inSegment < segmentByteCount else {
+            return firstWritten = nil
+        }
+        guard inSegment + byteCount > written else { return }
+        let end = min(max(2 * (inSegment + byteCount), 64 << 10), segmentByteCount)
+        let start = fileOffset(ofPlace: 0)
+        try writeZeros(start + UInt64(inSegment)..<start + UInt64(end))
+        firstWritten = end
+    }
+
+    private func writeZeros(_ range: Range<UInt64>) throws(StorageError) {
+        let zeros = ScratchBytes(byteCount: min(range.count, 1 << 20))
         zeros.view(at: 0).clear(0..<zeros.byteCount)
-        var done = 0
-        while done < segmentByteCount {
-            let count = min(zeros.byteCount, segmentByteCount - done)
-            try zeros.write(0..<count, to: file, at: start + UInt64(done))
-            done += count
+        var start = range.lowerBound
+        while start < range.upperBound {
+            let count = min(zeros.byteCount, Int(range.upperBound - start))
+            try zeros.write(0..<count, to: file, at: start)
+            start += UInt64(count)
         }
         try syncs.sync(file)
     }

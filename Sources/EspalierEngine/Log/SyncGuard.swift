@@ -28,10 +28,21 @@ package final class SyncGuard: Sendable {
     ///
     /// - Throws: `poisoned` if that fails, and in every later call.
     package func sync(_ file: any StorageFile, level: SyncLevel = .durable) throws(StorageError) {
+        try guarded { () throws(StorageError) in try file.sync(level) }
+    }
+
+    /// Makes the names in `directory` durable.
+    ///
+    /// - Throws: `poisoned` if that fails, and in every later call.
+    package func sync(_ directory: any StorageDirectory) throws(StorageError) {
+        try guarded { () throws(StorageError) in try directory.sync() }
+    }
+
+    private func guarded(_ sync: () throws(StorageError) -> Void) throws(StorageError) {
         try check()
         count.add(1, ordering: .relaxed)
         do throws(StorageError) {
-            try file.sync(level)
+            try sync()
         } catch {
             var errno = Platform.ioError
             if case .io(let io) = error, io.errno != 0 { errno = io.errno }

@@ -8,11 +8,11 @@
 //      of the file `PATH` itself, opening `PATH` for writing removes it (`DirectoryEntry.requireSingleName`).
 
 /// Writes files that exist completely or not at all.
-enum WholeFile {
+package enum WholeFile {
     /// Writes a new file with `body`, and gives it the name that `path` leads to.
     ///
     /// - Throws: `destinationExists`, `path`, errors of `body`, `diskFull`, `io`.
-    static func write<R>(
+    package static func write<R>(
         _ path: String, in fileSystem: any FileSystem, _ body: (any StorageFile) throws(StorageError) -> R
     ) throws(StorageError) -> R {
         try write(try fileSystem.entry(at: path), replacing: nil, in: fileSystem, body)
@@ -23,7 +23,7 @@ enum WholeFile {
     /// - Parameter replacing: the file that has the name and is replaced; `nil` if no file may have it.
     /// - Throws: `destinationExists`, `storeReplaced` if another file than `replacing` has the name, errors of `body`,
     ///   `diskFull`, `io`.
-    static func write<R>(
+    package static func write<R>(
         _ entry: DirectoryEntry, replacing: FileIdentity?, in fileSystem: any FileSystem,
         _ body: (any StorageFile) throws(StorageError) -> R
     ) throws(StorageError) -> R {

@@ -8,6 +8,8 @@ public struct AssignmentError: Error, Hashable, Sendable {
         case unknownProperty(known: [String])
         /// The property is not stored.
         case transientProperty
+        /// Stores compute the value (MD-27).
+        case derivedProperty(expression: String)
         /// A to-many relationship is no part of a row.
         case toManyRelationship
         /// The attribute has no equal value.
@@ -48,6 +50,8 @@ extension AssignmentError: CustomStringConvertible {
                 "the property does not exist; the entity has \(known.joined(separator: ", "))"
                     + (suggestion.map { "; did you mean '\($0)'?" } ?? "")
             case .transientProperty: "transient attributes are not stored, so a batch request cannot set them"
+            case .derivedProperty(let expression):
+                "stores derive it by '\(expression)', so a batch request cannot set it; set what it is derived from"
             case .toManyRelationship:
                 "a batch request cannot set a to-many relationship; set the to-one relationship at its other end, or "
                     + "change objects of a context"

@@ -5,13 +5,16 @@ extension Entity {
     package func assignableProperty(named name: String) throws(AssignmentError) -> Property {
         guard let property = property(named: name) else {
             let known =
-                attributes.filter { !$0.isTransient }.map(\.name)
+                attributes.filter { !$0.isTransient && !$0.isDerived }.map(\.name)
                 + relationships.filter { !$0.isToMany }.map(\.name)
             throw AssignmentError(self, name, .unknownProperty(known: known))
         }
         switch property {
         case .attribute(let slot) where attributes[slot].isTransient:
             throw AssignmentError(self, name, .transientProperty)
+        case .attribute(let slot) where attributes[slot].isDerived:
+            throw AssignmentError(
+                self, name, .derivedProperty(expression: attributes[slot].derivation?.expression ?? ""))
         case .relationship(let slot) where relationships[slot].isToMany:
             throw AssignmentError(self, name, .toManyRelationship)
         case .attribute, .relationship: return property

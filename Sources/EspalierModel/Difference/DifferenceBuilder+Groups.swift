@@ -32,7 +32,9 @@ extension DifferenceBuilder {
             let isOwn = entity.description.attributes.contains { $0.isIndexed && $0.name == index.name }
             return EntityDescription.Index(
                 isOwn ? newName(index.name, in: entity) : index.name,
-                on: index.elements.map { .init(newName($0.property, in: entity), isAscending: $0.isAscending) })
+                on: index.elements.map {
+                    .init(newName($0.property, in: entity), isAscending: $0.isAscending, folding: $0.folding)
+                }, predicateFormat: index.predicateFormat)
         }
     }
 
@@ -42,6 +44,7 @@ extension DifferenceBuilder {
 
     private func newName(_ name: String, in entity: Entity) -> String {
         guard let newer = match.newEntities[entity.index] else { return name }
+        if let dot = name.firstIndex(of: ".") { return newName(String(name[..<dot]), in: entity) + name[dot...] }
         switch entity.property(named: name) {
         case .attribute(let slot)?:
             return match.newAttribute(slot, of: entity.index).map { new.entities[newer].attributes[$0].name } ?? name

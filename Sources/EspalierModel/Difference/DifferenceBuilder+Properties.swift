@@ -92,6 +92,11 @@ extension DifferenceBuilder {
         if older.valueTransformerName != value.valueTransformerName {
             add(.transformerChanged(from: older.valueTransformerName, to: value.valueTransformerName))
         }
+        if older.derivation != value.derivation {
+            add(
+                .derivationChanged(from: older.derivation?.expression, to: value.derivation?.expression),
+                value.derivation == nil ? .constant : .rewrite)
+        }
     }
 
     private func compareElements(
@@ -115,6 +120,7 @@ extension DifferenceBuilder {
 
     private func costOfNew(_ attribute: AttributeDescription) -> ModelChange.Cost {
         if attribute.isTransient { return .constant }
+        if attribute.derivation != nil { return .rewrite }
         // The layouts of older rows keep the default value of a new attribute.
         return attribute.defaultValue.isNull && !attribute.isOptional ? .check : .constant
     }
@@ -124,7 +130,8 @@ extension DifferenceBuilder {
             match.newEntities[$0] != nil && match.newAttribute(attribute.slot, of: $0) == nil
         }
         guard !lost.isEmpty else { return }
-        let isLoss = !attribute.isTransient && !names(of: lost).isEmpty
+        // A derived value follows from others.
+        let isLoss = !attribute.isTransient && !attribute.isDerived && !names(of: lost).isEmpty
         changes.append(
             ModelChange(
                 entity.name, attribute.name, .attributeRemoved,

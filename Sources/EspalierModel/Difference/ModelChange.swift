@@ -43,6 +43,9 @@ public struct ModelChange: Sendable, Hashable {
         case madeStored
         case defaultChanged(from: AttributeValue, to: AttributeValue)
         case transformerChanged(from: String?, to: String?)
+        /// Stores compute the value in another way, or the application sets it now (MD-27); rules in Core Data's
+        /// spelling.
+        case derivationChanged(from: String?, to: String?)
         case cardinalityChanged(
             from: RelationshipDescription.Cardinality, to: RelationshipDescription.Cardinality)
         case destinationChanged(from: String, to: String)
@@ -121,6 +124,8 @@ extension ModelChange.Kind: CustomStringConvertible {
         case .madeStored: "is now stored"
         case .defaultChanged(let old, let new): "default \(new.shortText), before \(old.shortText)"
         case .transformerChanged(let old, let new): "transformer \(new ?? "none"), before \(old ?? "none")"
+        case .derivationChanged(let old, let new):
+            "derived by \(new ?? "nothing"), before by \(old ?? "nothing")"
         case .cardinalityChanged(let old, let new): "\(Self.text(new)), before \(Self.text(old))"
         case .destinationChanged(let old, let new): "leads to \(new), before it led to \(old)"
         case .inverseChanged(let old, let new): "inverse \(new ?? "none"), before \(old ?? "none")"
@@ -155,6 +160,7 @@ extension ModelChange.Kind: CustomStringConvertible {
         case .madeStored: "madeStored"
         case .defaultChanged: "defaultChanged"
         case .transformerChanged: "transformerChanged"
+        case .derivationChanged: "derivationChanged"
         case .cardinalityChanged: "cardinalityChanged"
         case .destinationChanged: "destinationChanged"
         case .inverseChanged: "inverseChanged"

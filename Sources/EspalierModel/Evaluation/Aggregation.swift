@@ -3,40 +3,42 @@
 // Invariants
 //   1. Nulls are ignored, also by COUNT.
 //   2. Over no values COUNT and SUM are 0, all other aggregates are null (FR-19).
-//   3. A sum of whole numbers is whole unless it overflows; an average of whole numbers is not truncated.
+//   3. A sum of whole numbers is whole unless it overflows; an average of whole numbers is not truncated. A sum is
+//      exact and rounded once (`ExactSum`); with a NaN, or with both infinities, it is null.
+//   4. The least and the greatest value are those of the order of all values, in which NaN follows every number.
 
 import FoundationEssentials
 
 extension ResolvedExpression.Aggregate {
     /// The aggregate of `values`.
     ///
-    /// - Complexity: O(n); median and mode O(n log n).
+    /// - Complexity: O(n); median, mode and standard deviation O(n log n).
     func callAsFunction(_ values: [AttributeValue]) -> AttributeValue {
-        let values = values.filter { !$0.isNull }
-        switch self {
-        case .count: return .integer(Int64(values.count))
-        case .sum: return Self.sum(of: values)
-        case .average: return ResolvedFunction.divide([Self.unrounded(Self.sum(of: values)), count(of: values)])
-        case .min: return values.min { $0.compare($1) == .orderedAscending } ?? .null
-        case .max: return values.max { $0.compare($1) == .orderedAscending } ?? .null
-        case .median: return Self.median(of: values)
-        case .mode: return Self.mode(of: values)
-        case .stddev: return Self.standardDeviation(of: values)
-        }
+        var accumulator = Accumulator(self)
+        for value in values { accumulator.add(value) }
+        return accumulator.result
     }
 
-    private func count(of values: [AttributeValue]) -> AttributeValue { .integer(Int64(values.count)) }
+    /// The average of `count` numbers with this sum.
+    func average(of sum: AttributeValue, _ count: Int) -> AttributeValue {
+        ResolvedFunction.divide([Self.unrounded(sum), .integer(Int64(count))])
+    }
 
-    private static func sum(of values: [AttributeValue]) -> AttributeValue {
-        values.reduce(.integer(0)) { ResolvedFunction.add([$0, $1]) }
+    /// Median, mode or standard deviation of values in ascending order, none of which is null.
+    func measure(ofSorted values: [AttributeValue]) -> AttributeValue {
+        switch self {
+        case .median: Self.median(of: values)
+        case .mode: Self.mode(of: values)
+        case .stddev: Self.standardDeviation(of: values)
+        case .count, .sum, .average, .min, .max: .null
+        }
     }
 
     private static func unrounded(_ value: AttributeValue) -> AttributeValue {
         if case .integer(let whole) = value { .double(Double(whole)) } else { value }
     }
 
-    private static func median(of values: [AttributeValue]) -> AttributeValue {
-        let sorted = values.sorted { $0.compare($1) == .orderedAscending }
+    private static func median(of sorted: [AttributeValue]) -> AttributeValue {
         guard !sorted.isEmpty else { return .null }
         let middle = sorted.count / 2
         if !sorted.count.isMultiple(of: 2) { return sorted[middle] }
@@ -46,10 +48,10 @@ extension ResolvedExpression.Aggregate {
     }
 
     /// The most frequent value; the smallest of several.
-    private static func mode(of values: [AttributeValue]) -> AttributeValue {
+    private static func mode(of sorted: [AttributeValue]) -> AttributeValue {
         var best: (value: AttributeValue, count: Int) = (.null, 0)
         var run: (value: AttributeValue, count: Int) = (.null, 0)
-        for value in values.sorted(by: { $0.compare($1) == .orderedAscending }) {
+        for value in sorted {
             run = run.count > 0 && run.value.compare(value) == .orderedSame ? (value, run.count + 1) : (value, 1)
             if run.count > best.count { best = run }
         }
@@ -57,8 +59,8 @@ extension ResolvedExpression.Aggregate {
     }
 
     /// The standard deviation of the whole population.
-    private static func standardDeviation(of values: [AttributeValue]) -> AttributeValue {
-        let numbers = values.compactMap(\.approximation)
+    private static func standardDeviation(of sorted: [AttributeValue]) -> AttributeValue {
+        let numbers = sorted.compactMap(\.approximation)
         guard !numbers.isEmpty else { return .null }
         let mean = numbers.reduce(0, +) / Double(numbers.count)
         let squares = numbers.reduce(0) { $0 + ($1 - mean) * ($1 - mean) }

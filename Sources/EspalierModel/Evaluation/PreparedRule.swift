@@ -85,7 +85,8 @@ private struct ValueSubject: PredicateSubject {
     let value: AttributeValue
     let entity: Entity
 
-    var objectID: ObjectID { ObjectID(storeTag: 0, entityTag: entity.tag, key: 0) }
+    /// The ID of no object.
+    var objectID: ObjectID { ObjectID(storeTag: 0, entityTag: entity.tag, key: 1) }
     func value(at slot: Int) -> AttributeValue { value }
     func destination(at slot: Int) -> ValueSubject? { nil }
     func destinations(at slot: Int) -> [ValueSubject] { [] }

@@ -12,9 +12,13 @@ extension FetchTerms: CustomDebugStringConvertible {
         }
         if fetchLimit > 0 { parts.append("limit \(fetchLimit)") }
         if fetchOffset > 0 { parts.append("offset \(fetchOffset)") }
+        if let affectedStores { parts.append("in \(affectedStores.count) stores") }
         if !includesSubentities { parts.append("without subentities") }
         if !includesPendingChanges { parts.append("without unsaved changes") }
         if !returnsObjectsAsFaults { parts.append("no faults") }
+        if !includesPropertyValues { parts.append("without values") }
+        if fetchBatchSize > 0 { parts.append("in pages of \(fetchBatchSize)") }
+        if shouldRefreshRefetchedObjects { parts.append("refreshing") }
         if !relationshipKeyPathsForPrefetching.isEmpty {
             parts.append("prefetching " + relationshipKeyPathsForPrefetching.joined(separator: ", "))
         }

@@ -1,5 +1,7 @@
 // The request of an application to a context: the objects, the conditions on them, and their order.
 
+public import FoundationEssentials
+
 /// The parts of a request except the class of its results, which a context passes on without a copy.
 public struct FetchTerms: Sendable {
     /// The name of the entity, resolved when the request is executed (FR-01).
@@ -12,12 +14,23 @@ public struct FetchTerms: Sendable {
     public var fetchLimit = 0
     /// The number of results to skip; 0 or less = none.
     public var fetchOffset = 0
+    /// The identifiers of the stores whose objects are wanted; `nil` = all (FR-15).
+    public var affectedStores: [UUID]?
     /// Whether the results include objects of subentities (FR-05).
     public var includesSubentities = true
     /// Whether the request includes unsaved changes of the context (FR-09).
     public var includesPendingChanges = true
     /// Whether results are faults whose rows are already in memory (FR-07).
     public var returnsObjectsAsFaults = true
+    /// Whether the rows of the results are read with them (FR-06).
+    ///
+    /// With `false`, results are faults without rows: the first use of one reads the rows of all.
+    public var includesPropertyValues = true
+    /// The number of objects whose rows `fetchPages` reads at once; 0 or less = all (FR-04).
+    public var fetchBatchSize = 0
+    /// Whether results that are in use already adopt the newest values of their stores; unsaved changes are kept
+    /// (FR-14).
+    public var shouldRefreshRefetchedObjects = false
     /// Relationships whose destinations are fetched together with the results (FR-10).
     public var relationshipKeyPathsForPrefetching: [String] = []
 

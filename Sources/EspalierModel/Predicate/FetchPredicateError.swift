@@ -48,6 +48,16 @@ public struct FetchPredicateError: Error, Hashable, Sendable, CustomStringConver
         case invalidPattern(String, problem: String)
         /// Matching a text against the pattern after MATCHES exceeded the limit of steps for one text.
         case patternTooSlow(String, stepCountMax: Int)
+        /// A value of a group is neither one of the group's properties nor an aggregate (FR-13).
+        case notGrouped(String)
+        /// Distinct rows cannot be sorted by a value that is not one of their columns (FR-12).
+        case notFetched(String)
+        /// A condition on groups without groups (FR-13).
+        case havingWithoutGroups
+        /// Two columns have one name.
+        case repeatedColumn(String)
+        /// An aggregate over objects within another one, or where no group exists yet.
+        case misplacedAggregate(String)
     }
 
     private struct Facts: Hashable, Sendable {
@@ -90,6 +100,9 @@ public struct FetchPredicateError: Error, Hashable, Sendable, CustomStringConver
     /// The file and line, as in `Music/Albums.swift:12`, at which a typed predicate, sort key or path was passed.
     public var place: String? { facts.place }
 
+    /// The subject of the error, in words: "predicate", "sort key 'name'", "column 'total'".
+    public var subject: String { facts.subject }
+
     /// An error in a typed predicate, sort key or path.
     package init(_ reason: Reason, subject: String, fileID: String, line: Int) {
         var facts = Facts(reason: reason, text: nil, column: nil, suggestion: nil)
@@ -99,8 +112,13 @@ public struct FetchPredicateError: Error, Hashable, Sendable, CustomStringConver
 
     /// The same error with a sort key as its subject.
     func inSortKey(_ keyPath: FetchKeyPath) -> FetchPredicateError {
+        about("sort key '\(keyPath.components.joined(separator: "."))'")
+    }
+
+    /// The same error about another subject, in words.
+    func about(_ subject: String) -> FetchPredicateError {
         var facts = facts
-        facts.subject = "sort key '\(keyPath.components.joined(separator: "."))'"
+        facts.subject = subject
         var error = self
         error.box = .facts(facts)
         return error
@@ -166,6 +184,15 @@ extension FetchPredicateError.Reason: CustomStringConvertible {
         case .patternTooSlow(let pattern, let stepCountMax):
             "\"\(pattern.count > 200 ? pattern.prefix(200) + "…" : pattern)\" takes more than \(stepCountMax) steps on "
                 + "one text; use a simpler pattern without repeats inside repeated groups and without back references"
+        case .notGrouped(let name):
+            "\(name) is neither a property of the groups nor an aggregate: group by it, or use an aggregate of it"
+        case .notFetched(let name):
+            "\(name) is not one of the columns, so equal rows have no single value of it; add it to the columns"
+        case .havingWithoutGroups:
+            "a condition on groups needs properties to group by; conditions on objects belong to the predicate"
+        case .repeatedColumn(let name): "two columns are named '\(name)'; give one of them another name"
+        case .misplacedAggregate(let name):
+            "\(name) is an aggregate over objects, which is possible in columns and in conditions on groups only"
         }
     }
 }

@@ -11,6 +11,7 @@ extension PredicateResolver {
     }
 
     private mutating func resolveUnbounded(_ expression: FetchExpression) throws(FetchPredicateError) -> Operand {
+        if let operand = try substitute(expression) { return operand }
         switch expression {
         case .value(let value): return Operand(expression: .value(value), family: Family(value))
         case .keyPath(let path): return try resolve(path)
@@ -28,6 +29,24 @@ extension PredicateResolver {
                     PredicateBox(source: condition, node: node), first.expression, second.expression),
                 family: first.family == second.family ? first.family : .any)
         case .subquery(let keyPath, let variable, let condition): return try subquery(keyPath, variable, condition)
+        }
+    }
+
+    /// The value that was computed before in place of an expression; `nil` if the parts of the expression are looked
+    /// at.
+    private func substitute(_ expression: FetchExpression) throws(FetchPredicateError) -> Operand? {
+        guard let substitutes else { return nil }
+        if let operand = substitutes[expression] { return operand }
+        switch expression {
+        case .keyPath(let path), .subquery(let path, _, _):
+            throw located(.notGrouped("'\(path.components.joined(separator: "."))'"), at: path)
+        case .evaluatedObject: throw FetchPredicateError(.notGrouped("SELF"))
+        case .variable(let name):
+            throw FetchPredicateError(
+                .unboundVariable(name),
+                suggestion: NameSuggestion.nearest(
+                    to: name, among: substitutes.keys.compactMap(\.variableName).sorted()))
+        case .value, .list, .function, .conditional: return nil
         }
     }
 
@@ -249,6 +268,13 @@ extension PredicateResolver {
         guard operand.isCollection else { return }
         let path = operand.keyPath?.components.joined(separator: ".") ?? "a list"
         throw located(.toManyPath(path, advice: "\(place) takes single values"), at: operand.keyPath)
+    }
+}
+
+extension FetchExpression {
+    /// The name of a variable.
+    fileprivate var variableName: String? {
+        if case .variable(let name) = self { name } else { nil }
     }
 }
 

@@ -6,6 +6,8 @@ extension PredicateResolver {
     private static let operators: [String: ResolvedExpression.Aggregate?] = [
         "@count": .count, "@sum": .sum, "@avg": .average, "@min": .min, "@max": .max,
         "@distinctUnionOfObjects": nil, "@unionOfObjects": nil,
+        // A path across several to-many relationships is one collection already.
+        "@distinctUnionOfArrays": nil, "@unionOfArrays": nil, "@distinctUnionOfSets": nil, "@unionOfSets": nil,
     ]
 
     func resolve(sortKey key: SortKey) throws(FetchPredicateError) -> ResolvedKeyPath {
@@ -20,7 +22,7 @@ extension PredicateResolver {
                 at: key.keyPath)
         }
         guard !key.options.contains(.localeSensitive) else {
-            throw located(.unsupported("order by locale, [l],", instead: "use [cd]"), at: key.keyPath)
+            throw located(.unsupported("order by locale, [l],", instead: "use the option natural"), at: key.keyPath)
         }
         return path
     }
@@ -51,7 +53,8 @@ extension PredicateResolver {
             throw located(.collectionOperator(name, problem: problem), at: keyPath, component: position)
         }
         guard let aggregate else {
-            guard name == "@distinctUnionOfObjects" else { return collection }
+            // A set has each of its members once.
+            guard name.hasPrefix("@distinct") || name == "@unionOfSets" else { return collection }
             var distinct = collection
             distinct.expression = .function(.distinct, [collection.expression])
             return distinct

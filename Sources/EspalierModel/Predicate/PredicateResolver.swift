@@ -10,10 +10,15 @@ import FoundationEssentials
 struct PredicateResolver {
     typealias Comparison = FetchPredicate.Comparison
 
+    /// The values of a group: an expression that reads anything else of objects is refused.
+    typealias Substitutes = [FetchExpression: Operand]
+
     let entity: Entity
     let model: ManagedObjectModel
     /// The variables of the SUBQUERYs around the current place, outermost first, and the entities of their elements.
     var variables: [(name: String, entity: ManagedObjectModel.EntityIndex)] = []
+    /// Expressions that have been computed before; `nil` = none, and everything is read from the tested object.
+    var substitutes: Substitutes?
     /// The nesting depth of the current place.
     private var depth = 0
 
@@ -72,6 +77,10 @@ struct PredicateResolver {
     private mutating func resolve(_ comparison: Comparison) throws(FetchPredicateError) -> ResolvedComparison {
         guard !comparison.options.contains(.localeSensitive) else {
             throw FetchPredicateError(.unsupported("comparison by locale, [l],", instead: "use [cd]"))
+        }
+        guard comparison.options.isDisjoint(with: [.numeric, .natural]) else {
+            throw FetchPredicateError(
+                .unsupported("a condition by the numbers in a text", instead: "use the option in a sort key"))
         }
         var sides = Sides(
             left: try resolve(comparison.left), right: try resolve(comparison.right),

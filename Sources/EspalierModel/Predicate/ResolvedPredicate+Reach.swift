@@ -2,21 +2,31 @@
 
 internal import FoundationEssentials
 
-/// The relationship paths that predicates and sort keys follow from the tested object to others.
+/// The relationship paths that predicates and sort keys, and derived attributes in them, follow from the tested object
+/// to others.
 package struct PredicateReach {
     /// Each element is the beginning of a path: the steps from the tested object up to one of the path's steps.
     package private(set) var ways: Set<[ResolvedKeyPath.Step]> = []
     /// The steps from the object to the elements of each enclosing SUBQUERY, outermost first.
     private var collections: [[ResolvedKeyPath.Step]] = []
 
-    /// Makes a reach without paths.
-    package init() {}
+    private let model: ManagedObjectModel
+
+    private let entity: Entity
+
+    /// Makes a reach without paths from objects of `entity`.
+    package init(from entity: Entity, in model: ManagedObjectModel) { (self.entity, self.model) = (entity, model) }
 
     /// Adds the paths of a sort key.
     package mutating func add(_ key: ResolvedSortKey) { add(key.path) }
 
     /// Adds the paths of a predicate.
     package mutating func add(_ predicate: ResolvedPredicate) { add(predicate.root) }
+
+    /// Adds the paths of expressions.
+    package mutating func add(_ expressions: [ResolvedExpression]) {
+        for expression in expressions { add(expression) }
+    }
 
     private mutating func add(_ node: ResolvedPredicate.Node) {
         switch node {
@@ -55,6 +65,12 @@ package struct PredicateReach {
         for step in path.steps {
             steps.append(step)
             ways.insert(steps)
+        }
+        // A derived value changes with the objects from which it is derived.
+        if case .attribute(let slot, _, _) = path.terminal {
+            for way in model.waysOfDerivation(of: slot, in: steps.last?.destination ?? entity.index) {
+                for end in way.indices { ways.insert(steps + way[...end]) }
+            }
         }
         return steps
     }

@@ -47,7 +47,7 @@ package final class TextPattern: Sendable {
         case .endsWith: matcher = .endsWith(Array(folded.utf8))
         case .like:
             let like = LikePattern(pattern, options)
-            (matcher, prefix) = (.like(like), like.literalPrefix)
+            (matcher, prefix) = (Self.matcher(of: like), like.literalPrefix)
         case .matches:
             // [d] folds the pattern like the text.
             let text =
@@ -62,6 +62,17 @@ package final class TextPattern: Sendable {
         let isWhole = options.contains(.wholeCharacters) && [.contains, .beginsWith, .endsWith].contains(`operator`)
         characters = isWhole ? Array(folded) : nil
         splitsLineEnd = folded.unicodeScalars.first == "\n" || folded.unicodeScalars.last == "\r"
+    }
+
+    /// The simplest matcher that means the same as a LIKE pattern.
+    private static func matcher(of like: LikePattern) -> Matcher {
+        guard let literals = like.literals else { return .like(like) }
+        return switch (literals.count, literals[0].isEmpty, literals[literals.count - 1].isEmpty) {
+        case (2, _, true): .beginsWith(literals[0])
+        case (2, true, _): .endsWith(literals[1])
+        case (3, true, true): .contains(BytePattern(literals[1]))
+        default: .like(like)
+        }
     }
 
     /// Whether a match must consist of whole characters.
@@ -118,6 +129,8 @@ struct LikePattern: Sendable {
     private let options: TextPattern.Options
     /// The pieces in the form for ASCII text: a byte or a `ByteCode`.
     let byteCodes: [UInt16]
+    /// The bytes before, between and after the stars; `nil` if one of the pieces is `?`.
+    let literals: [[UInt8]]?
     /// The pieces in the form for the bytes of any text; `nil` if one of them is `?`.
     let parts: LikeParts?
 
@@ -154,11 +167,12 @@ struct LikePattern: Sendable {
             case .literal(let scalar): scalar.isASCII ? UInt16(scalar.value) : ByteCode.never
             }
         }
-        parts = pieces.contains(.one) ? nil : LikeParts(Self.literals(pieces))
+        literals = pieces.contains(.one) ? nil : Self.literals(of: pieces)
+        parts = literals.map { LikeParts($0) }
     }
 
     /// The bytes before, between and after the stars.
-    private static func literals(_ pieces: [Piece]) -> [[UInt8]] {
+    private static func literals(of pieces: [Piece]) -> [[UInt8]] {
         var literals: [[UInt8]] = [[]]
         for piece in pieces {
             guard case .literal(let scalar) = piece else {

@@ -14,7 +14,7 @@ public struct ConstraintName: Hashable, Sendable {
 }
 
 /// The action of a save on an insertion whose unique values a row has already (MP-10, F-6).
-public enum ConstraintAction: Sendable, Hashable {
+public enum ConstraintAction: Sendable, Hashable, Codable {
     /// The save fails.
     case refuse
     /// The insertion is merged into the row, which keeps its ID.

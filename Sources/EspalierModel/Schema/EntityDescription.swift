@@ -1,31 +1,35 @@
 // A developer's description of an entity; a plain value, which is checked only as part of a whole model.
 
 /// One entity: a class of objects, its properties and its rules.
-public struct EntityDescription: Sendable, Hashable {
+public struct EntityDescription: Sendable, Hashable, Codable {
     /// An index over one or more properties, in the given order.
-    public struct Index: Sendable, Hashable {
+    public struct Index: Sendable, Hashable, Codable {
         /// One part of an index.
-        public struct Element: Sendable, Hashable {
-            /// The attribute or to-one relationship.
+        public struct Element: Sendable, Hashable, Codable {
+            /// The attribute or to-one relationship; for an element of a composite, the path to it.
             public var property: String
             /// Whether smaller values come first.
             public var isAscending: Bool
+            /// The differences between texts that the index ignores: case, diacritics or both, as `[cd]` does.
+            public var folding: ComparisonOptions
 
             /// Describes a part of an index.
-            public init(_ property: String, isAscending: Bool = true) {
-                self.property = property
-                self.isAscending = isAscending
+            public init(_ property: String, isAscending: Bool = true, folding: ComparisonOptions = []) {
+                (self.property, self.isAscending, self.folding) = (property, isAscending, folding)
             }
         }
         /// The name, unique within the entity hierarchy.
         public var name: String
         /// The parts, most significant first.
         public var elements: [Element]
+        /// The condition for an object to be in the index, as `FetchPredicate` parses it; `nil` = all objects are.
+        ///
+        /// It reads values of the object itself only. A fetch uses the index if its own predicate requires the same.
+        public var predicateFormat: String?
 
         /// Describes an index.
-        public init(_ name: String, on elements: [Element]) {
-            self.name = name
-            self.elements = elements
+        public init(_ name: String, on elements: [Element], predicateFormat: String? = nil) {
+            (self.name, self.elements, self.predicateFormat) = (name, elements, predicateFormat)
         }
     }
 

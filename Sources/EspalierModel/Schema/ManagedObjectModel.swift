@@ -71,6 +71,8 @@ public final class ManagedObjectModel: Sendable {
         self.fetchRequestTemplates = fetchRequestTemplates
         self.classes = classes
         (messageTables, language, messages) = ([:], nil, nil)
+        let wrong = derivationProblems + indexConditionProblems
+        guard wrong.isEmpty else { throw ModelError(problems: wrong) }
     }
 
     /// The same model, with the same entities, and with other names and messages.

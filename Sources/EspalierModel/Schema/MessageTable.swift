@@ -14,7 +14,7 @@
 /// In a message `{entity}`, `{property}`, `{object}`, `{value}` and `{limit}` stand for the parts of a finding; a part
 /// that a finding does not have is empty. A `ValidationRule` with a message of its own keeps it, unless `rules` has a
 /// translation; so does an error of a hook.
-public struct MessageTable: Sendable, Hashable {
+public struct MessageTable: Sendable, Hashable, Codable {
     /// The messages by code.
     public var texts: [Int: String]
     /// The translations of the messages of rules and hooks.

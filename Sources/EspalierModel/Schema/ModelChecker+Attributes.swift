@@ -81,6 +81,7 @@ extension ModelChecker {
             if element.isTransient { report(entity.name, elementPath, "an element cannot be transient") }
             if !element.validationRules.isEmpty { report(entity.name, elementPath, "an element cannot have rules") }
             if element.isIndexed { report(entity.name, elementPath, "an element cannot be indexed") }
+            if element.derivation != nil { report(entity.name, elementPath, "an element cannot be derived") }
             if !element.accepts(element.defaultValue) {
                 report(
                     entity.name, elementPath,

@@ -121,7 +121,45 @@ extension ModelChecker {
             if index.elements.isEmpty { report(entity.name, "\(label) has no elements; name at least one property") }
             let properties = index.elements.map(\.property)
             if Set(properties).count < properties.count { report(entity.name, "\(label) names a property twice") }
-            for name in properties { checkKeyProperty(name, in: label, of: entity) }
+            for element in index.elements { checkIndexElement(element, in: label, of: entity) }
+        }
+    }
+
+    /// Checks a part of an index, which may be an element of a composite, and ignore differences between texts.
+    private mutating func checkIndexElement(
+        _ element: EntityDescription.Index.Element, in label: String, of entity: EntityDescription
+    ) {
+        let names = element.property.split(separator: ".", omittingEmptySubsequences: false).map(String.init)
+        let attributes = ancestry(of: entity).flatMap(\.attributes)
+        var end = attributes.first { $0.name == names[0] }
+        if names.count == 1 {
+            checkKeyProperty(element.property, in: label, of: entity)
+        } else {
+            if end == nil || end?.isTransient == true {
+                let hint = hint(names[0], among: attributes.map(\.name))
+                return report(
+                    entity.name, "\(label) names '\(element.property)', which is no stored attribute's element\(hint)")
+            }
+            for name in names.dropFirst() {
+                let parts = end?.elements ?? []
+                guard let next = parts.first(where: { $0.name == name }) else {
+                    let hint = hint(name, among: parts.map(\.name))
+                    return report(
+                        entity.name,
+                        "\(label) names '\(element.property)', but '\(end?.name ?? "")' has no element '\(name)'\(hint)"
+                    )
+                }
+                end = next
+            }
+            if let type = end?.type, !type.hasKeyOrder {
+                report(entity.name, "\(label) names '\(element.property)', whose type \(type) has no order")
+            }
+        }
+        let folding: ComparisonOptions = [.caseInsensitive, .diacriticInsensitive]
+        if !element.folding.isSubset(of: folding) {
+            report(entity.name, "\(label) can ignore case and diacritics only")
+        } else if !element.folding.isEmpty, end?.type != .string {
+            report(entity.name, "\(label) ignores case or diacritics of '\(element.property)', which is not a text")
         }
     }
 

@@ -136,7 +136,8 @@ struct ModelChecker {
         guard let name = entity.superentity else { return }
         guard self.entity(named: name) != nil else {
             let hint = hint(name, among: descriptions.map(\.name))
-            return report(entity.name, "superentity '\(name)' does not exist\(hint)")
+            let remedy = hint.isEmpty ? "; add that entity, or name another one or none" : hint
+            return report(entity.name, "superentity '\(name)' does not exist\(remedy)")
         }
         let line = ancestry(of: entity)
         if line.last?.superentity == entity.name {

@@ -6,6 +6,9 @@
 //      the size of the input, depth by `ModelChecker.compositeDepthMax`.
 //   3. The numbers below are on disk: never renumber. A change of the layout requires a new version number.
 //
+// A model is written in the oldest version that can express it: version 2 only if an attribute is derived, or an index
+// folds text or has a condition.
+//
 // Layout of version 1. uint = LEB128; text = uint byte count, UTF-8; optional = 00 or 01 and the thing; list = uint
 // count, items; value = code byte and content (ModelCoding+Value).
 //   model        45 53 50 4D ("ESPM"), version byte 01, list of text (version identifiers), list of entity
@@ -16,6 +19,10 @@
 //   relationship text name, text destination, optional text inverse, byte cardinality, byte delete rule, flags
 //                (1 optional), uint minCount, uint maxCount, optional text renaming identifier
 //   index        text name, list of (text property, flags (1 ascending))
+// Changes of version 2:
+//   model        version byte 02
+//   attribute    flags 8 derived; a derived attribute ends with text expression, in Core Data's spelling
+//   index        flags of a property 2 without case, 4 without diacritics; ends with optional text condition
 
 /// The encoded part of a model: its entity descriptions and version identifiers.
 package struct EncodedModel: Sendable, Hashable {
@@ -35,12 +42,18 @@ package struct EncodedModel: Sendable, Hashable {
     }
 
     static let magic: [UInt8] = [0x45, 0x53, 0x50, 0x4D]
-    static let version: UInt8 = 1
+    /// The newest version of the layout.
+    static let version: UInt8 = 2
 
     /// The bytes, in the layout above.
     package var bytes: [UInt8] {
+        let needsNewest = entities.contains { entity in
+            entity.attributes.contains { $0.derivation != nil }
+                || entity.indexes.contains { $0.predicateFormat != nil || $0.elements.contains { !$0.folding.isEmpty } }
+        }
         var writer = ModelWriter()
-        writer.bytes = EncodedModel.magic + [EncodedModel.version]
+        writer.version = needsNewest ? EncodedModel.version : 1
+        writer.bytes = EncodedModel.magic + [writer.version]
         writer.list(versionIdentifiers) { $0.text($1) }
         writer.list(entities) { $0.entity($1) }
         return writer.bytes
@@ -58,9 +71,10 @@ package struct EncodedModel: Sendable, Hashable {
             throw ModelCodingError(byteOffset: 0, reason: .notAModel)
         }
         let version = try reader.byte()
-        guard version == EncodedModel.version else {
+        guard version >= 1, version <= EncodedModel.version else {
             throw ModelCodingError(byteOffset: EncodedModel.magic.count, reason: .unsupportedVersion(version))
         }
+        reader.version = version
         versionIdentifiers = try reader.list { (reader) throws(ModelCodingError) in try reader.text() }
         entities = try reader.list { (reader) throws(ModelCodingError) in try reader.entity() }
         guard reader.isAtEnd else {
@@ -98,7 +112,7 @@ package struct ModelCodingError: Error, Equatable, Sendable, CustomStringConvert
             switch reason {
             case .notAModel: "does not begin with \"ESPM\""
             case .unsupportedVersion(let version):
-                "is of layout version \(version); this program reads version \(EncodedModel.version)"
+                "is of layout version \(version); this program reads versions 1 to \(EncodedModel.version)"
             case .truncated: "ends in the middle"
             case .malformedNumber: "a number does not end within 64 bits"
             case .malformedText: "text is not UTF-8"
@@ -115,6 +129,8 @@ package struct ModelCodingError: Error, Equatable, Sendable, CustomStringConvert
 /// Writes the parts of an encoded model.
 struct ModelWriter {
     var bytes: [UInt8] = []
+    /// The version of the layout.
+    var version: UInt8 = 1
 
     mutating func uint(_ value: UInt64) {
         var rest = value
@@ -157,8 +173,11 @@ struct ModelWriter {
             writer.text(index.name)
             writer.list(index.elements) { writer, element in
                 writer.text(element.property)
-                writer.flags(element.isAscending)
+                writer.flags(
+                    element.isAscending, element.folding.contains(.caseInsensitive),
+                    element.folding.contains(.diacriticInsensitive))
             }
+            if writer.version > 1 { writer.optional(index.predicateFormat) }
         }
         optional(entity.renamingIdentifier)
     }
@@ -166,11 +185,12 @@ struct ModelWriter {
     private mutating func attribute(_ attribute: AttributeDescription) {
         text(attribute.name)
         uint(UInt64(attribute.type.rawValue))
-        flags(attribute.isOptional, attribute.isTransient, attribute.isIndexed)
+        flags(attribute.isOptional, attribute.isTransient, attribute.isIndexed, attribute.derivation != nil)
         value(attribute.defaultValue)
         list(attribute.elements) { $0.attribute($1) }
         optional(attribute.valueTransformerName)
         optional(attribute.renamingIdentifier)
+        if let derivation = attribute.derivation { text(derivation.expression) }
     }
 
     private mutating func relationship(_ relationship: RelationshipDescription) {

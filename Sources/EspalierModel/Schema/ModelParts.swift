@@ -4,7 +4,7 @@
 //   1. Stores do not keep them: they belong to the application and to its model file.
 
 /// A named selection of entities, such as those of one store (MD-04).
-public struct ConfigurationDescription: Sendable, Hashable {
+public struct ConfigurationDescription: Sendable, Hashable, Codable {
     /// The name, unique in the model.
     public var name: String
     /// The names of the entities, in the developer's order.
@@ -20,7 +20,7 @@ public struct ConfigurationDescription: Sendable, Hashable {
 /// A request that has a name in the model (FR-17).
 ///
 /// Its condition is a format string, which `FetchPredicate` parses; variables in it are replaced by values.
-public struct FetchRequestTemplate: Sendable, Hashable {
+public struct FetchRequestTemplate: Sendable, Hashable, Codable {
     /// The name, unique in the model.
     public var name: String
     /// The name of the entity whose objects are requested.

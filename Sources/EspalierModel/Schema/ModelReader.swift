@@ -6,6 +6,8 @@
 struct ModelReader {
     private let bytes: [UInt8]
     private(set) var position = 0
+    /// The version of the layout.
+    var version: UInt8 = 1
 
     init(_ bytes: [UInt8]) { self.bytes = bytes }
 
@@ -101,13 +103,21 @@ struct ModelReader {
         guard let type = UInt16(exactly: code).flatMap(AttributeType.init) else {
             throw error(.unknownCode("an attribute type", code), at: typeOffset)
         }
-        let flags = try flags(3, "an attribute")
+        let flags = try flags(version > 1 ? 4 : 3, "an attribute")
         let defaultValue = try value(depth: 0)
         let elements = try list { (reader) throws(ModelCodingError) in try reader.attribute(depth: depth + 1) }
         return AttributeDescription(
             name, type, isOptional: flags & 1 != 0, isTransient: flags & 2 != 0, defaultValue: defaultValue,
             isIndexed: flags & 4 != 0, elements: elements, valueTransformerName: try optionalText(),
-            renamingIdentifier: try optionalText())
+            renamingIdentifier: try optionalText(), derivation: flags & 8 != 0 ? try derivation() : nil)
+    }
+
+    private mutating func derivation() throws(ModelCodingError) -> Derivation {
+        let start = position
+        guard let derivation = try? Derivation(expression: try text()) else {
+            throw error(.malformedValue("derivation"), at: start)
+        }
+        return derivation
     }
 
     private mutating func relationship() throws(ModelCodingError) -> RelationshipDescription {
@@ -134,10 +144,17 @@ struct ModelReader {
     }
 
     private mutating func index() throws(ModelCodingError) -> EntityDescription.Index {
-        EntityDescription.Index(
-            try text(),
-            on: try list { (reader) throws(ModelCodingError) in
-                EntityDescription.Index.Element(try reader.text(), isAscending: try reader.flag("an index element"))
-            })
+        let name = try text()
+        let elements = try list { (reader) throws(ModelCodingError) in
+            let (property, flags) = (
+                try reader.text(), try reader.flags(reader.version > 1 ? 3 : 1, "an index element")
+            )
+            var folding: ComparisonOptions = []
+            if flags & 2 != 0 { folding.insert(.caseInsensitive) }
+            if flags & 4 != 0 { folding.insert(.diacriticInsensitive) }
+            return EntityDescription.Index.Element(property, isAscending: flags & 1 != 0, folding: folding)
+        }
+        return EntityDescription.Index(
+            name, on: elements, predicateFormat: version > 1 ? try optionalText() : nil)
     }
 }

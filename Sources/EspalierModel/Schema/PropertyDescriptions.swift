@@ -4,7 +4,7 @@
 // Not here: the validated, resolved form that contexts and stores use (ManagedObjectModel).
 
 /// The effect on the other side of a relationship when an object is deleted (Behaviour MC-13 to MC-16).
-public enum DeleteRule: UInt8, Sendable, Hashable, CaseIterable {
+public enum DeleteRule: UInt8, Sendable, Hashable, CaseIterable, Codable {
     /// The destination is left unchanged; the caller is responsible for integrity.
     ///
     /// Core Data would leave a dangling reference. In Espalier the save fails unless the same save links the
@@ -19,7 +19,7 @@ public enum DeleteRule: UInt8, Sendable, Hashable, CaseIterable {
 }
 
 /// One attribute of an entity, as the developer describes it.
-public struct AttributeDescription: Sendable, Hashable {
+public struct AttributeDescription: Sendable, Hashable, Codable {
     /// The name, unique among all properties of the entity and its superentities.
     public var name: String
     /// The type of its values.
@@ -44,13 +44,15 @@ public struct AttributeDescription: Sendable, Hashable {
     public var userInfo: [String: String]
     /// The rules that each value must follow when it is saved (MD-16); stores do not keep them.
     public var validationRules: [ValidationRule]
+    /// The rule by which stores compute the value (MD-27); `nil` = the application sets it.
+    public var derivation: Derivation?
 
     /// Describes an attribute.
     public init(
         _ name: String, _ type: AttributeType, isOptional: Bool = true, isTransient: Bool = false,
         defaultValue: AttributeValue = .null, isIndexed: Bool = false, elements: [AttributeDescription] = [],
         valueTransformerName: String? = nil, renamingIdentifier: String? = nil, versionHashModifier: String? = nil,
-        userInfo: [String: String] = [:], validationRules: [ValidationRule] = []
+        userInfo: [String: String] = [:], validationRules: [ValidationRule] = [], derivation: Derivation? = nil
     ) {
         self.name = name
         self.type = type
@@ -64,13 +66,14 @@ public struct AttributeDescription: Sendable, Hashable {
         self.versionHashModifier = versionHashModifier
         self.userInfo = userInfo
         self.validationRules = validationRules
+        self.derivation = derivation
     }
 }
 
 /// One relationship of an entity, as the developer describes it.
-public struct RelationshipDescription: Sendable, Hashable {
+public struct RelationshipDescription: Sendable, Hashable, Codable {
     /// The number of destinations that are possible, and whether their order is kept.
-    public enum Cardinality: UInt8, Sendable, Hashable {
+    public enum Cardinality: UInt8, Sendable, Hashable, Codable {
         /// At most one destination. On disk: never renumber.
         case toOne = 0
         /// A set of destinations.

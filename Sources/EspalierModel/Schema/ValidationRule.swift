@@ -6,9 +6,9 @@
 ///
 /// Rules are part of the model that an application describes. They are no part of the version hash, and stores do not
 /// keep them.
-public struct ValidationRule: Sendable, Hashable {
+public struct ValidationRule: Sendable, Hashable, Codable {
     /// The kinds of rules.
-    public enum Condition: Sendable, Hashable {
+    public enum Condition: Sendable, Hashable, Codable {
         /// The value is not less than this one (1620; 1640 for dates).
         case minimum(AttributeValue)
         /// The value is not greater than this one (1610; 1630 for dates).

@@ -209,7 +209,7 @@ extension AttributeValue {
     }
 
     /// The value as text for a message, cut if it is long.
-    var shortText: String {
+    package var shortText: String {
         switch self {
         case .null: "nil"
         case .integer(let value): "\(value)"

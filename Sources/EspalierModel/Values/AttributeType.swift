@@ -4,7 +4,7 @@
 //   1. Raw values are those of NSAttributeType (Behaviour MD-18) and are on disk: never renumber.
 
 /// The type of an attribute (Behaviour MD-18).
-public enum AttributeType: UInt16, Sendable, Hashable, CaseIterable {
+public enum AttributeType: UInt16, Sendable, Hashable, CaseIterable, Codable {
     /// No type; legal only for transient attributes, because a store does not hold such values.
     case undefined = 0
     /// A signed 16-bit integer.

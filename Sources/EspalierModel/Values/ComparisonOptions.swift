@@ -1,7 +1,7 @@
 // The options for comparing text, shared by conditions, sort keys, patterns and folding.
 
 /// Options for comparing text (PR-05).
-public struct ComparisonOptions: OptionSet, Sendable, Hashable {
+public struct ComparisonOptions: OptionSet, Sendable, Hashable, Codable {
     /// The bits.
     public let rawValue: UInt8
     /// Makes options from these bits.
@@ -19,4 +19,13 @@ public struct ComparisonOptions: OptionSet, Sendable, Hashable {
     /// An emoji of several scalars does not contain its first one, and `"\r\n"` does not contain `"\n"`. Other
     /// operators ignore the option.
     public static let wholeCharacters = ComparisonOptions(rawValue: 16)
+    /// The numbers in texts are in the order of their values: "file 9" is before "file 10" (FR-26); for sort keys only.
+    ///
+    /// Digits of all scripts count, and leading zeros do not.
+    public static let numeric = ComparisonOptions(rawValue: 32)
+    /// Texts are in an order for readers: by letters and the values of numbers, then by accents, then by case (FR-26);
+    /// for sort keys only.
+    ///
+    /// It is the same on all machines, whatever their locale.
+    public static let natural = ComparisonOptions(rawValue: 64)
 }

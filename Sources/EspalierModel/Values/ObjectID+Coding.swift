@@ -3,7 +3,8 @@
 // Invariants
 //   1. An ID is decoded as exactly the ID that was encoded. Temporary IDs, which mean nothing outside the process, are
 //      not encoded.
-//   2. Decoding enters no name and no UUID into the tables of the process, because the text may be anybody's.
+//   2. Decoding enters no name and no UUID into the tables of the process, because the text may be anybody's. Only a
+//      reference of a row is entered, if the store is one whose rows are known by texts or UUIDs.
 
 extension ObjectID: Codable {
     /// Encodes the URI of a permanent ID (SD-03).

@@ -1,4 +1,5 @@
-// Binary search in lists of stored rows, which unordered relationships return by ascending key.
+// The order of rows by key: binary search in lists, which unordered relationships return by ascending key, and the
+// order of stored and unsaved objects.
 
 extension [ObjectID] {
     /// Whether `id` is in the list, which contains rows of one hierarchy by ascending key.
@@ -11,5 +12,12 @@ extension [ObjectID] {
             if self[middle].key < id.key { low = middle + 1 } else { high = middle }
         }
         return low < count && self[low] == id
+    }
+}
+
+extension ObjectID {
+    /// Sorts stored rows by key, then unsaved objects by insertion: the order that a save keeps.
+    package static func inOrderOfCreation(_ left: ObjectID, _ right: ObjectID) -> Bool {
+        left.isTemporary == right.isTemporary ? left.key < right.key : right.isTemporary
     }
 }

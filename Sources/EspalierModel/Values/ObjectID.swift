@@ -72,24 +72,34 @@ public struct ObjectID: Hashable, Sendable {
     public var storeIdentifier: UUID? { isTemporary ? nil : Interned.stores.value(of: storeTag) }
 
     /// The ID as a URI (ID-02): `x-espalier://<store UUID>/<Entity>/p<key>`, or `x-espalier:///<Entity>/t<number>`.
+    ///
+    /// A row that its store knows by a text has `s` and the text with escapes instead of `p<key>`, and one that it
+    /// knows by a UUID has `u` and the UUID.
     public var uriRepresentation: String {
-        if let storeIdentifier { return "x-espalier://\(storeIdentifier.uuidString)/\(entityName)/p\(key)" }
-        return "x-espalier:///\(entityName)/t\(key)"
+        guard let storeIdentifier else { return "x-espalier:///\(entityName)/t\(key)" }
+        let row = ReferenceTable.reference(of: key, inStore: storeTag).uriComponent
+        return "x-espalier://\(storeIdentifier.uuidString)/\(entityName)/\(row)"
     }
 
     /// The ID that `uri` names (ID-07); `nil` if it is malformed or this process has no such store or entity.
     public init?(uriRepresentation uri: String) {
         let parts = uri.split(separator: "/", omittingEmptySubsequences: false)
         guard parts.count == 5, parts[0] == "x-espalier:", parts[1].isEmpty,
-            let entityTag = Interned.entities.existingTag(of: String(parts[3])),
-            let key = UInt64(parts[4].dropFirst()), key != 0, String(key) == parts[4].dropFirst()
+            let entityTag = Interned.entities.existingTag(of: String(parts[3]))
         else { return nil }
-        switch (UUID(uuidString: String(parts[2])), parts[4].first) {
-        case (let store?, "p"):
-            guard let storeTag = Interned.stores.existingTag(of: store) else { return nil }
-            (self.storeTag, self.entityTag, self.key) = (storeTag, entityTag, key)
-        case (nil, "t") where parts[2].isEmpty: (storeTag, self.entityTag, self.key) = (0, entityTag, key)
-        default: return nil
+        self.entityTag = entityTag
+        if parts[2].isEmpty {
+            guard parts[4].first == "t", let key = UInt64(parts[4].dropFirst()), key != 0,
+                String(key) == parts[4].dropFirst()
+            else { return nil }
+            (storeTag, self.key) = (0, key)
+        } else {
+            guard let store = UUID(uuidString: String(parts[2])),
+                let storeTag = Interned.stores.existingTag(of: store),
+                let reference = RowReference(uriComponent: parts[4]),
+                let key = ReferenceTable.namedKey(of: reference, inStore: storeTag)
+            else { return nil }
+            (self.storeTag, self.key) = (storeTag, key)
         }
     }
 }

@@ -3,8 +3,8 @@
 // Invariants
 //   1. Two strings are equal under options exactly if `folded` returns the same bytes; their order is that of the
 //      bytes.
-//   2. `folded` is idempotent and does not depend on locale, environment or platform tables other than the standard
-//      library's Unicode data.
+//   2. `folded` is idempotent, but for the orders for readers (+Numbers), and does not depend on locale, environment
+//      or platform tables other than the standard library's Unicode data.
 //   3. [c] maps each scalar of the canonical decomposition to lower case, the result to upper case and again to lower
 //      case (ẞ = ß = SS, ς = σ); the Turkish dotless i is unchanged.
 //   4. [d] removes scalars of the canonical decomposition whose combining class is 1 (overlays) or at least 10: accents
@@ -26,6 +26,7 @@ package enum TextFolding {
     ///
     /// - Complexity: O(n); text below U+0300 without [c] and [d], and ASCII text, are folded by a faster path.
     package static func folded(_ text: String, _ options: Options) -> String {
+        if !options.isDisjoint(with: [.numeric, .natural]) { return foldedForReaders(text, options) }
         let ignoresCase = options.contains(.caseInsensitive)
         let ignoresMarks = options.contains(.diacriticInsensitive)
         guard ignoresCase || ignoresMarks else { return options.contains(.normalized) ? text : composed(text) }
@@ -45,7 +46,7 @@ package enum TextFolding {
     ) -> Outcome {
         let (ignoresCase, ignoresMarks) =
             (options.contains(.caseInsensitive), options.contains(.diacriticInsensitive))
-        guard ignoresCase || ignoresMarks, !isASCII(text) else {
+        guard ignoresCase || ignoresMarks, !isASCII(text), options.isDisjoint(with: [.numeric, .natural]) else {
             var folded = folded(text, options)
             return folded.withUTF8(body)
         }
@@ -85,7 +86,7 @@ package enum TextFolding {
     /// Compares `left` with `right` under `options`.
     package static func compare(_ left: String, _ right: String, _ options: Options) -> ComparisonResult {
         // The standard library's `<` is the order of the NFC scalars.
-        if options.isDisjoint(with: [.caseInsensitive, .diacriticInsensitive, .normalized]) {
+        if options.isDisjoint(with: [.caseInsensitive, .diacriticInsensitive, .normalized, .numeric, .natural]) {
             return ordered(left, right)
         }
         return unsafe withFolded(left, options) { left in

@@ -104,9 +104,12 @@ private struct EntityClassWriter {
         if !description.indexes.isEmpty {
             let indexes = description.indexes.map { index in
                 let parts = index.elements.map { part in
-                    ".init(\(SwiftText.literal(part.property))\(part.isAscending ? "" : ", isAscending: false"))"
+                    ".init(\(SwiftText.literal(part.property))\(part.isAscending ? "" : ", isAscending: false")"
+                        + Self.folding(part.folding) + ")"
                 }
-                return ".init(\(SwiftText.literal(index.name)), on: [\(parts.joined(separator: ", "))])"
+                let condition =
+                    index.predicateFormat.map { ", predicateFormat: \(SwiftText.literal($0))" } ?? ""
+                return ".init(\(SwiftText.literal(index.name)), on: [\(parts.joined(separator: ", "))]\(condition))"
             }
             let line = indexes.joined(separator: ", ")
             let isLong = line.count > 80 && indexes.count > 1
@@ -116,6 +119,13 @@ private struct EntityClassWriter {
         guard !arguments.isEmpty else { return "" }
         let line = "(\(arguments.joined(separator: ", ")))"
         return line.count <= 100 ? line : "(\n    \(arguments.joined(separator: ",\n    ")))"
+    }
+
+    private static func folding(_ options: ComparisonOptions) -> String {
+        var names: [String] = []
+        if options.contains(.caseInsensitive) { names.append(".caseInsensitive") }
+        if options.contains(.diacriticInsensitive) { names.append(".diacriticInsensitive") }
+        return names.isEmpty ? "" : ", folding: [\(names.joined(separator: ", "))]"
     }
 
     /// Items of a list inside the arguments of a class, each on its own line.
@@ -139,6 +149,7 @@ private struct EntityClassWriter {
         var options: [String] = []
         if attribute.isIndexed { options.append(".indexed") }
         if entity.uniquenessConstraints.contains([attribute.name]) { options.append(".unique") }
+        if let derivation = attribute.derivation { options.append(".derived(\(rule(derivation, of: entity)))") }
         if let name = attribute.renamingIdentifier { options.append("originalName: \(SwiftText.literal(name))") }
         text += "    "
         if attribute.isTransient { text += "@Transient " }
@@ -153,6 +164,32 @@ private struct EntityClassWriter {
             }
         }
         text += "\n"
+    }
+
+    /// The rule of a derived attribute, with key paths.
+    private func rule(_ derivation: Derivation, of entity: EntityDescription) -> String {
+        func path(_ path: String) -> String {
+            let names = path.split(separator: ".").map { SwiftText.identifier(String($0)) }
+            return "\\\(entity.name).\(names.joined(separator: "?."))"
+        }
+        func rule(_ name: String, _ attribute: String, _ list: String) -> String {
+            let relationship = model.entity(named: entity.name)?.relationship(named: list)
+            let destination = relationship?.description.destination ?? entity.name
+            return ".\(name)(of: \\\(destination).\(SwiftText.identifier(attribute)), in: \(path(list)))"
+        }
+        return switch derivation {
+        case .value(let source): ".value(of: \(path(source)))"
+        case .canonical(let source): ".canonical(of: \(path(source)))"
+        case .lowercase(let source): ".lowercase(of: \(path(source)))"
+        case .uppercase(let source): ".uppercase(of: \(path(source)))"
+        case .count(let list, nil): ".count(of: \(path(list)))"
+        case .count(let list, let condition?): ".count(of: \(path(list)), where: \(SwiftText.literal(condition)))"
+        case .sum(let attribute, let list): rule("sum", attribute, list)
+        case .average(let attribute, let list): rule("average", attribute, list)
+        case .minimum(let attribute, let list): rule("minimum", attribute, list)
+        case .maximum(let attribute, let list): rule("maximum", attribute, list)
+        case .now: ".now"
+        }
     }
 
     private mutating func write(_ relationship: RelationshipDescription) {

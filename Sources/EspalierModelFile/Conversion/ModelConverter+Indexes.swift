@@ -6,25 +6,36 @@ extension ModelConverter {
     /// The index that a `fetchIndex` describes; `nil`, and a note, if it is of an unsupported kind.
     mutating func index(_ element: ModelElement, of entity: ModelElement) -> EntityDescription.Index? {
         var special: String?
-        if element.text("partialIndexPredicate") != nil { special = "has a condition" }
+        let condition = element.text("partialIndexPredicate")
+        if let condition {
+            do throws(FetchPredicateError) { _ = try FetchPredicate(format: condition) } catch {
+                special = "has a condition (\(error))"
+            }
+        }
+        var parts: [EntityDescription.Index.Element] = []
         for part in element.children {
-            if part["property"] == nil || part.text("expression") != nil || part.text("expressionType") != nil {
-                special = "indexes an expression"
-            } else if part["property"]?.contains(".") == true {
-                special = "indexes a part of a composite"
-            } else if part["type"] == "RTree" {
+            let isAscending = part["order"] != "descending"
+            if part["type"] == "RTree" {
                 special = "indexes locations"
+            } else if let expression = part.text("expression") {
+                // A text without case and diacritics is the one expression that entries have.
+                if case .canonical(let path)? = try? Derivation(expression: expression) {
+                    parts.append(
+                        .init(path, isAscending: isAscending, folding: [.caseInsensitive, .diacriticInsensitive]))
+                } else {
+                    special = "indexes an expression other than canonical:"
+                }
+            } else if let property = part["property"] {
+                parts.append(.init(property, isAscending: isAscending))
+            } else {
+                special = "indexes an expression"
             }
         }
         if let special {
             note(.specialIndexes, element, in: [entity], "\(special), which Espalier does not support")
             return nil
         }
-        return EntityDescription.Index(
-            Self.identifier(element["name"] ?? ""),
-            on: element.children.map { part in
-                .init(part["property"] ?? "", isAscending: part["order"] != "descending")
-            })
+        return EntityDescription.Index(Self.identifier(element["name"] ?? ""), on: parts, predicateFormat: condition)
     }
 
     /// The indexes of an older file, in which they have no names.

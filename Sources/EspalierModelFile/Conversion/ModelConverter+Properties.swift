@@ -30,13 +30,25 @@ extension ModelConverter {
                 .validationRules, element, in: path,
                 "has validation rules (\(rules.joined(separator: ", "))), which Espalier does not check")
         }
-        if element["derived"] == "YES" {
+        if element["derived"] == "YES" { derive(&attribute, element, in: path) }
+        return attribute
+    }
+
+    /// Sets the rule of a derived attribute; if stores do not keep it, notes that and leaves a plain attribute.
+    private mutating func derive(
+        _ attribute: inout AttributeDescription, _ element: ModelElement, in path: [ModelElement]
+    ) {
+        do throws(DerivationError) {
+            attribute.derivation = try Derivation(expression: element["derivationExpression"] ?? "")
+            // An editor writes defaults of types that have one; a derived value has none.
+            attribute.defaultValue = .null
+        } catch {
             attribute.isOptional = true
             note(
                 .derivedAttributes, element, in: path,
-                "is derived (\((element["derivationExpression"] ?? "").shortened)), and Espalier does not compute it")
+                "is derived (\((element["derivationExpression"] ?? "").shortened)), and Espalier does not compute it: "
+                    + error.problem)
         }
-        return attribute
     }
 
     private mutating func parts(

@@ -63,15 +63,10 @@ private struct ModelDescriptionWriter {
         }
         element.children += entity.relationships.map { Self.relationship($0) }
         element.children += entity.indexes.map { index in
-            let parts = index.elements.map { part in
-                ModelElement(
-                    .fetchIndexElement,
-                    [
-                        .init("property", part.property), .init("type", "Binary"),
-                        .init("order", part.isAscending ? "ascending" : "descending"),
-                    ])
-            }
-            return ModelElement(.fetchIndex, [.init("name", index.name)], children: parts)
+            let parts = index.elements.map { indexElement($0, of: index, entity) }
+            var element = ModelElement(.fetchIndex, [.init("name", index.name)], children: parts)
+            element["partialIndexPredicate"] = index.predicateFormat
+            return element
         }
         if !entity.uniquenessConstraints.isEmpty {
             let constraints = entity.uniquenessConstraints.map { names in
@@ -81,6 +76,28 @@ private struct ModelDescriptionWriter {
             element.children.append(ModelElement(.uniquenessConstraints, children: constraints))
         }
         element.children += Self.userInfo(entity.userInfo)
+        return element
+    }
+
+    /// The element of a part of an index.
+    private mutating func indexElement(
+        _ part: EntityDescription.Index.Element, of index: EntityDescription.Index, _ entity: EntityDescription
+    ) -> ModelElement {
+        let folding: ComparisonOptions = [.caseInsensitive, .diacriticInsensitive]
+        if !part.folding.isEmpty, part.folding != folding {
+            report(
+                "entity '\(entity.name)', fetchIndex '\(index.name)'",
+                "ignores only case or only diacritics, for which model files have no expression")
+        }
+        var element = ModelElement(.fetchIndexElement)
+        if part.folding.isEmpty {
+            element["property"] = part.property
+        } else {
+            element["expression"] = "canonical:(\(part.property))"
+            element["expressionType"] = "String"
+        }
+        element["type"] = "Binary"
+        element["order"] = part.isAscending ? "ascending" : "descending"
         return element
     }
 
@@ -103,6 +120,10 @@ private struct ModelDescriptionWriter {
             if element[name].flatMap({ attribute.type.value(modelFileText: $0) }) != attribute.defaultValue {
                 report(label, "has a default of type \(attribute.type) that model files cannot express; set it in code")
             }
+        }
+        if let derivation = attribute.derivation {
+            element["derived"] = "YES"
+            element["derivationExpression"] = derivation.expression
         }
         element["valueTransformerName"] = attribute.valueTransformerName
         if attribute.isIndexed { element["indexed"] = "YES" }

@@ -7,7 +7,8 @@
 public enum ModelFeature: String, Sendable, Hashable, CaseIterable {
     /// Minimum and maximum values, lengths and regular expressions of attributes (MD-16): values are not checked.
     case validationRules
-    /// Attributes that are computed from others (MD-27): they become optional attributes that are not computed.
+    /// Attributes that are derived in a way that stores do not keep (MD-27): they become optional attributes that are
+    /// not computed.
     case derivedAttributes
     /// Properties that are requests: objects do not have them.
     case fetchedProperties

@@ -139,7 +139,7 @@ extension BTreeSnapshot {
         }
     }
 
-    private func check(_ fetch: StoreFetch) throws(StoreError) {
+    func check(_ fetch: StoreFetch) throws(StoreError) {
         guard store.model.entities.indices.contains(fetch.entity.index),
             store.model.entities[fetch.entity.index] === fetch.entity
         else {
@@ -154,7 +154,7 @@ extension BTreeSnapshot {
 // MARK: Statistics
 
 extension BTreeStore {
-    fileprivate func rowCount(
+    func rowCount(
         of entity: Int, _ transaction: borrowing StoreTransaction<SessionSource>
     ) throws(StoreError) -> UInt64 {
         try transaction.counter(Counter.rows(entityNumber: catalog.numbering.entityNumbers[entity]), catalog)
@@ -183,6 +183,9 @@ extension BTreeStore {
     ) throws(StoreError) -> PlannerStatistics {
         var statistics = PlannerStatistics(rowCounts: [])
         for entity in model.entities { statistics.rowCounts.append(try rowCount(of: entity.index, transaction)) }
+        for (position, group) in catalog.schema.groups.enumerated() where group.condition != nil {
+            statistics.entryCounts[position] = try transaction.count(of: catalog.groupTrees[position])
+        }
         return statistics
     }
 }

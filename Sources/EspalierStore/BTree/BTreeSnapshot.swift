@@ -3,7 +3,7 @@
 // Invariants
 //   1. The transaction begins with the snapshot and ends with it, or earlier when the store is closed.
 //   2. One thread reads at a time; between two calls only the planner's statistics are kept.
-// Not here: how questions are answered (+Fetch, +Destinations).
+// Not here: how questions are answered (+Fetch, +Values, +Destinations, PlanAnalysis).
 
 internal import EspalierEngine
 internal import EspalierModel

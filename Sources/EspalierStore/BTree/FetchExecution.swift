@@ -2,16 +2,16 @@
 //
 // Invariants
 //   1. Every row's structure is checked before any part of the row is used.
-//   2. A row is tested in place. It is copied once, into the result; a row that must be sorted is first copied into the
-//      sort buffer. Conditions and sort keys that need more than its own attributes (`ByteCondition`) get a copy in one
-//      reused buffer.
+//   2. A row is tested in place. A fetch of rows copies it once, into the result. If rows must be sorted and their
+//      bytes are used, each is first copied into the sort buffer. Conditions that a `ByteCondition` cannot test, and
+//      sort keys that are not the row's own attributes, get a copy in one reused buffer.
 
 internal import EspalierEngine
 internal import EspalierModel
 
 struct FetchExecution: ~Copyable {
-    /// The bound of limits and of numbers of candidates up to which `find` prefers candidates, and the least number of
-    /// rows that its scan visits.
+    /// `find` tries a scan of the first rows only with a limit below this number and more candidates than this number;
+    /// the scan may visit at least as many rows.
     private static let firstCountMax = 512
 
     private let plan: FetchPlan
@@ -37,18 +37,25 @@ struct FetchExecution: ~Copyable {
     private var acceptsEveryRow: Bool
     /// The primary keys of the rows that are wanted and not visited yet.
     private var keys: ClosedRange<UInt64>
+    /// Rows that are left out.
+    private let excluded: Set<ObjectID>
     /// The number of rows that a scan may still visit.
     private var rowsToScan = Int.max
     /// The key at which a scan has stopped because `rowsToScan` was 0.
     private var resumeKey: UInt64?
 
-    init(_ plan: consuming FetchPlan, _ kind: FetchKind, _ session: ReadSession) {
+    init(
+        _ plan: consuming FetchPlan, _ kind: FetchKind, _ session: ReadSession, _ values: ColumnReader? = nil,
+        excluding excluded: Set<ObjectID> = []
+    ) {
+        self.excluded = excluded
         self.plan = plan
         self.session = session
         catalog = session.catalog
         (reader, storeTag) = (session.reader, session.catalog.numbering.storeTag)
         residual = self.plan.residual
-        sink = FetchSink(kind, offset: self.plan.offset, limit: self.plan.limit, numbering: session.catalog.numbering)
+        sink = FetchSink(
+            kind, offset: self.plan.offset, limit: self.plan.limit, numbering: session.catalog.numbering, values)
         if case .sorted = self.plan.order, kind != .count {
             let offset = self.plan.offset
             let keep = self.plan.limit.map { $0.addingReportingOverflow(offset) }
@@ -108,6 +115,7 @@ struct FetchExecution: ~Copyable {
         assert(keys.contains(resumeKey), "a scan of \(keys) stops at \(resumeKey)")
         rowsToScan = Int.max
         (residual, acceptsEveryRow) = saved
+        sink.holdsRowsOfScan = false
         (keys, self.resumeKey) = (resumeKey...max(resumeKey, keys.upperBound), nil)
         try visit(CandidateCollector(session: session, countMax: countMax).candidates(source))
     }
@@ -115,7 +123,7 @@ struct FetchExecution: ~Copyable {
     /// Whether reading all rows can be cheaper than reading many candidates: not if candidates need not be read, nor if
     /// a condition needs more than the bytes of each row, as one across a relationship does.
     private var isWorthReadingAll: Bool {
-        if plan.isExact, sink.kind != .rows { return false }
+        if plan.isExact, !sink.needsRow { return false }
         return plan.condition.allSatisfy { ByteCondition.make($0) != nil }
     }
 
@@ -123,6 +131,7 @@ struct FetchExecution: ~Copyable {
     private mutating func visit(_ candidates: [Candidate]?) throws(StoreError) {
         guard let candidates else {
             residual = plan.condition
+            sink.holdsRowsOfScan = true
             acceptsEveryRow = residual.isEmpty && sortBuffer == nil
             return try scan()
         }
@@ -173,7 +182,7 @@ struct FetchExecution: ~Copyable {
         // Rows that the offset skips need not be visited if each entry of the index has a row in the result.
         let entity = catalog.model.entities[catalog.schema.groups[group].entity]
         let countsAll =
-            plan.isExact && acceptsEveryRow && keys == StoreFetch.allKeys
+            plan.isExact && acceptsEveryRow && keys == StoreFetch.allKeys && excluded.isEmpty
             && entity.family.allSatisfy { plan.isWanted[Int(catalog.numbering.entityNumbers[$0])] }
         try entries.forEach(isReversed: isReversed, skipping: { countsAll && sink.skip($0) }) {
             candidate throws(StoreError) in
@@ -189,9 +198,10 @@ struct FetchExecution: ~Copyable {
     /// Visits the row of a candidate, or accepts it unread if its ID is enough; returns whether more rows are wanted.
     private mutating func visit(_ candidate: Candidate, in rows: inout Lookup<UInt64>) throws(StoreError) -> Bool {
         guard plan.isWanted[Int(candidate.entityNumber)], keys.contains(candidate.key) else { return true }
-        if plan.isExact, acceptsEveryRow, sink.kind != .rows || sink.isSkipping,
+        if plan.isExact, acceptsEveryRow, !sink.needsRow || sink.isSkipping,
             let id = catalog.numbering.id(entityNumber: candidate.entityNumber, key: candidate.key)
         {
+            if !excluded.isEmpty, excluded.contains(id) { return true }
             return [UInt8]().withRawSpan { sink.accept(id, $0) }
         }
         var step = Step.more
@@ -216,7 +226,7 @@ struct FetchExecution: ~Copyable {
         }
     }
 
-    /// The properties that all rows share which begin with the same two bytes, that is with equal widths and layout.
+    /// The properties that all rows with the same first two bytes share: these determine widths and layout.
     private struct SharedProperties {
         let head: UInt16
         let shape: RowLayout.Shape
@@ -240,6 +250,9 @@ struct FetchExecution: ~Copyable {
         }
         assert(reader.shape(of: row).entityNumber == alike.shape.entityNumber, "rows that begin alike have one shape")
         guard alike.isWanted else { return .more }
+        if !excluded.isEmpty, excluded.contains(ObjectID(storeTag: storeTag, entityTag: alike.entityTag, key: key)) {
+            return .more
+        }
         if acceptsEveryRow {
             let id = ObjectID(storeTag: storeTag, entityTag: alike.entityTag, key: key)
             return sink.accept(id, row) ? .more : .enough
@@ -268,7 +281,7 @@ struct FetchExecution: ~Copyable {
         assert(sortsByOwnValues, "a sort key needs more than the row")
         SortBuffer.write(&sortKey, of: row, id, keys, reader)
         if sortBuffer?.isWanted(sortKey) == true {
-            let bytes = sink.kind == .rows ? row.copy(0..<row.byteCount) : []
+            let bytes = sink.needsRow ? row.copy(0..<row.byteCount) : []
             sortBuffer?.insert(SortBuffer.Entry(key: sortKey, id: id, row: bytes))
         }
         return .more
@@ -306,7 +319,7 @@ struct FetchExecution: ~Copyable {
         }
         let sortKey = try SortBuffer.key(of: row, keys)
         if sortBuffer?.isWanted(sortKey) == true {
-            let bytes = sink.kind == .rows ? scratch.bytes : []
+            let bytes = sink.needsRow ? scratch.bytes : []
             sortBuffer?.insert(SortBuffer.Entry(key: sortKey, id: id, row: bytes))
         }
         return true

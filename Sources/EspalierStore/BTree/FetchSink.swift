@@ -1,4 +1,5 @@
-// The destination of the rows that a fetch finds: skips, counts, lists or copies them, up to the limit.
+// The destination of the rows that a fetch finds: skips, counts, lists or copies them, or reads values of them, up to
+// the limit.
 //
 // Invariants
 //   1. Rows arrive in the order of the result. The first `offset` rows are skipped, and at most `limit` are accepted.
@@ -7,7 +8,7 @@ internal import EspalierModel
 
 /// The kind of result that a fetch returns.
 enum FetchKind {
-    case rows, ids, count
+    case rows, ids, count, values
 }
 
 struct FetchSink: ~Copyable {
@@ -15,15 +16,26 @@ struct FetchSink: ~Copyable {
     private static let expectedCountMax = 1 << 20
 
     let kind: FetchKind
+    /// Whether the bytes of rows are used.
+    let needsRow: Bool
     private(set) var count = 0
     private(set) var ids: [ObjectID] = []
     private var builder: SnapshotBuilder
+    /// Reads the values that are asked for.
+    private var reader: ColumnReader?
     private var toSkip: Int
     private let limit: Int
+    /// Whether the rows come from a scan of all rows, because an index leads to too many.
+    var holdsRowsOfScan = false
 
-    init(_ kind: FetchKind, offset: Int, limit: Int?, numbering: StoreNumbering) {
+    init(
+        _ kind: FetchKind, offset: Int, limit: Int?, numbering: StoreNumbering, _ reader: ColumnReader? = nil
+    ) {
+        assert((kind == .values) == (reader != nil), "values are read by a reader")
         assert(offset >= 0 && limit ?? 0 >= 0, "offset \(offset) and limit \(limit ?? 0) were not checked")
         self.kind = kind
+        needsRow = kind == .rows || reader.map { !$0.needsNoRow } ?? false
+        self.reader = reader
         builder = SnapshotBuilder(numbering: numbering)
         toSkip = offset
         self.limit = limit ?? Int.max
@@ -39,7 +51,7 @@ struct FetchSink: ~Copyable {
         switch kind {
         case .rows: builder.reserveCapacity(taken)
         case .ids: ids.reserveCapacity(taken)
-        case .count: break
+        case .count, .values: break
         }
     }
 
@@ -53,7 +65,7 @@ struct FetchSink: ~Copyable {
 
     /// Skips or accepts a row; returns whether more are wanted.
     ///
-    /// Only a fetch of rows uses the bytes.
+    /// The bytes are used if `needsRow` is true.
     @inline(__always)
     mutating func accept(_ id: ObjectID, _ row: RawSpan) -> Bool {
         guard toSkip == 0 else {
@@ -66,6 +78,7 @@ struct FetchSink: ~Copyable {
         case .rows: builder.append(row, id: id)
         case .ids: ids.append(id)
         case .count: break
+        case .values: if reader?.add(id, row) == false { return false }
         }
         return count < limit
     }
@@ -74,6 +87,17 @@ struct FetchSink: ~Copyable {
     consuming func snapshots() -> SnapshotList {
         assert(checkInvariants())
         return builder.finish()
+    }
+
+    /// The values that were read.
+    ///
+    /// - Throws: the error that has ended the reading.
+    consuming func collector(isInOrder: Bool) throws(StoreError) -> ValueCollector {
+        guard let reader else { preconditionFailure("values are read by a reader") }
+        if let failure = reader.failure { throw failure }
+        var collector = reader.collector
+        collector.isInOrder = isInOrder
+        return collector
     }
 
     /// Asserts that the count agrees with the accepted rows; call it inside `assert`.

@@ -23,7 +23,8 @@ struct IndexWalk {
 
     /// Calls `body` with the candidates of the range, until it returns `false`.
     ///
-    /// - Parameter skipping: whether to skip this number of first candidates unread; only a forward walk calls it.
+    /// - Parameter skipping: whether to skip the next candidates, of which it gets the number, unread; only a forward
+    ///   walk calls it.
     /// - Complexity: O(log n) and O(candidates that `body` gets, and those that share cut values with the last one),
     ///   and O(log n) for each skipped leaf.
     func forEach(

@@ -21,8 +21,11 @@ struct GroupChanges {
     init(from stored: StoreSchema, to schema: StoreSchema) {
         func shapes(_ schema: StoreSchema) -> [String: [String]] {
             let named = schema.groups.map { group in
-                let parts = zip(group.properties, group.elements).map { "\($0) \($1.isAscending)" }
-                return (StoreName.group(group, schema.model), parts)
+                let parts = zip(group.properties, group.elements).map { name, element in
+                    "\(name) \(element.isAscending) \(element.folding.rawValue)"
+                }
+                let condition = group.condition.map { ["where \($0.source)"] } ?? []
+                return (StoreName.group(group, schema.model), parts + condition)
             }
             return Dictionary(named, uniquingKeysWith: { first, _ in first })
         }
@@ -97,7 +100,9 @@ extension StoreCatalog {
             let key = try cursor.key
             try cursor.withValue { row throws(StoreError) in
                 let number = try check(row, in: root, key: key)
-                guard isMember[Int(number)] else { return }
+                guard isMember[Int(number)],
+                    group.hasEntry(of: row, key: key, entityNumber: number, reader)
+                else { return }
                 let (value, _) = GroupKey.encode(
                     group, row, key: key, entityNumber: number, reader, into: &entry)
                 batch.append(entityNumber: number) { bytes in

@@ -69,7 +69,7 @@ enum ModelComparison {
         return given.flatMap { entity -> [RequiredProperty] in
             guard let old = storedByName[entity.name] else { return [] }
             let attributes = entity.attributes.filter { attribute in
-                !attribute.isOptional && !attribute.isTransient
+                !attribute.isOptional && !attribute.isTransient && attribute.derivation == nil
                     && old.attributes.contains { $0.name == attribute.name && $0.isOptional }
             }
             let relationships = entity.relationships.filter { relationship in
@@ -89,8 +89,8 @@ enum ModelComparison {
     /// The attribute, reduced to the parts that determine stored bytes.
     private static func stored(_ attribute: AttributeDescription) -> AttributeDescription {
         AttributeDescription(
-            attribute.name, attribute.type, isTransient: attribute.isTransient, elements: attribute.elements.map(stored)
-        )
+            attribute.name, attribute.type, isTransient: attribute.isTransient,
+            elements: attribute.elements.map(stored), derivation: attribute.derivation)
     }
 
     /// The relationship, reduced to the parts that determine stored bytes.

@@ -8,8 +8,15 @@ extension SaveExecution {
         for (relationship, links) in plan.additions {
             assert(relationship.isToMany && !relationship.isOrdered, "\(relationship.name) has edits of its own")
             let tree = catalog.linkTree(of: relationship)
+            let isWatched = catalog.schema.derivations.isWatched(relationship)
             for link in links {
-                try put(ownerKey: link.ownerKey, link.destinationKey, tag: link.destinationTag, in: tree)
+                let isNew = try put(ownerKey: link.ownerKey, link.destinationKey, tag: link.destinationTag, in: tree)
+                guard isWatched, isNew else { continue }
+                let storeTag = catalog.numbering.storeTag
+                derivedChanges.noteLink(
+                    of: ObjectID(storeTag: storeTag, entityTag: link.ownerTag, key: link.ownerKey),
+                    to: ObjectID(storeTag: storeTag, entityTag: link.destinationTag, key: link.destinationKey),
+                    relationship, 1)
             }
         }
         let edits = plan.edits.sorted {
@@ -38,23 +45,43 @@ extension SaveExecution {
         let tree = catalog.linkTree(of: edit.relationship)
         for destination in edit.removed.sorted(by: { $0.key < $1.key }) {
             LinkKey.writeUnordered(owner.key, destination.key, to: &linkKey)
-            try transaction.remove(linkKey, from: tree)
+            try removeLink(at: linkKey, of: owner, to: destination, edit.relationship)
             try removeOwner(owner, of: destination, edit.relationship)
         }
         for destination in edit.added {
-            try put(ownerKey: owner.key, destination.key, tag: destination.entityTag, in: tree)
+            if try put(ownerKey: owner.key, destination.key, tag: destination.entityTag, in: tree) {
+                noteLink(of: owner, to: destination, edit.relationship, 1)
+            }
             try putOwner(owner, of: destination, edit.relationship)
         }
     }
 
-    /// Writes the entry of a destination, of the entity with this tag, in an unordered list.
+    /// Notes the change of a list, if values are derived from it.
+    mutating func noteLink(
+        of owner: ObjectID, to destination: ObjectID, _ relationship: Relationship, _ change: Int
+    ) {
+        guard catalog.schema.derivations.isWatched(relationship) else { return }
+        derivedChanges.noteLink(of: owner, to: destination, relationship, change)
+    }
+
+    /// Removes the entry of a destination with this key, if there is one.
+    mutating func removeLink(
+        at key: [UInt8], of owner: ObjectID, to destination: ObjectID, _ relationship: Relationship
+    ) throws(StoreError) {
+        if try transaction.remove(key, from: catalog.linkTree(of: relationship)) {
+            noteLink(of: owner, to: destination, relationship, -1)
+        }
+    }
+
+    /// Writes the entry of a destination, of the entity with this tag, in an unordered list; returns whether there was
+    /// none.
     private mutating func put(
         ownerKey: UInt64, _ destinationKey: UInt64, tag: UInt32, in tree: Tree<[UInt8]>
-    ) throws(StoreError) {
+    ) throws(StoreError) -> Bool {
         assert(ownerKey > 0 && destinationKey > 0, "a link joins \(ownerKey) and \(destinationKey)")
         LinkKey.writeUnordered(ownerKey, destinationKey, to: &linkKey)
         LinkKey.writeValue(entityNumber: catalog.numbering.entityNumber(ofTag: tag), to: &linkValue)
-        try transaction.put(linkValue, for: linkKey, in: tree)
+        return try !transaction.put(linkValue, for: linkKey, in: tree)
     }
 
     /// Writes the changed entries of an ordered list.
@@ -63,28 +90,28 @@ extension SaveExecution {
     /// - Complexity: O(n) to read and compare the list; `ListPositions` tells how many entries are written.
     mutating func writeWhole(_ edit: ListEdit, of owner: ObjectID, besides others: [ObjectID] = []) throws(StoreError) {
         assert(edit.relationship.isOrdered, "\(edit.relationship.name) has no order")
-        let tree = catalog.linkTree(of: edit.relationship)
         let old = try transaction.links(keyedBy: owner.key, edit.relationship, catalog)
         let changes = ListPositions(
             from: old.map { ($0.key.bigEndianKey(at: 8), $0.id) }, to: edit.applied(to: old.map(\.id) + others))
         let stays = Set(changes.added.lazy.map(\.id))
         for (key, id) in changes.removed.lazy.map({ old[$0] }) {
-            try transaction.remove(key, from: tree)
+            try removeLink(at: key, of: owner, to: id, edit.relationship)
             if !stays.contains(id) { try removeOwner(owner, of: id, edit.relationship) }
         }
         for (position, id) in changes.added {
-            try putOrdered(id, at: position, of: owner, in: tree)
+            try putOrdered(id, at: position, of: owner, edit.relationship)
             try putOwner(owner, of: id, edit.relationship)
         }
     }
 
     /// Writes the entry of a destination in an ordered list.
     mutating func putOrdered(
-        _ id: ObjectID, at position: UInt64, of owner: ObjectID, in tree: Tree<[UInt8]>
+        _ id: ObjectID, at position: UInt64, of owner: ObjectID, _ relationship: Relationship
     ) throws(StoreError) {
-        try transaction.put(
+        let isReplaced = try transaction.put(
             LinkKey.value(entityNumber: catalog.numbering.reference(id).entity),
-            for: LinkKey.ordered(owner.key, position: position, id.key), in: tree)
+            for: LinkKey.ordered(owner.key, position: position, id.key), in: catalog.linkTree(of: relationship))
+        if !isReplaced { noteLink(of: owner, to: id, relationship, 1) }
     }
 
     mutating func putOwner(

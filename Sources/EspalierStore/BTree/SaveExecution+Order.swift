@@ -102,9 +102,10 @@ extension SaveExecution {
     /// - Complexity: O(k log n) for k edits of a list of n destinations. Where there is no room for one, its neighbors
     ///   get new positions: few for each edit, on average, and all n in the worst case.
     mutating func write(_ located: LocatedEdits, _ edit: ListEdit, of owner: ObjectID) throws(StoreError) {
-        let tree = catalog.linkTree(of: edit.relationship)
         for entry in located.removed + located.moved {
-            try transaction.remove(LinkKey.ordered(owner.key, position: entry.position, entry.id.key), from: tree)
+            try removeLink(
+                at: LinkKey.ordered(owner.key, position: entry.position, entry.id.key), of: owner, to: entry.id,
+                edit.relationship)
         }
         for entry in located.removed { try removeOwner(owner, of: entry.id, edit.relationship) }
         // The new positions of neighbors, which may be the predecessors of later runs.
@@ -166,10 +167,11 @@ extension SaveExecution {
     private mutating func replace(
         _ old: [ListPositions.Entry], by new: [ListPositions.Entry], in relationship: Relationship, of owner: ObjectID
     ) throws(StoreError) {
-        let tree = catalog.linkTree(of: relationship)
         for entry in old {
-            try transaction.remove(LinkKey.ordered(owner.key, position: entry.position, entry.id.key), from: tree)
+            try removeLink(
+                at: LinkKey.ordered(owner.key, position: entry.position, entry.id.key), of: owner, to: entry.id,
+                relationship)
         }
-        for (position, id) in new { try putOrdered(id, at: position, of: owner, in: tree) }
+        for (position, id) in new { try putOrdered(id, at: position, of: owner, relationship) }
     }
 }

@@ -1,4 +1,5 @@
-// How delete rules and the check of destinations read and change a B-tree store, in the transaction of the save.
+// The state of a save (`SaveState`) in a B-tree store: with these methods, delete rules, checks and derived values read
+// and change the store in the transaction of the save.
 
 internal import EspalierEngine
 internal import EspalierModel
@@ -88,13 +89,36 @@ extension SaveExecution: SaveState {
         return try transaction.holder(of: key, group, catalog.groupTrees[index], values, catalog)
     }
 
+    mutating func setDestinations(
+        _ changes: [(row: ObjectSnapshot, destinations: [(slot: Int, destination: ObjectID?)])]
+    ) throws(StoreError) {
+        try rewriteApart(
+            changes.map { row, destinations in
+                (row, .init(id: row.id, expectedVersion: row.version, destinations: destinations))
+            }, versionChange: 1)
+    }
+
+    /// Changes rows that the request does not name in this way.
+    mutating func rewriteApart(
+        _ changes: [(row: ObjectSnapshot, update: SaveRequest.Update)], versionChange: UInt64
+    ) throws(StoreError) {
+        // The result has only the rows that the request names, so these rows are collected apart.
+        var rows = SnapshotBuilder(numbering: catalog.numbering)
+        swap(&rows, &updatedRows)
+        defer { swap(&rows, &updatedRows) }
+        for (row, update) in changes { try removeChangedEntries(update, row) }
+        for (row, update) in changes { try rewrite(row, update, versionChange: versionChange) }
+        try putNewEntries()
+    }
+
     mutating func removeLink(
         of owner: ObjectID, to destination: ObjectID, _ relationship: Relationship
     ) throws(StoreError) {
-        let tree = catalog.linkTree(of: relationship)
         if relationship.isOrdered {
             if let position = try position(of: destination, in: relationship, of: owner) {
-                try transaction.remove(LinkKey.ordered(owner.key, position: position, destination.key), from: tree)
+                try removeLink(
+                    at: LinkKey.ordered(owner.key, position: position, destination.key), of: owner, to: destination,
+                    relationship)
                 return try removeOwner(owner, of: destination, relationship)
             }
             var place: [UInt8]?
@@ -103,10 +127,10 @@ extension SaveExecution: SaveState {
                 if id == destination { place = key.copy(0..<key.byteCount) }
                 return place == nil
             }
-            if let place { try transaction.remove(place, from: tree) }
+            if let place { try removeLink(at: place, of: owner, to: destination, relationship) }
         } else {
             LinkKey.writeUnordered(owner.key, destination.key, to: &linkKey)
-            try transaction.remove(linkKey, from: tree)
+            try removeLink(at: linkKey, of: owner, to: destination, relationship)
         }
         try removeOwner(owner, of: destination, relationship)
     }

@@ -2,8 +2,8 @@
 //
 // The steps of `run`: prepare the request; check versions; delete rows, and those that their rules reach; merge
 // insertions into rows that have their unique values; plan the changes of lists; remove outdated entries of indexes;
-// write rows; make both ends of one-to-one relationships equal; write entries and lists; check references; write the
-// counters; commit.
+// write rows; make both ends of one-to-one relationships equal; write entries and lists; check references; compute
+// derived values; write the counters; commit.
 //
 // Invariants
 //   1. An update or deletion of the request is executed only at the version that it expects. A patch checks the version
@@ -11,8 +11,11 @@
 //      other versions are checked before the first write.
 //   2. A unique value is checked before its entry is written. Each check reports everything that it finds. Writes
 //      before an error roll back with the transaction.
-//   3. When the transaction commits, every row has in each of its groups the one entry that GroupKey defines, every
-//      list has the entries that LinkKey defines, and the counters count them.
+//   3. When the transaction commits, every row has in each of its groups the one entry that GroupKey defines (none if
+//      it fails the condition of an index), every list has the entries that LinkKey defines, and the counters count
+//      them.
+// Not here: what delete rules and checks read and change (+Rules), lists (+Links, +Order), derived values (+Derived),
+// rows under reserved IDs (+Reserved), counters (+Counters), and the unique entries of commands (+Unique).
 
 internal import EspalierEngine
 internal import EspalierModel
@@ -32,11 +35,12 @@ struct SaveExecution: ~Copyable {
     private(set) var rowDeltas: [Int64]
     /// By position of the group: the change of its number of cut entries.
     private(set) var cutDeltas: [Int64]
-    private var conflicts: [ConstraintConflict] = []
+    private(set) var conflicts: [ConstraintConflict] = []
     /// By position of the group: entries that are written last.
     private var newEntries: [IndexEntries]
     private var insertedRows: SnapshotBuilder
-    private var updatedRows: SnapshotBuilder
+    /// The rows that the updates of the request have changed.
+    var updatedRows: SnapshotBuilder
     // Reused for every row and entry.
     private var row: [UInt8] = []
     var linkKey = [UInt8](repeating: 0, count: LinkKey.unorderedByteCount)
@@ -47,6 +51,8 @@ struct SaveExecution: ~Copyable {
     private(set) var editedLists: [ListID: OrderedIDs] = [:]
     /// The rows with unique values that are longer than an entry holds and begin like those of new rows.
     var cutKeys = CutKeys()
+    /// The changes from which derived values follow.
+    var derivedChanges = DerivedChanges()
 
     init(_ transaction: consuming StoreTransaction<WriteTransaction>, _ catalog: StoreCatalog) {
         self.transaction = transaction
@@ -110,11 +116,16 @@ struct SaveExecution: ~Copyable {
             try rules.conflicts(in: self) + oneToOnes.conflicts(in: self)
             + DestinationCheck(save, plan, schema: catalog.schema).conflicts(in: self)
         guard broken.isEmpty else { throw .references(save.asRequested(broken)) }
+        var derived = DerivedValues(catalog.schema, at: save.moment)
+        try derived.carryOut(in: &self)
+        guard conflicts.isEmpty else { throw .constraint(save.asRequested(conflicts)) }
         try writeCounters()
         assert(checkInvariants(save))
-        var result = merged.answer(inserted: insertedRows.finish(), updated: updatedRows.finish())
+        var result = merged.answer(
+            inserted: try newest(insertedRows.finish(), derived.changed),
+            updated: try newest(updatedRows.finish(), derived.changed))
         result.deleted = rules.gone
-        result.changed = rules.changed.union(oneToOnes.changed).union(merged.leftOwners)
+        result.changed = rules.changed.union(oneToOnes.changed).union(merged.leftOwners).union(derived.changed)
         return result
     }
 
@@ -145,7 +156,7 @@ struct SaveExecution: ~Copyable {
     // MARK: Versions
 
     /// The stored rows of deletions and of updates that are more than a patch; throws `.conflict` unless all these rows
-    /// and all locked rows are at the expected versions.
+    /// and all locked rows are at the expected versions, and no new row exists already.
     private func checkVersions(
         _ save: PreparedSave
     ) throws(StoreError) -> (rewritten: [Rewrite], deleted: [ObjectSnapshot]) {
@@ -157,6 +168,7 @@ struct SaveExecution: ~Copyable {
         let updated = try stored(expectations(positions), &conflicts)
         let deleted = try stored(save.deletions.map { ($0.id, $0.expectedVersion) }, &otherConflicts)
         _ = try stored(save.locks.map { ($0.id, $0.expectedVersion) }, &otherConflicts)
+        otherConflicts += try rowsInsertedAlready(save)
         guard conflicts.isEmpty, otherConflicts.isEmpty else {
             // Report the rows that would have been patched too, in the order of the request.
             conflicts = []
@@ -186,6 +198,7 @@ struct SaveExecution: ~Copyable {
         let entity = catalog.schema.entityIndex(of: save.updates[position].id)
         return RowEncoder(numbering: catalog.numbering).canPatch(entity, save.updates[position].values)
             && !catalog.schema.isIndexed(save.updates[position].values, [], of: entity)
+            && !catalog.schema.derivations.isWatched(save.updates[position].values, of: entity)
     }
 
     /// The stored rows that are at their expected versions; notes the others as conflicts.
@@ -213,6 +226,7 @@ struct SaveExecution: ~Copyable {
         var run: (tree: Tree<UInt64>, keys: ClosedRange<UInt64>)?
         for old in deleted {
             let (entity, key) = (catalog.schema.entityIndex(of: old.id), old.id.key)
+            if catalog.schema.derivations.isNoted[entity] { derivedChanges.note(old) }
             for group in catalog.schema.groupsByEntity[entity] {
                 oldKey.encode(catalog.schema.groups[group], .snapshot(old), catalog.numbering)
                 try removeOldEntry(group, key)
@@ -237,28 +251,11 @@ struct SaveExecution: ~Copyable {
         for (position, old) in rewritten { try removeChangedEntries(save.updates[position], old) }
     }
 
-    private mutating func removeChangedEntries(_ update: SaveRequest.Update, _ old: ObjectSnapshot) throws(StoreError) {
+    mutating func removeChangedEntries(_ update: SaveRequest.Update, _ old: ObjectSnapshot) throws(StoreError) {
         for group in changedGroups(update, old) {
             oldKey.encode(catalog.schema.groups[group], .snapshot(old), catalog.numbering)
             try removeOldEntry(group, old.id.key)
         }
-    }
-
-    /// Sets or empties to-one relationships: each row gets its next version.
-    mutating func setDestinations(
-        _ changes: [(row: ObjectSnapshot, destinations: [(slot: Int, destination: ObjectID?)])]
-    ) throws(StoreError) {
-        // The result has only the rows that the request names, so these rows are collected apart.
-        var rows = SnapshotBuilder(numbering: catalog.numbering)
-        swap(&rows, &updatedRows)
-        defer { swap(&rows, &updatedRows) }
-        for (row, destinations) in changes {
-            let update = SaveRequest.Update(
-                id: row.id, expectedVersion: row.version, destinations: destinations)
-            try removeChangedEntries(update, row)
-            try rewrite(row, update)
-        }
-        try putNewEntries()
     }
 
     private mutating func insert(_ save: PreparedSave) throws(StoreError) {
@@ -289,6 +286,7 @@ struct SaveExecution: ~Copyable {
                 throw .invalidRequest(reason: "\(id) was not reserved, or a row has it already")
             }
             rowDeltas[entity] += 1
+            if schema.derivations.isNoted[entity] { derivedChanges.note(new: id) }
             guard !schema.groupsByEntity[entity].isEmpty else { continue }
             let source = save.source(ofInsertion: position)
             for group in schema.groupsByEntity[entity] { try addEntry(group, id, entity, source) }
@@ -296,7 +294,7 @@ struct SaveExecution: ~Copyable {
     }
 
     /// The greatest version at which a row of a hierarchy was deleted: a row that reuses its ID begins above it.
-    private func goneVersion(ofRoot root: ManagedObjectModel.EntityIndex) throws(StoreError) -> UInt64 {
+    func goneVersion(ofRoot root: ManagedObjectModel.EntityIndex) throws(StoreError) -> UInt64 {
         let counter = Counter.goneVersion(rootNumber: catalog.numbering.entityNumbers[root])
         return max(goneVersions[root] ?? 0, try transaction.counter(counter, catalog))
     }
@@ -364,15 +362,19 @@ struct SaveExecution: ~Copyable {
 
     /// Replaces a row and adds its new index entries (`removeChangedEntries` has removed the old ones); patches a copy
     /// of the row if possible, else encodes it anew.
-    private mutating func rewrite(_ old: ObjectSnapshot, _ update: SaveRequest.Update) throws(StoreError) {
+    mutating func rewrite(
+        _ old: ObjectSnapshot, _ update: SaveRequest.Update, versionChange: UInt64 = 1
+    ) throws(StoreError) {
         assert(old.id == update.id, "\(old.id) is rewritten with the values of \(update.id)")
         let entity = catalog.model.entities[catalog.schema.entityIndex(of: old.id)]
+        if catalog.schema.derivations.isNoted[entity.index] { derivedChanges.note(old) }
+        let version = old.version &+ versionChange
         let encoder = RowEncoder(numbering: catalog.numbering)
         let groups = changedGroups(update, old)
         if groups.isEmpty, encoder.canPatch(entity.index, update.values), old.copyRow(to: &row) {
             let isPatched = row.withMutableRawSpan {
                 encoder.patch(
-                    &$0, entity.index, version: old.version &+ 1, values: update.values,
+                    &$0, entity.index, version: version, values: update.values,
                     destinations: update.destinations)
             }
             if isPatched {
@@ -385,7 +387,6 @@ struct SaveExecution: ~Copyable {
         for (slot, value) in update.values { values[slot] = value }
         for (slot, destination) in update.destinations { destinations[slot] = destination }
         let new = RowValues(values, destinations)
-        let version = old.version &+ 1
         let (offsets, byteCount) = encoder.measure(entity.index, version: version, new, permanent: \.self)
         let (content, place) = updatedRows.append(id: old.id, byteCount: byteCount) { row in
             encoder.encode(entity.index, version: version, new, permanent: \.self, in: offsets, into: &row)
@@ -404,8 +405,8 @@ struct SaveExecution: ~Copyable {
         let entity = catalog.schema.entityIndex(of: old.id)
         guard catalog.schema.isIndexed(update.values, update.destinations, of: entity) else { return [] }
         return catalog.schema.groupsByEntity[entity].filter { group in
-            catalog.schema.groups[group].elements.contains { element in
-                switch element.property {
+            catalog.schema.groups[group].sources.contains { property in
+                switch property {
                 case .attribute(let slot):
                     update.values.last { $0.slot == slot }.map { $0.value != old.value(at: slot) } ?? false
                 case .relationship(let slot):
@@ -416,7 +417,9 @@ struct SaveExecution: ~Copyable {
         }
     }
 
-    /// Removes the entry with `oldKey` of the row with a primary key, unless `removeUniqueEntries` has done so.
+    /// Removes the entry of the row with primary key `key`; `oldKey` has its values.
+    ///
+    /// There is none if `removeUniqueEntries` has removed it, or if the row fails the condition of the index.
     mutating func removeOldEntry(_ group: Int, _ key: UInt64) throws(StoreError) {
         let isCut = oldKey.isCut
         oldKey.append(key: key)
@@ -429,6 +432,7 @@ struct SaveExecution: ~Copyable {
         assert(catalog.schema.groupsByEntity[entity].contains(index), "\(id) has no entry in group \(index)")
         let group = catalog.schema.groups[index]
         let number = catalog.numbering.entityNumbers[entity]
+        guard group.hasEntry(of: id, catalog.model.entities[entity], source) else { return }
         guard group.isUnique else {
             let numbering = catalog.numbering
             let isCut = newEntries[index].append(entityNumber: number) { bytes in
@@ -460,7 +464,7 @@ struct SaveExecution: ~Copyable {
         try transaction.put(value, for: newKey.bytes, in: catalog.groupTrees[index])
     }
 
-    private mutating func putNewEntries() throws(StoreError) {
+    mutating func putNewEntries() throws(StoreError) {
         var newEntries = Array(repeating: IndexEntries(), count: catalog.schema.groups.count)
         swap(&newEntries, &self.newEntries)
         for (entries, tree) in zip(newEntries, catalog.groupTrees) {

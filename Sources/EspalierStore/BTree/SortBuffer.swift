@@ -43,22 +43,30 @@ struct SortBuffer {
         bytes.removeAll(keepingCapacity: true)
         for key in sort {
             guard case .attribute(let slot, let type, _) = key.path.terminal else { continue }
-            let first = bytes.count
-            if key.options.isSubset(of: [.localeSensitive]), let range = reader.textRange(at: slot, row),
-                GroupKey.isPlain(row.extracting(range))
-            {
-                bytes.append(KeyCoding.valueMark)
-                bytes.append(copying: row.extracting(range))
-                bytes.append(0)
-                bytes.append(0)
-                if !key.isAscending { KeyCoding.invert(&bytes, from: first) }
-            } else {
-                KeyCoding.append(
-                    reader.value(at: slot, row), as: type, options: key.options, isAscending: key.isAscending,
-                    to: &bytes)
-            }
+            append(slot, type, of: row, reader, options: key.options, isAscending: key.isAscending, to: &bytes)
         }
         bytes.append(bigEndian: id.key)
+    }
+
+    /// Appends the code of an attribute of a checked row to `bytes`.
+    @inline(__always)
+    static func append(
+        _ slot: Int, _ type: AttributeType, of row: RawSpan, _ reader: RowReader, options: ComparisonOptions,
+        isAscending: Bool, to bytes: inout [UInt8]
+    ) {
+        let first = bytes.count
+        if options.isSubset(of: [.localeSensitive]), let range = reader.textRange(at: slot, row),
+            GroupKey.isPlain(row.extracting(range))
+        {
+            bytes.append(KeyCoding.valueMark)
+            bytes.append(copying: row.extracting(range))
+            bytes.append(0)
+            bytes.append(0)
+            if !isAscending { KeyCoding.invert(&bytes, from: first) }
+        } else {
+            KeyCoding.append(
+                reader.value(at: slot, row), as: type, options: options, isAscending: isAscending, to: &bytes)
+        }
     }
 
     /// Whether a row with this key may be among the wanted ones.

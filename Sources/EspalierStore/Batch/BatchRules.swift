@@ -14,7 +14,9 @@ struct BatchRules {
     /// The rules that the value of an attribute breaks.
     mutating func broken(_ value: AttributeValue, at slot: Int, of entity: Entity) -> [BrokenRule.Kind] {
         let attribute = entity.attributes[slot]
-        if value.isNull { return attribute.isOptional || attribute.isTransient ? [] : [.missingValue] }
+        if value.isNull {
+            return attribute.isOptional || attribute.isTransient || attribute.isDerived ? [] : [.missingValue]
+        }
         let rules = rules(of: entity)
         guard !rules[slot].isEmpty else { return [] }
         return rules[slot].filter { !$0.holds(for: value) }.map { .rule($0.rule, value: value) }

@@ -1,11 +1,13 @@
-// Rebuilds everything that is derived from rows: index and unique entries, links and counters, in one transaction.
+// Rebuilds everything that is derived from rows: index and unique entries, links and counters, in one transaction; then
+// derived values, in another one.
 //
 // Invariants
-//   1. Rows are never changed. Where a row and a derived tree contradict each other, the row is right.
+//   1. Rows are never changed, except in the values of derived attributes. Where a row and a derived tree contradict
+//      each other, the row is right.
 //   2. Links between two to-many sides, and links of relationships without inverse, are in two trees: afterwards both
 //      trees have the links of either, if the rows at both ends exist.
-//   3. One transaction: a crash leaves the store as it was, or rebuilt. Changes that do not fit into memory are written
-//      to the log, as in any transaction.
+//   3. Trees change in one transaction: a crash leaves the store as it was, or rebuilt up to derived values. Changes
+//      that do not fit into memory are written to the log, as in any transaction.
 
 public import EspalierEngine
 internal import EspalierModel
@@ -133,10 +135,34 @@ extension BTreeStore {
             }
         }
         report.counters = mender.counters
-        guard !isDryRun, report.mended.isComplete, mender.hasChanges else { return report }
+        report.derivedValueCount = report.mended.wrongDerivedCount
+        guard !isDryRun, report.mended.isComplete, mender.hasChanges || report.derivedValueCount > 0 else {
+            return report
+        }
         try mender.commit()
+        report.derivedValueCount = try recomputedDerivedValueCount()
         report.after = try check(progress: progress)
         return report
+    }
+}
+
+extension BTreeStore {
+    /// Computes derived values anew from rows and lists that agree, in a transaction of its own; returns the number of
+    /// those that were wrong.
+    private func recomputedDerivedValueCount() throws(StoreError) -> Int {
+        guard !catalog.schema.derivations.isEmpty else { return 0 }
+        var transaction = try beginWrite()
+        do throws(StoreError) {
+            let count = try catalog.recomputeDerivedValues(in: &transaction)
+            if count > 0 { try transaction.commit(.durable) }
+            return count
+        } catch {
+            // Nothing was written. The check that follows reports rows that cannot be read, or that share values.
+            switch error {
+            case .damagedContent, .constraint: return 0
+            default: throw error
+            }
+        }
     }
 }
 

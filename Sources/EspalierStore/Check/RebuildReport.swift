@@ -36,6 +36,8 @@ public struct RebuildReport: Sendable {
     public internal(set) var trees: [TreeChange] = []
     /// The counters that were wrong.
     public internal(set) var counters: [CounterChange] = []
+    /// The number of derived values that were computed anew; in a dry run, of those that were found wrong.
+    public internal(set) var derivedValueCount = 0
     /// The findings of the check that ran with the rebuild, mended where possible; with `isDryRun`, not mended.
     public internal(set) var mended: StoreCheckReport
     /// A check after the rebuild: unreadable rows, rows that share unique values, references to rows that do not exist;
@@ -47,7 +49,9 @@ public struct RebuildReport: Sendable {
     init(mended: StoreCheckReport, isDryRun: Bool) { (self.mended, self.isDryRun) = (mended, isDryRun) }
 
     /// Whether anything was changed, or would be.
-    public var hasChanges: Bool { !counters.isEmpty || trees.contains(where: \.isChanged) }
+    public var hasChanges: Bool {
+        !counters.isEmpty || derivedValueCount > 0 || trees.contains(where: \.isChanged)
+    }
 
     /// Rows that share values which must be unique: both remain, because only a person can decide between them.
     public var duplicates: [StoreDuplicate] { (after ?? mended).duplicates }

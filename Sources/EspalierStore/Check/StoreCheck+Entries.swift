@@ -55,6 +55,12 @@ extension StoreCheck {
         }
     }
 
+    /// Whether a sound row has an entry in a group.
+    func hasEntry(_ row: RawSpan, _ key: UInt64, _ number: UInt16, in index: Int) -> Bool {
+        plans[Int(number)]?.groups.contains(index) == true
+            && catalog.schema.groups[index].hasEntry(of: row, key: key, entityNumber: number, session.reader)
+    }
+
     /// The value and the primary key of an entry; `nil` if it cannot be an entry of a row.
     @inline(__always)
     private func entryParts(_ key: RawSpan, _ value: RawSpan) -> (GroupEntryValue, UInt64)? {
@@ -81,8 +87,9 @@ extension StoreCheck {
         var (expected, found): ([EntryItem], [EntryItem]) = ([], [])
         var entry: [UInt8] = []
         try forEachRow(of: root) { key, row in
-            guard let number = entityNumber(of: row, key, root), plans[Int(number)]?.groups.contains(index) == true
-            else { return countStep() }
+            guard let number = entityNumber(of: row, key, root), hasEntry(row, key, number, in: index) else {
+                return countStep()
+            }
             let (value, _) = GroupKey.encode(
                 group, row, key: key, entityNumber: number, session.reader, into: &entry)
             let mark = entry.withRawSpan { hash.mark($0, value.number) }
@@ -130,9 +137,11 @@ extension StoreCheck {
         assert(key.byteCount > 8, "an entry of \(key.byteCount) bytes is malformed, not wrong")
         let (group, tree) = (catalog.schema.groups[index], catalog.groupTrees[index])
         var entry: [UInt8] = []
+        var isExcluded = false
         let rowNumber = try withRow(primaryKey, of: root) { row, number in
             // Rows of other entities of the hierarchy do not have the group's properties.
             guard plans[Int(number)]?.groups.contains(index) == true else { return number }
+            isExcluded = !hasEntry(row, primaryKey, number, in: index)
             _ = GroupKey.encode(group, row, key: primaryKey, entityNumber: number, session.reader, into: &entry)
             return number
         }
@@ -141,6 +150,8 @@ extension StoreCheck {
             let isMember = plans[Int(rowNumber)]?.groups.contains(index) == true
             if !isMember {
                 problem = "the entry refers to a row of \(catalog.numbering.entity(rowNumber)?.name ?? "")"
+            } else if isExcluded {
+                problem = "the entry refers to a row that does not meet the condition of the index"
             } else if entry.withRawSpan({ $0.isEqual(to: key) }) {
                 // The row requires the same key with another value, which replaces this one.
                 return note(

@@ -18,7 +18,7 @@ struct EntityCheckPlan {
     /// The groups that the rows belong to, as positions in `schema.groups`.
     let groups: [Int]
     let toOnes: [ToOne]
-    /// The attributes that are not optional.
+    /// The attributes that must have a value: a derived one may follow from something without a value.
     let required: [Attribute]
 
     /// The plans of all entities by their numbers.
@@ -38,7 +38,7 @@ struct EntityCheckPlan {
             }
             return EntityCheckPlan(
                 entity: entity, groups: catalog.schema.groupsByEntity[entity.index], toOnes: toOnes,
-                required: entity.attributes.filter { !$0.isOptional && !$0.isTransient })
+                required: entity.attributes.filter { !$0.isOptional && !$0.isTransient && !$0.isDerived })
         }
     }
 }
@@ -135,7 +135,7 @@ extension StoreCheck {
     private mutating func expectEntries(
         of row: RawSpan, _ key: UInt64, _ number: UInt16, _ plan: EntityCheckPlan, _ entry: inout [UInt8]
     ) {
-        for group in plan.groups {
+        for group in plan.groups where hasEntry(row, key, number, in: group) {
             let (value, _) = GroupKey.encode(
                 catalog.schema.groups[group], row, key: key, entityNumber: number, session.reader, into: &entry)
             if value.isCut { expectedCuts[group] += 1 }

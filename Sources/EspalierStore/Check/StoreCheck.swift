@@ -6,6 +6,7 @@
 //   3. No two rows share values that must be unique.
 //   4. Every list matches the to-one relationships of its members; both directions of all other links agree.
 //   5. Every reference leads to an existing row of the right entity; required values are present.
+//   6. Every derived value is the one that follows from the other values of the store.
 // Method: each tree is read from its beginning to its end. The entries that rows require and the entries that trees
 // have are summed up in sketches (`EntrySketch`), so that the memory does not grow with the store; only where two sums
 // differ, their unbalanced parts are read again and compared exactly.
@@ -82,6 +83,7 @@ struct StoreCheck {
         for entity in model.entities where entity.root == entity.index { try checkRows(entity) }
         for group in catalog.schema.groups.indices { try checkEntries(group) }
         for list in lists.indices { try checkList(list) }
+        if !isCancelled { try checkDerivedValues() }
         for entity in model.entities where entity.root == entity.index { try checkLastKey(entity) }
         try checkMetadata()
         try checkSchema()

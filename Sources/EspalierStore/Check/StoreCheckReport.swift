@@ -55,6 +55,8 @@ public struct StoreCheckProgress: Sendable, Hashable {
 ///
 /// For each kind and tree it lists the first 1,000 findings; one more finding then tells the number of the others.
 public struct StoreCheckReport: Sendable {
+    /// The number of derived values that do not follow from the others; they are among the findings.
+    public internal(set) var wrongDerivedCount = 0
     /// Contradictions between trees, rows and counters, and rows and entries that cannot be read.
     public internal(set) var findings: [StoreFinding] = []
     /// References to rows that do not exist: to-one values, and links of relationships from many to many or without

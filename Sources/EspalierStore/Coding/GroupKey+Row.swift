@@ -23,16 +23,17 @@ extension GroupKey {
                 if reference == nil { hasNull = true }
                 KeyCoding.append(reference: reference, isAscending: element.isAscending, to: &bytes)
             case .attribute(let slot):
-                if let range = reader.textRange(at: slot, row), isPlain(row.extracting(range)) {
+                if element.isPlain, let range = reader.textRange(at: slot, row), isPlain(row.extracting(range)) {
                     bytes.append(KeyCoding.valueMark)
                     bytes.append(copying: row.extracting(range))
                     bytes.append(0)
                     bytes.append(0)
                     if !element.isAscending { KeyCoding.invert(&bytes, from: first) }
                 } else {
-                    let value = reader.value(at: slot, row)
+                    let value = reader.value(at: slot, row).part(at: element.path)
                     if value.isNull { hasNull = true }
-                    KeyCoding.append(value, as: element.type, isAscending: element.isAscending, to: &bytes)
+                    KeyCoding.append(
+                        value, as: element.type, options: element.folding, isAscending: element.isAscending, to: &bytes)
                 }
             }
         }

@@ -3,7 +3,8 @@
 // Layout (on disk): the codes of the group's values in order, cut after `valueByteCountMax` bytes | primary key,
 //   big-endian, 8 bytes. Value: entity number u16 | flags u8 (bit 0: the codes were cut).
 // Invariants
-//   1. Every row of the group's family has exactly one entry, even if values are null.
+//   1. Every row of the group's family has exactly one entry, even if values are null; if the group has a condition,
+//      every row that meets it.
 //   2. Entries whose codes were not cut are in the order of their values, then of primary keys.
 //   3. Entries with equal bytes before the primary key have equal values, unless they are cut: then the values of the
 //      rows decide.
@@ -23,6 +24,9 @@ enum ValueSource {
         case .relationship(let slot): destination(at: slot).map { .objectID($0) } ?? .null
         }
     }
+
+    /// The value of an element of a group, which may be a part of a composite.
+    func value(of element: KeyGroup.Element) -> AttributeValue { value(of: element.property).part(at: element.path) }
 
     private func attribute(at slot: Int) -> AttributeValue {
         switch self {
@@ -83,7 +87,7 @@ struct GroupKey {
         var hasNull = false
         for position in group.elements.indices {
             let element = group.elements[position]
-            let value = row.value(of: element.property)
+            let value = row.value(of: element)
             if value.isNull { hasNull = true }
             append(value, element, numbering, to: &bytes)
         }
@@ -122,8 +126,21 @@ struct GroupKey {
             KeyCoding.append(reference: numbering.reference(id), isAscending: element.isAscending, to: &bytes)
         } else {
             assert(element.type != .objectID || value.isNull, "a relationship holds a reference or null")
-            KeyCoding.append(value, as: element.type, isAscending: element.isAscending, to: &bytes)
+            KeyCoding.append(
+                value, as: element.type, options: element.folding, isAscending: element.isAscending, to: &bytes)
         }
+    }
+}
+
+extension AttributeValue {
+    /// The part of a composite at a path; the value itself if the path is empty.
+    func part(at path: [String]) -> AttributeValue {
+        var part = self
+        for name in path {
+            guard case .composite(let parts) = part else { return .null }
+            part = parts[name, default: .null]
+        }
+        return part
     }
 }
 

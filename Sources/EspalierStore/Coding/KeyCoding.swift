@@ -119,7 +119,9 @@ package enum KeyCoding {
     }
 
     private static func append(_ text: String, _ options: Options, to key: inout [UInt8]) {
-        if !options.isDisjoint(with: [.caseInsensitive, .diacriticInsensitive]) || !appendPlain(text, to: &key) {
+        if !options.isDisjoint(with: [.caseInsensitive, .diacriticInsensitive, .numeric, .natural])
+            || !appendPlain(text, to: &key)
+        {
             appendEscaped(TextFolding.folded(text, options).utf8, to: &key)
         }
         key.append(0)

@@ -31,12 +31,8 @@ struct RowEncoder {
         var variableByteCount = 0
         for index in layout.variableAttributes.indices {
             // SAFETY: as above.
-            variableByteCount += unsafe values.withAttribute(at: layout.variableAttributes[index].slot) { value in
-                switch unsafe value.pointee {
-                case .string(let text): text.utf8.count
-                case .binary(let bytes), .transformable(let bytes): bytes.count
-                default: variableBytes(unsafe value.pointee).count
-                }
+            variableByteCount += unsafe values.withAttribute(at: layout.variableAttributes[index].slot) {
+                self.variableByteCount(unsafe $0.pointee)
             }
         }
         widths.include(end: variableByteCount)
@@ -82,11 +78,8 @@ struct RowEncoder {
             let (slot, place) = layout.variableAttributes[index]
             // SAFETY: as above.
             unsafe values.withAttribute(at: slot) { value in
-                switch unsafe value.pointee {
-                case .null: offsets.setNull(place, &row)
-                case .string(let text): end += write(text, to: &row, at: end)
-                default: end += write(variableBytes(unsafe value.pointee), to: &row, at: end)
-                }
+                if case .null = unsafe value.pointee { return offsets.setNull(place, &row) }
+                end += encodeVariable(unsafe value.pointee, to: &row, at: end)
             }
             offsets.write(end: end - offsets.variableOffset, at: place.position, &row)
         }
@@ -103,7 +96,8 @@ struct RowEncoder {
         return bytes
     }
 
-    private func currentLayout(_ entity: ManagedObjectModel.EntityIndex) -> RowLayout {
+    /// The layout of new rows of a concrete entity.
+    func currentLayout(_ entity: ManagedObjectModel.EntityIndex) -> RowLayout {
         guard let layout = numbering.currentLayouts[entity] else {
             preconditionFailure("entity \(entity) is abstract and has no rows")
         }
@@ -162,7 +156,7 @@ struct RowEncoder {
 
     /// Writes a destination over zero bytes.
     @inline(__always)
-    private func encode(
+    func encode(
         _ destination: ObjectID?, at place: RowLayout.Place, _ offsets: RowOffsets, _ row: inout MutableRawSpan
     ) {
         assert(place.part == .references, "a destination is not among the references")
@@ -172,7 +166,7 @@ struct RowEncoder {
 
     /// Writes a 64-bit integer over zero bytes.
     @inline(__always)
-    private func encodeInteger(
+    func encodeInteger(
         _ value: AttributeValue, at place: RowLayout.Place, _ offsets: RowOffsets, _ row: inout MutableRawSpan
     ) {
         assert(place.part == .integers, "a 64-bit integer is not among the integers")
@@ -181,7 +175,7 @@ struct RowEncoder {
     }
 
     /// Writes an attribute of fixed width over zero bytes.
-    private func encodeFixed(
+    func encodeFixed(
         _ value: AttributeValue, at place: RowLayout.Place, _ offsets: RowOffsets, _ row: inout MutableRawSpan
     ) {
         assert(place.part == .fixed, "a value of fixed width is not in the fixed part")
@@ -208,6 +202,23 @@ struct RowEncoder {
             row.write(bytes, at: offset)
         default: offsets.setNull(place, &row)
         }
+    }
+
+    /// The number of bytes of a variable-width value; 0 for null.
+    @inline(__always)
+    func variableByteCount(_ value: AttributeValue) -> Int {
+        switch value {
+        case .string(let text): text.utf8.count
+        case .binary(let bytes), .transformable(let bytes): bytes.count
+        default: variableBytes(value).count
+        }
+    }
+
+    /// Writes a variable-width value, which is not null; returns the number of bytes.
+    @inline(__always)
+    func encodeVariable(_ value: AttributeValue, to row: inout MutableRawSpan, at offset: Int) -> Int {
+        if case .string(let text) = value { return write(text, to: &row, at: offset) }
+        return write(variableBytes(value), to: &row, at: offset)
     }
 
     /// Writes the UTF-8 of a text; returns the number of bytes.

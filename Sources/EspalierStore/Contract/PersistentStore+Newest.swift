@@ -18,6 +18,11 @@ extension PersistentStore {
     /// The number of rows that `fetch` matches, within its offset and limit.
     public func count(_ fetch: StoreFetch) throws(StoreError) -> Int { try snapshot().count(fetch) }
 
+    /// The values that a request reads of the rows that match.
+    public func values(_ fetch: StoreValueFetch) throws(StoreError) -> ValueCollector {
+        try snapshot().values(fetch)
+    }
+
     /// The rows with these IDs, in this order; `nil` where there is none.
     public func snapshots(of ids: [ObjectID]) throws(StoreError) -> [ObjectSnapshot?] {
         try snapshot().snapshots(of: ids)
@@ -46,4 +51,7 @@ extension PersistentStore {
 
     /// One line for each step the store takes to answer `fetch`.
     public func explain(_ fetch: StoreFetch) throws(StoreError) -> [String] { try snapshot().explain(fetch) }
+
+    /// One line for each step the store takes to answer a question for values.
+    public func explain(_ fetch: StoreValueFetch) throws(StoreError) -> [String] { try snapshot().explain(fetch) }
 }

@@ -19,6 +19,8 @@ public struct StoreType: RawRepresentable, Hashable, Sendable {
     public static let btree = StoreType(rawValue: "BTree")
     /// Everything in memory; closing the store discards it.
     public static let inMemory = StoreType(rawValue: "InMemory")
+    /// A binary file that is read and written as a whole.
+    public static let binary = StoreType(rawValue: "Binary")
 }
 
 /// A store of objects (Behaviour PS-11 to PS-17).
@@ -57,4 +59,18 @@ public protocol PersistentStore: AnyObject, Sendable {
     ///
     /// Waits until the current readers of snapshots have finished.
     func close() throws(StoreError)
+
+    /// Called after the store was added to a coordinator (PS-11).
+    ///
+    /// - Parameter configurationName: the configuration of its description; `nil` if it has none.
+    func didAdd(configurationName: String?)
+    /// Called before the store is removed from its coordinator and closed (PS-11).
+    func willRemove()
+}
+
+extension PersistentStore {
+    /// Does nothing.
+    public func didAdd(configurationName: String?) {}
+    /// Does nothing.
+    public func willRemove() {}
 }

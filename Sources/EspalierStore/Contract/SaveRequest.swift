@@ -13,6 +13,9 @@
 //   5. Every destination and every owner that a request names exists when the save ends, or the save fails.
 //   6. An insertion whose unique values a row has already is merged into that row if `constraintActions` says so; the
 //      result tells which insertions were merged.
+//   7. An insertion under an ID that a row has is a conflict of versions: the expected one is 0.
+//   8. The store ignores the derived values of the request and computes them itself. Of an application's data
+//      (`IncrementalStore`), the store computes only those that follow from a row alone.
 
 public import EspalierModel
 
@@ -198,7 +201,7 @@ public struct SaveResult: Sendable {
     /// All deleted rows: those of the request's deletions, and those that delete rules have deleted.
     public var deleted: RowSet
     /// Other rows that the store has changed and not deleted: a to-one relationship is empty now or leads to an owner
-    /// of the request, or a list is shorter.
+    /// of the request, a list is shorter, or a derived value is another one, at the same version.
     ///
     /// A row may also be in `updated` or `inserted`, with the values of the request: it has changed again since.
     public var changed: RowSet

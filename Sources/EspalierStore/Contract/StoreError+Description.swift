@@ -29,6 +29,17 @@ extension StoreError: CustomStringConvertible {
         case .otherFormat(let path, let format): Self.prefixed(with: path, Self.otherFormat(format))
         case .damagedContent(let path, let entity, let key, let reason):
             Self.prefixed(with: path, "the row \(entity)/\(key) is damaged: \(reason)")
+        case .outside(let path, let error): Self.prefixed(with: path, "the store of the application failed: \(error)")
+        case .brokenContract(let path, let store, let reason):
+            Self.prefixed(with: path, "the store of kind \(store) breaks the contract of stores: \(reason)")
+        case .unknownStoreType(let type):
+            "no store of kind \(type.rawValue) is registered; there are "
+                + StoreType.registered.map(\.rawValue).joined(separator: ", ")
+                + "; register the kind before you open a store of it"
+        case .invalidOption(let key, let store, let reason):
+            "the option \"\(key)\" of a store of kind \(store) cannot be used: \(reason)"
+        case .malformedFile(let path, let place, let reason):
+            Self.prefixed(with: path, "the file cannot be read, \(place): \(reason)")
         case .invalidRequest(let reason): reason
         case .invalidPredicate(let error): "\(error)"
         }
@@ -50,7 +61,10 @@ extension StoreError: CustomStringConvertible {
 extension VersionConflict: CustomStringConvertible {
     /// The row and both versions.
     public var description: String {
-        "\(id) was read at version \(expectedVersion) and is "
+        if expectedVersion == 0, let stored {
+            return "\(id) is to be inserted again, and another writer has done so: it is at version \(stored.version)"
+        }
+        return "\(id) was read at version \(expectedVersion) and is "
             + (stored.map { "now at version \($0.version)" } ?? "now deleted")
     }
 }

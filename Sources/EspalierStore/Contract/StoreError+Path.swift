@@ -36,6 +36,7 @@ extension StoreError {
         case .otherFormat(nil, let format): .otherFormat(path: path, format: format)
         case .damagedContent(nil, let entity, let key, let reason):
             .damagedContent(path: path, entity: entity, key: key, reason: reason)
+        case .malformedFile(nil, let place, let reason): .malformedFile(path: path, place: place, reason: reason)
         default: self
         }
     }

@@ -34,6 +34,16 @@ public enum StoreError: Error, Sendable {
     case otherFormat(path: String?, format: UInt16)
     /// The store's content breaks a rule above the engine's: the entity, the key of the row, and the problem.
     case damagedContent(path: String?, entity: String, key: UInt64, reason: String)
+    /// The code of a store of an application has thrown this error.
+    case outside(path: String?, underlying: any Error)
+    /// A store of an application has answered what no store may: its kind, and the rule that it breaks.
+    case brokenContract(path: String?, store: String, reason: String)
+    /// No store of this kind has been registered.
+    case unknownStoreType(StoreType)
+    /// The kind of store has no such option, or the option no such value.
+    case invalidOption(String, store: String, reason: String)
+    /// The file is not what its kind of store writes: the place, and the problem.
+    case malformedFile(path: String?, place: String, reason: String)
     /// An ID that is not this store's, a slot that is not the entity's, a value of another type ...
     case invalidRequest(reason: String)
     /// A predicate that cannot be evaluated on this content: a pattern takes too many steps.
@@ -51,7 +61,7 @@ extension StoreError {
 public struct VersionConflict: Sendable {
     /// The ID of the row.
     public let id: ObjectID
-    /// The version the save was based on.
+    /// The version the save was based on; 0 if the save inserts the row, under an ID that it had before.
     public let expectedVersion: UInt64
     /// The row that the store has now; `nil` = the row was deleted.
     public let stored: ObjectSnapshot?

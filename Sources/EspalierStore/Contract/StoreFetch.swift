@@ -20,6 +20,11 @@ public struct StoreFetch: Sendable {
     /// (`FetchBatch`).
     public var keys = StoreFetch.allKeys
 
+    /// The tags of the stores that are asked; `nil` = all.
+    ///
+    /// A store that is asked ignores them.
+    package var storeTags: Set<UInt32>?
+
     /// Any primary key.
     static var allKeys: ClosedRange<UInt64> { 0...UInt64.max }
 
@@ -34,6 +39,11 @@ public struct StoreFetch: Sendable {
         self.sort = sort
         self.offset = offset
         self.limit = limit
+    }
+
+    /// Whether the store with this tag is asked; `nil` stands for a source of the objects of all stores.
+    package func asks(storeTag: UInt32?) -> Bool {
+        storeTags.map { tags in storeTag.map(tags.contains) ?? true } ?? true
     }
 }
 

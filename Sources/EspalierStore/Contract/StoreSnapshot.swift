@@ -31,6 +31,11 @@ public protocol StoreSnapshot: AnyObject, Sendable {
     func fetchIDs(_ fetch: StoreFetch) throws(StoreError) -> [ObjectID]
     /// The number of rows that `fetch` matches, within its offset and limit.
     func count(_ fetch: StoreFetch) throws(StoreError) -> Int
+    /// The values that a request reads of the rows that match, or of groups of these rows (FR-02).
+    ///
+    /// Objects come in the order of `fetch.rows`, at most as many as its limit, without those that are excluded. The
+    /// default implementation calls `fetch`.
+    func values(_ fetch: StoreValueFetch) throws(StoreError) -> ValueCollector
     /// The rows with these IDs, in this order; `nil` where there is none.
     func snapshots(of ids: [ObjectID]) throws(StoreError) -> [ObjectSnapshot?]
     /// The destinations of a to-many relationship for each owner; in the kept order if the relationship is ordered,
@@ -50,9 +55,27 @@ public protocol StoreSnapshot: AnyObject, Sendable {
     ) throws(StoreError) -> Bool
     /// One line for each step the store takes to answer `fetch`: tree, key range, remaining conditions, order.
     func explain(_ fetch: StoreFetch) throws(StoreError) -> [String]
+    /// The steps of the same plan after it was executed, with the numbers of rows that were expected and found.
+    ///
+    /// The default implementation executes the fetch and measures it as one step.
+    func analyze(_ fetch: StoreFetch) throws(StoreError) -> PlanStep
+    /// One line for each step the store takes to answer a question for values.
+    ///
+    /// The default implementation explains the fetch of the rows.
+    func explain(_ fetch: StoreValueFetch) throws(StoreError) -> [String]
 }
 
 extension StoreSnapshot {
+    /// One step for each line of `explain`; the first one has the result's number of rows and time.
+    public func analyze(_ fetch: StoreFetch) throws(StoreError) -> PlanStep {
+        let steps = try explain(fetch)
+        let begun = ContinuousClock.now
+        let count = try self.fetch(fetch).ids.count
+        return PlanStep(
+            "fetch \(fetch.entity.name)", foundCount: count, duration: begun.duration(to: .now),
+            sources: steps.map { PlanStep($0) })
+    }
+
     /// All rows that match.
     public func fetchBatch(_ fetch: StoreFetch, of count: Int) throws(StoreError) -> FetchBatch {
         FetchBatch(try self.fetch(fetch))

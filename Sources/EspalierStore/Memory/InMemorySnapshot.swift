@@ -19,11 +19,11 @@ public final class InMemorySnapshot: StoreSnapshot {
     /// Whether no save followed.
     public var isNewest: Bool { store.isNewest(generation) }
 
-    private var schema: StoreSchema { store.schema }
+    var schema: StoreSchema { store.schema }
     private var model: ManagedObjectModel { store.model }
 
     /// The copy; throws `.closed` after the store was closed.
-    private func state() throws(StoreError) -> MemoryState {
+    func state() throws(StoreError) -> MemoryState {
         if !isHeld { try store.withState { _ throws(StoreError) in } }
         return copy
     }
@@ -97,7 +97,9 @@ public final class InMemorySnapshot: StoreSnapshot {
         return steps
     }
 
-    private func rows(_ fetch: StoreFetch) throws(StoreError) -> [MemoryState.Row] {
+    func rows(
+        _ fetch: StoreFetch, excluding excluded: Set<ObjectID> = []
+    ) throws(StoreError) -> [MemoryState.Row] {
         guard model.entity(named: fetch.entity.name) === fetch.entity else {
             throw .invalidRequest(reason: "entity \(fetch.entity.name) is not in the store's model")
         }
@@ -108,7 +110,7 @@ public final class InMemorySnapshot: StoreSnapshot {
         let wanted = fetch.includesSubentities ? Set(fetch.entity.family) : [fetch.entity.index]
         var matches: [(subject: MemoryRow, sortValues: [AttributeValue])] = []
         for row in state.rows[fetch.entity.root].values
-        where wanted.contains(row.entity) && fetch.keys.contains(row.id.key) {
+        where wanted.contains(row.entity) && fetch.keys.contains(row.id.key) && !excluded.contains(row.id) {
             let subject = MemoryRow(row: row, state: state, schema: schema)
             assert(row.id.key <= state.lastKeys[fetch.entity.root], "key \(row.id.key) was never allocated")
             guard try fetch.predicate?.evaluate(on: subject) ?? true else { continue }

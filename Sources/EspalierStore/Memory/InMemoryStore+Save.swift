@@ -12,8 +12,7 @@ extension InMemoryStore {
     func carryOut(_ request: SaveRequest, on state: inout MemoryState) throws(StoreError) -> SaveResult {
         var newState = state
         let save = try PreparedSave(request, schema: schema, storeTag: storeTag) { entity throws(StoreError) in
-            newState.lastKeys[entity.root] += 1
-            return newState.lastKeys[entity.root]
+            newKeys(for: entity, count: 1, &newState).lowerBound
         }
         var result = try apply(save, request.constraintActions, to: &newState)
         newState.generation += 1
@@ -54,11 +53,13 @@ extension InMemoryStore {
             assert(row.values.count == entity.attributes.count, "values of another entity")
             assert(!entity.isAbstract && row.version > 0, "a row of \(entity.name) at version \(row.version)")
             state.rows[entity.root][row.id.key] = row
+            if schema.derivations.isNoted[entity.index] { state.derivedChanges.note(new: id) }
             inserted.append((row, nil))
         }
         for (update, old) in zip(save.updates, updated) {
             let entity = model.entities[schema.entityIndex(of: update.id)]
             assert(old.id == update.id && old.version >= update.expectedVersion, "\(old.id) is updated as \(update.id)")
+            state.noteForDerivation(old)
             var row = old
             row.version += 1
             for (slot, value) in update.values { row.values[slot] = value }
@@ -76,12 +77,17 @@ extension InMemoryStore {
             try rules.conflicts(in: state) + oneToOnes.conflicts(in: state)
             + DestinationCheck(save, plan, schema: schema).conflicts(in: state)
         guard broken.isEmpty else { throw .references(save.asRequested(broken)) }
-        let rows = inserted.map(\.new.snapshot)
+        var derived = DerivedValues(schema, at: save.moment)
+        try derived.carryOut(in: &state)
+        guard state.derivedConflicts.isEmpty else { throw .constraint(save.asRequested(state.derivedConflicts)) }
+        state.derivedChanges = DerivedChanges()
+        let rows = inserted.map { (derived.changed.contains($0.new.id) ? state.row($0.new.id) : nil) ?? $0.new }
+            .map(\.snapshot)
         var result = merged.answer(
             inserted: SnapshotList(rows.prefix(save.insertions.count)),
             updated: SnapshotList(rows.dropFirst(save.insertions.count)))
         result.deleted = rules.gone
-        result.changed = rules.changed.union(oneToOnes.changed).union(merged.leftOwners)
+        result.changed = rules.changed.union(oneToOnes.changed).union(merged.leftOwners).union(derived.changed)
         return result
     }
 
@@ -97,6 +103,10 @@ extension InMemoryStore {
         for update in save.updates { _ = current(update.id, at: update.expectedVersion) }
         let deleted = save.deletions.compactMap { current($0.id, at: $0.expectedVersion) }
         for lock in save.locks { _ = current(lock.id, at: lock.expectedVersion) }
+        for position in save.ids.indices where save.isReserved(at: position) {
+            guard let row = state.row(save.ids[position]) else { continue }
+            conflicts.append(VersionConflict(id: row.id, expectedVersion: 0, stored: row.snapshot))
+        }
         guard conflicts.isEmpty else { throw .conflict(conflicts) }
         assert(deleted.count == save.deletions.count, "\(deleted.count) rows of \(save.deletions.count) deletions")
         return deleted
@@ -139,8 +149,18 @@ extension InMemoryStore {
             let new = edit.applied(to: old)
             assert(edit.relationship.isOrdered || new.isEmpty || new[0].key <= new[new.count - 1].key, "invariant 1")
             state.lists[key] = new.isEmpty ? nil : new
-            guard edit.relationship.inverse == nil else { continue }
+            let isWatched = schema.derivations.isWatched(edit.relationship)
+            guard edit.relationship.inverse == nil || isWatched else { continue }
             let (before, after) = (Set(old), Set(new))
+            if isWatched {
+                for id in after.subtracting(before) {
+                    state.derivedChanges.noteLink(of: key.owner, to: id, edit.relationship, 1)
+                }
+                for id in before.subtracting(after) {
+                    state.derivedChanges.noteLink(of: key.owner, to: id, edit.relationship, -1)
+                }
+            }
+            guard edit.relationship.inverse == nil else { continue }
             for destination in before.subtracting(after) {
                 state.owners[ListID(edit.relationship, of: destination)]?.remove(key.owner)
             }

@@ -19,15 +19,20 @@ public final class InMemoryStore: PersistentStore {
     let storeTag: UInt32
     /// Guards all content.
     let state: Mutex<MemoryState>
+    /// Whether no two rows may have the same key, also if their entities have nothing in common.
+    private let hasSharedKeys: Bool
 
     /// An empty store.
-    public init(model: ManagedObjectModel, identifier: UUID = UUID()) {
-        self.model = model
-        self.identifier = identifier
+    public convenience init(model: ManagedObjectModel, identifier: UUID = UUID()) {
         let schema = StoreSchema(model: model)
-        self.schema = schema
+        self.init(schema, MemoryState(schema: schema), identifier: identifier, hasSharedKeys: false)
+    }
+
+    /// A store with this content.
+    init(_ schema: StoreSchema, _ state: MemoryState, identifier: UUID, hasSharedKeys: Bool) {
+        (model, self.schema, self.identifier, self.hasSharedKeys) = (schema.model, schema, identifier, hasSharedKeys)
         storeTag = Interned.stores.tag(of: identifier)
-        state = Mutex(MemoryState(schema: schema))
+        self.state = Mutex(state)
     }
 
     /// `StoreType.inMemory`.
@@ -43,13 +48,18 @@ public final class InMemoryStore: PersistentStore {
             throw .invalidRequest(reason: "cannot reserve \(count) IDs for \(entity.name)")
         }
         return try withState { state throws(StoreError) in
-            let first = state.lastKeys[entity.root] + 1
-            state.lastKeys[entity.root] += UInt64(count)
-            assert(first > 0 && state.lastKeys[entity.root] >= first - 1, "keys from \(first) on are reserved")
-            return (0..<UInt64(count)).map {
-                ObjectID(storeTag: storeTag, entityTag: entity.tag, key: first + $0)
+            newKeys(for: entity, count: count, &state).map {
+                ObjectID(storeTag: storeTag, entityTag: entity.tag, key: $0)
             }
         }
+    }
+
+    /// Keys that were never allocated before.
+    func newKeys(for entity: Entity, count: Int, _ state: inout MemoryState) -> Range<UInt64> {
+        let last = hasSharedKeys ? state.lastKeys.max() ?? 0 : state.lastKeys[entity.root]
+        state.lastKeys[entity.root] = last + UInt64(count)
+        assert(last >= 0 && state.lastKeys[entity.root] >= last, "keys after \(last) are reserved")
+        return last + 1..<last + 1 + UInt64(count)
     }
 
     /// A snapshot of the store's present contents.

@@ -49,6 +49,7 @@ extension MemoryState: SaveState {
     mutating func remove(_ deleted: ArraySlice<ObjectSnapshot>) {
         for case let old? in deleted.map({ row($0.id) }) {
             let root = schema.roots[old.entity]
+            noteForDerivation(old)
             goneVersions[root] = max(goneVersions[root], old.version)
             for group in constraints(of: old) { remove(old, from: group) }
             rows[schema.roots[old.entity]][old.id.key] = nil
@@ -61,6 +62,7 @@ extension MemoryState: SaveState {
         for (snapshot, destinations) in changes {
             guard var new = row(snapshot.id) else { continue }
             let old = new
+            noteForDerivation(old)
             assert(destinations.allSatisfy { $0.slot < new.destinations.count }, "a relationship of another entity")
             new.version += 1
             for (slot, destination) in destinations { new.destinations[slot] = destination }
@@ -72,8 +74,42 @@ extension MemoryState: SaveState {
         }
     }
 
+    mutating func setDerivedValues(_ changes: [(row: ObjectSnapshot, value: AttributeValue)], at slot: Int) {
+        var changed: [(old: Row, new: Row)] = []
+        for case let (old?, value) in changes.map({ (row($0.row.id), $0.value) }) {
+            var new = old
+            new.values[slot] = value
+            noteForDerivation(old)
+            changed.append((old, new))
+            for group in constraints(of: new) where key(old, group) != key(new, group) { remove(old, from: group) }
+        }
+        for (old, new) in changed {
+            for group in constraints(of: new) where key(old, group) != key(new, group) {
+                guard let values = key(new, group) else { continue }
+                if let other = groups[group][values]?.min(by: { $0.key < $1.key }) {
+                    let constraint = schema.groups[group]
+                    derivedConflicts.append(
+                        ConstraintConflict(
+                            entityName: schema.model.entities[constraint.entity].name,
+                            properties: constraint.properties, values: values.map(\.value), object: new.id,
+                            other: other))
+                }
+                groups[group][values, default: []].insert(new.id)
+            }
+            rows[schema.roots[new.entity]][new.id.key] = new
+        }
+    }
+
+    /// Notes a row before it changes, if derived values may follow from the change.
+    mutating func noteForDerivation(_ row: Row) {
+        if schema.derivations.isNoted[row.entity] { derivedChanges.note(row.snapshot) }
+    }
+
     mutating func removeLink(of owner: ObjectID, to destination: ObjectID, _ relationship: Relationship) {
         let list = ListID(relationship, of: owner)
+        if schema.derivations.isWatched(relationship), lists[list]?.contains(destination) == true {
+            derivedChanges.noteLink(of: owner, to: destination, relationship, -1)
+        }
         lists[list]?.removeAll { $0 == destination }
         if lists[list]?.isEmpty == true { lists[list] = nil }
         let back = ListID(relationship, of: destination)

@@ -49,6 +49,10 @@ struct MemoryState: Sendable {
     var generation: UInt64 = 0
     /// Whether the store was closed.
     var isClosed = false
+    /// During a save: the changes from which derived values follow.
+    var derivedChanges = DerivedChanges()
+    /// During a save: derived values that must be unique and that other rows have.
+    var derivedConflicts: [ConstraintConflict] = []
 
     init(schema: StoreSchema) {
         self.schema = schema

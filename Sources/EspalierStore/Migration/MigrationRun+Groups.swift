@@ -18,7 +18,9 @@ extension MigrationRun {
     }
 
     private func keeps(_ old: KeyGroup, as new: KeyGroup) -> Bool {
+        // An index with a condition is built again: other rows may meet it now.
         guard old.isUnique == new.isUnique, old.elements.count == new.elements.count,
+            old.condition == nil, new.condition == nil,
             match.newEntities[old.entity] == new.entity
         else { return false }
         let members = members(of: old.entity)
@@ -34,6 +36,7 @@ extension MigrationRun {
             else { return false }
             return zip(old.elements, new.elements).allSatisfy { former, element in
                 former.isAscending == element.isAscending && former.type == element.type
+                    && former.path == element.path && former.folding == element.folding
                     && change.keeps(element.property)
                     && continues(former.property, of: entity, as: element.property, fate.entity)
             }
@@ -99,7 +102,7 @@ extension MigrationRun {
     }
 
     private func isNewlyRequired(_ attribute: Attribute, of entity: Entity) -> Bool {
-        guard !attribute.isOptional, attribute.isStored else { return false }
+        guard !attribute.isOptional, attribute.isStored, !attribute.isDerived else { return false }
         return entity.family.contains { index in
             guard let older = match.oldEntities[index] else { return false }
             guard let slot = match.attributes[index][attribute.slot] else { return attribute.defaultValue.isNull }

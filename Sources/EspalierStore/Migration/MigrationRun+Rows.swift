@@ -54,6 +54,7 @@ extension MigrationRun {
         let last = fates.formerLastKeys[root.index] ?? 0
         var rewriter = MigrationRewriter(self, catalog, pairs)
         defer { notes.part("rows of \(root.name)", rewriter.rowCount) }
+        var pending = PendingPuts()
         var cursor = try transaction.cursor(over: tree)
         while try cursor.next() {
             try units.advance()
@@ -86,9 +87,33 @@ extension MigrationRun {
             }
             guard let bytes else { continue }
             assert(!fate.entity.isAbstract && !bytes.isEmpty, "a row of \(fate.entity.name) has \(bytes.count) bytes")
-            try transaction.put(bytes, for: key &+ fate.offset, in: catalog.rowTree(of: fate.entity))
+            try pending.put(bytes, for: key &+ fate.offset, in: catalog.rowTree(of: fate.entity), of: &transaction)
         }
+        try pending.write(to: &transaction)
         outcome.rowsWritten += rewriter.rowCount
+    }
+}
+
+/// Rows that were built and are not written yet: a cursor finds its place anew after each write to its tree.
+private struct PendingPuts {
+    private static let byteCountMax = 64 << 10
+
+    private var rows: [(bytes: [UInt8], key: UInt64, tree: Tree<UInt64>)] = []
+    private var byteCount = 0
+
+    mutating func put(
+        _ bytes: [UInt8], for key: UInt64, in tree: Tree<UInt64>,
+        of transaction: inout StoreTransaction<WriteTransaction>
+    ) throws(StoreError) {
+        rows.append((bytes, key, tree))
+        byteCount += bytes.count
+        if byteCount >= Self.byteCountMax { try write(to: &transaction) }
+    }
+
+    mutating func write(to transaction: inout StoreTransaction<WriteTransaction>) throws(StoreError) {
+        for row in rows { try transaction.put(row.bytes, for: row.key, in: row.tree) }
+        rows.removeAll(keepingCapacity: true)
+        byteCount = 0
     }
 }
 
@@ -99,6 +124,11 @@ struct MigrationRewriter {
     private let pairs: MigrationRun.GatheredPairs
     private let reader: RowReader
     private let encoder: RowEncoder
+    /// By number of the older layout.
+    private var transfers: [FieldTransfer?] = []
+    /// The computed values and the destinations of the row that is built.
+    private var values: [AttributeValue] = []
+    private var destinations: [ObjectID?] = []
     /// The number of rows that were built.
     private(set) var rowCount = 0
 
@@ -118,8 +148,11 @@ struct MigrationRewriter {
         }
         rowCount += 1
         let id = run.oldCatalog.numbering.id(entityNumber: number, key: key)
-        let attributes = attributes(row, id, fate.entity, change)
-        var destinations: [ObjectID?] = []
+        let shape = reader.shape(of: row)
+        let transfer = transfer(of: RowOffsets.layoutNumber(row), shape, fate.entity, change)
+        values.removeAll(keepingCapacity: true)
+        for index in transfer.computed.indices { values.append(value(transfer.computed[index], row, id)) }
+        destinations.removeAll(keepingCapacity: true)
         for (slot, destination) in change.destinations.enumerated() {
             let relationship = fate.entity.relationships[slot]
             switch destination {
@@ -129,35 +162,41 @@ struct MigrationRewriter {
                 destinations.append(try paired(key &+ fate.offset, relationship, id, in: transaction))
             }
         }
-        assert(attributes.count == fate.entity.attributes.count, "\(attributes.count) values of \(fate.entity.name)")
         assert(destinations.count == fate.entity.relationships.count, "\(destinations.count) destinations")
-        let values = RowValues(attributes, destinations)
-        let version = RowReader.version(of: row)
-        return encoder.row(of: fate.entity.index, version: version, values)
+        return transfer.newRow(from: row, reader.offsets(of: row, shape), values: values, destinations, encoder)
     }
 
-    private func attributes(
-        _ row: RawSpan, _ id: ObjectID?, _ entity: Entity, _ change: EntityChange
-    ) -> [AttributeValue] {
-        change.sources.enumerated().map { slot, source in
-            let value: AttributeValue
-            switch source {
-            case .none: return .null
-            case .fill(let filled): return filled
-            case .copy(let former): value = reader.value(at: former, row)
-            case .convert(let former):
-                let old = reader.value(at: former, row)
-                let attribute = entity.attributes[slot]
-                if let migrated = attribute.description.migrated(old) {
-                    value = migrated
-                } else {
-                    let declaring = run.match.new.entities[attribute.declaredBy].name
-                    run.failures.add("\(declaring).\(attribute.name)", .inexact(attribute.type), id)
-                    value = .null
-                }
+    private mutating func transfer(
+        of layoutNumber: UInt16, _ shape: RowLayout.Shape, _ entity: Entity, _ change: EntityChange
+    ) -> FieldTransfer {
+        let position = Int(layoutNumber)
+        if position < transfers.count, let known = transfers[position] { return known }
+        let transfer = FieldTransfer(
+            from: shape, of: reader.numbering.shapes, to: encoder.currentLayout(entity.index), of: entity, change)
+        while transfers.count <= position { transfers.append(nil) }
+        transfers[position] = transfer
+        return transfer
+    }
+
+    /// The value of an attribute that is not copied.
+    private func value(_ computed: FieldTransfer.Computed, _ row: RawSpan, _ id: ObjectID?) -> AttributeValue {
+        let value: AttributeValue
+        switch computed.source {
+        case .none: return .null
+        case .fill(let filled): return filled
+        case .copy(let former): value = reader.value(at: former, row)
+        case .convert(let former):
+            let old = reader.value(at: former, row)
+            let attribute = computed.attribute
+            if let migrated = attribute.description.migrated(old) {
+                value = migrated
+            } else {
+                let declaring = run.match.new.entities[attribute.declaredBy].name
+                run.failures.add("\(declaring).\(attribute.name)", .inexact(attribute.type), id)
+                value = .null
             }
-            return value.isNull ? change.defaults[slot] ?? .null : value
         }
+        return value.isNull ? computed.replacement ?? .null : value
     }
 
     /// The destination in the newer model of a reference in an older row.

@@ -95,6 +95,10 @@ final class MigrationRun {
         for position in schema.groups.indices where kept[position] == nil {
             try run.build(position, catalog, in: &transaction)
         }
+        if !schema.derivations.isEmpty {
+            let count = try catalog.recomputeDerivedValues(in: &transaction)
+            notes.part("derived values", count)
+        }
         return run
     }
 

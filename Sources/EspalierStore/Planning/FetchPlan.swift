@@ -43,19 +43,32 @@ struct FetchPlan {
     var residual: [ResolvedPredicate.Node]
     /// The condition as a whole; `nil` = none.
     let predicate: ResolvedPredicate.Node?
-    /// Whether the rows that `access` finds exist and pass all conditions but `residual`, so that they need not be
-    /// read.
+    /// Whether all rows that `access` finds exist and pass the whole condition, so that no row is read to test it;
+    /// `residual` is empty then.
     var isExact: Bool
     /// The order of the result.
     var order: Order
     /// The primary keys of the rows that are wanted.
     let keys: ClosedRange<UInt64>
     /// The number of matching rows that are skipped.
-    let offset: Int
+    var offset: Int
     /// The greatest number of rows.
     var limit: Int?
     /// The most candidates that are worth reading one by one: for more, reading all rows in order is cheaper.
     let candidateCountMax: Int
+    /// The number of rows that `access` is expected to find.
+    var estimate: RowEstimate
+}
+
+/// The number of rows that a source of rows is expected to find, with the numbers of the sources it is made of.
+struct RowEstimate {
+    var count: Double
+    /// For a `.union`, one for each of its sources, in their order; for `.back`, the one of the source that it follows
+    /// back.
+    var parts: [RowEstimate] = []
+
+    /// The number as a whole one.
+    var wholeCount: Int { Int(min(max(0, count.rounded()), 0x1p62)) }
 }
 
 /// The source of the keys of candidate rows.
@@ -109,27 +122,43 @@ extension FetchPlan {
 
     /// One line for each step.
     func explanation(_ schema: StoreSchema) -> [String] {
-        var lines: [String] = []
+        if case .nothing = access { return [accessText(schema)] }
+        var lines: [String]
+        if case .candidates(let source) = access {
+            lines = source.explanation(schema)
+        } else {
+            lines = [accessText(schema)]
+        }
+        if case .rows = access {} else { lines.append(reading) }
+        if !residual.isEmpty { lines.append(testText) }
+        lines.append("order: " + orderText)
+        if keys != StoreFetch.allKeys { lines.append("primary keys \(keys.lowerBound) to \(keys.upperBound)") }
+        if offset > 0 { lines.append("skip \(offset)") }
+        if let limit { lines.append("stop after \(limit)") }
+        return lines
+    }
+
+    /// The source of the rows, in words.
+    func accessText(_ schema: StoreSchema) -> String {
         switch access {
-        case .nothing: return ["nothing can match"]
-        case .rows: lines.append("read all rows of \(schema.model.entities[entity.root].name)")
+        case .nothing: "nothing can match"
+        case .rows: "read all rows of \(schema.model.entities[entity.root].name)"
         case .oneValue(let group, let prefix):
-            lines += CandidateSource.index(group: group, [.beginning(with: prefix)]).explanation(schema)
-            lines.append(reading)
-        case .candidates(let source):
-            lines += source.explanation(schema)
-            lines.append(reading)
+            CandidateSource.index(group: group, [.beginning(with: prefix)]).ownExplanation(schema)
+        case .candidates(let source): source.ownExplanation(schema)
         case .index(let group, let range, let isReversed):
-            lines.append(
-                "\(CandidateSource.name(of: group, schema)), \(range.explanation)\(isReversed ? ", backwards" : "")")
-            lines.append(reading)
+            "\(CandidateSource.name(of: group, schema)), \(range.explanation)\(isReversed ? ", backwards" : "")"
         }
-        if !residual.isEmpty {
-            lines.append("test \(residual.count) condition\(residual.count == 1 ? "" : "s") on each row")
-        }
+    }
+
+    /// The conditions that are left, in words.
+    var testText: String { "test \(residual.count) condition\(residual.count == 1 ? "" : "s") on each row" }
+
+    /// The order of the result, in words.
+    var orderText: String {
         switch order {
-        case .primaryKey: lines.append("order: primary key")
-        case .asRead: lines.append("order: by index")
+        case .primaryKey: return "primary key"
+        case .asRead: return "by index"
         case .sorted(let keys):
             let names = keys.map {
                 $0.source.keyPath.components.joined(separator: ".") + ($0.isAscending ? "" : " descending")
@@ -138,12 +167,15 @@ extension FetchPlan {
                 limit.map {
                     "keep the first \(offset.addingReportingOverflow($0).overflow ? Int.max : offset + $0) by "
                 } ?? "sort by "
-            lines.append("order: " + how + names.joined(separator: ", "))
+            return how + names.joined(separator: ", ")
         }
-        if keys != StoreFetch.allKeys { lines.append("primary keys \(keys.lowerBound) to \(keys.upperBound)") }
-        if offset > 0 { lines.append("skip \(offset)") }
-        if let limit { lines.append("stop after \(limit)") }
-        return lines
+    }
+
+    /// The last step, in words: the order and the part of the rows that is the result.
+    var resultText: String {
+        let order: String
+        if case .sorted = self.order { order = orderText } else { order = "read rows in order: " + orderText }
+        return order + (offset > 0 ? ", skip \(offset)" : "") + (limit.map { ", stop after \($0)" } ?? "")
     }
 }
 
@@ -157,22 +189,33 @@ extension CandidateSource {
         }
     }
 
+    /// The sources that this one is made of.
+    var parts: [CandidateSource] {
+        switch self {
+        case .keys, .index, .scan: []
+        case .back(_, let source): [source]
+        case .union(let sources): sources
+        }
+    }
+
     /// One line for each step.
     func explanation(_ schema: StoreSchema) -> [String] {
+        parts.flatMap { $0.explanation(schema) } + [ownExplanation(schema)]
+    }
+
+    /// The step without those before it.
+    func ownExplanation(_ schema: StoreSchema) -> String {
         switch self {
-        case .keys(let ids): return ["\(ids.count) primary key\(ids.count == 1 ? "" : "s")"]
+        case .keys(let ids): return "\(ids.count) primary key\(ids.count == 1 ? "" : "s")"
         case .index(let group, let ranges):
             let first = ranges.first.map { ", " + $0.explanation } ?? ""
-            return [Self.name(of: group, schema) + (ranges.count == 1 ? first : ", \(ranges.count) ranges")]
+            return Self.name(of: group, schema) + (ranges.count == 1 ? first : ", \(ranges.count) ranges")
         case .scan(let entity, _):
-            return ["read all rows of \(schema.model.entities[entity.root].name), test each for \(entity.name)"]
-        case .back(let step, let source):
+            return "read all rows of \(schema.model.entities[entity.root].name), test each for \(entity.name)"
+        case .back(let step, _):
             let relationship = schema.model.entities[step.source].relationships[step.slot]
-            return source.explanation(schema) + [
-                "back across \(schema.model.entities[step.source].name).\(relationship.name)"
-            ]
-        case .union(let sources):
-            return sources.flatMap { $0.explanation(schema) } + ["all of these \(sources.count)"]
+            return "back across \(schema.model.entities[step.source].name).\(relationship.name)"
+        case .union(let sources): return "all of these \(sources.count)"
         }
     }
 

@@ -8,7 +8,7 @@ extension FetchPlanner {
         for conditions: [ResolvedPredicate.Node], terms: [PlanTerm?], of entity: Entity
     ) -> [Choice] {
         assert(terms.count == conditions.count, "\(terms.count) terms of \(conditions.count) conditions")
-        var choices = indexChoices(terms, entity)
+        var choices = indexChoices(terms, conditions, entity)
         for (position, condition) in conditions.enumerated() {
             if let term = terms[position] {
                 if let choice = choice(for: term, at: position, entity) { choices.append(choice) }
@@ -24,21 +24,32 @@ extension FetchPlanner {
     }
 
     /// Every index that answers some of the terms.
-    private func indexChoices(_ terms: [PlanTerm?], _ entity: Entity) -> [Choice] {
+    private func indexChoices(
+        _ terms: [PlanTerm?], _ conditions: [ResolvedPredicate.Node], _ entity: Entity
+    ) -> [Choice] {
         schema.groupsByEntity[entity.index].compactMap { index in
             let group = schema.groups[index]
+            guard let implied = group.implied(by: conditions) else { return nil }
             let found = GroupRanges(group, terms: terms, numbering: numbering)
-            guard !found.used.isEmpty else { return nil }
-            let estimate = estimate(found, group, rowCount: Double(hierarchyCount(of: entity)))
+            let entryCount = Double(statistics.entryCounts[index] ?? hierarchyCount(of: entity))
+            guard !found.used.isEmpty else {
+                // All entries of an index that has only rows that pass.
+                guard !implied.isEmpty else { return nil }
+                return Choice(
+                    source: .index(group: index, [.all]), used: implied, estimate: max(1, entryCount),
+                    cost: Self.indexCost(entryCount), isExact: true, rangeInKeyOrder: nil)
+            }
+            let estimate = estimate(found, group, rowCount: entryCount)
+            let used = found.used + implied.filter { !found.used.contains($0) }
             return Choice(
-                source: .index(group: index, found.ranges), used: found.used, estimate: estimate,
+                source: .index(group: index, found.ranges), used: used, estimate: estimate,
                 cost: Self.indexCost(estimate), isExact: found.isExact,
                 rangeInKeyOrder: found.fixedCount == group.elements.count ? found.ranges.first : nil)
         }
     }
 
     /// The estimated number of rows to which some ranges of an index lead.
-    private func estimate(_ found: GroupRanges, _ group: KeyGroup, rowCount: Double) -> Double {
+    func estimate(_ found: GroupRanges, _ group: KeyGroup, rowCount: Double) -> Double {
         func share(_ pointCount: Int) -> Double { pointCount == 0 ? 1 : pointCount == 1 ? Self.pointShare : 1 / 400 }
         if found.openness == .points, group.isUnique, found.used.count == group.elements.count {
             return Double(found.ranges.count)
@@ -85,7 +96,7 @@ extension FetchPlanner {
         }
         guard let comparison = term.atEnd else { return nil }
         let node = ResolvedPredicate.Node.comparison(comparison)
-        let byIndex = indexChoices([PlanTerm(node)], far).min { $0.cost < $1.cost }
+        let byIndex = indexChoices([PlanTerm(node)], [node], far).min { $0.cost < $1.cost }
         let count = Double(hierarchyCount(of: far))
         let scan = Choice(
             source: .scan(far, node), used: [], estimate: max(1, count / 20), cost: count + 1, isExact: true)
@@ -102,7 +113,7 @@ extension FetchPlanner {
         let estimate = min(
             choice.estimate * max(fan, 1), max(choice.estimate, Double(hierarchyCount(of: near)) / 3))
         return Choice(
-            source: .back(step, choice.source), used: [], estimate: estimate,
+            source: .back(step, choice.source), used: [], estimate: estimate, parts: [choice.rowEstimate],
             cost: choice.cost + choice.estimate + estimate, isExact: choice.isExact && way.provesExistence)
     }
 
@@ -117,6 +128,7 @@ extension FetchPlanner {
             let choices = choices(for: conditions, terms: terms, of: entity)
             guard let best = choices.min(by: { $0.cost < $1.cost }) else { return nil }
             sources.append(best.source)
+            whole.parts.append(best.rowEstimate)
             whole.estimate += best.estimate
             whole.cost += best.cost
             whole.isExact = whole.isExact && best.isExact && best.used.count == conditions.count

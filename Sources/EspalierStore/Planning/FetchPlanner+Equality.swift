@@ -32,6 +32,6 @@ extension FetchPlanner {
                 : .oneValue(group: position, beginningWith: key),
             residual: isCut ? [predicate.root] : [], predicate: predicate.root, isExact: !isCut,
             order: comesInOrder ? .asRead : .primaryKey, keys: fetch.keys, offset: fetch.offset, limit: fetch.limit,
-            candidateCountMax: candidateCountMax(of: rowCount))
+            candidateCountMax: candidateCountMax(of: rowCount), estimate: RowEstimate(count: max(1, estimate)))
     }
 }

@@ -1,8 +1,8 @@
 // Decides how to answer a fetch: a pure function of the fetch, the schema and a few counts.
 //
 // Steps: split the predicate into conditions; find every way to get candidates for one of them; estimate; choose; see
-// whether an index has the rows in the wanted order. A condition that one attribute has one value needs none of these
-// steps (`equalityPlan`).
+// whether an index has the rows in the wanted order. A fetch whose only condition is that an attribute equals a value
+// needs none of these steps (`equalityPlan`).
 // Estimates are rough on purpose: a point of an index leads to few rows, many points to a third of them at most, a
 // closed range to a tenth and an open one to a third.
 // A wrong estimate costs time, never correctness: conditions that the chosen way does not answer stay in `residual`.
@@ -13,6 +13,8 @@ internal import EspalierModel
 struct PlannerStatistics: Sendable {
     /// The number of rows of exactly this entity, by entity index.
     var rowCounts: [UInt64]
+    /// The number of entries of each index with a condition, by position of the group.
+    var entryCounts: [Int: UInt64] = [:]
 }
 
 struct FetchPlanner {
@@ -27,12 +29,17 @@ struct FetchPlanner {
         var used: [Int]
         /// The estimated number of rows that it finds.
         var estimate: Double
+        /// The estimates of the ways that this one is made of, as `RowEstimate` lists them.
+        var parts: [RowEstimate] = []
         /// The estimated number of entries that are read to find them.
         var cost: Double
         /// Whether it finds only rows that match and exist.
         var isExact: Bool
         /// The one range of an index that has all these rows by ascending primary key, if there is such a range.
         var rangeInKeyOrder: EntryRange?
+
+        /// The estimate with its parts.
+        var rowEstimate: RowEstimate { RowEstimate(count: estimate, parts: parts) }
     }
 
     /// The plan for `fetch`.
@@ -49,9 +56,10 @@ struct FetchPlanner {
             isWanted: numbering.isWanted(fetch.entity, includesSubentities: fetch.includesSubentities), access: .rows,
             residual: conditions, predicate: fetch.predicate?.root, isExact: conditions.isEmpty,
             order: fetch.sort.isEmpty ? .primaryKey : .sorted(fetch.sort), keys: fetch.keys,
-            offset: fetch.offset, limit: fetch.limit, candidateCountMax: candidateCountMax(of: hierarchyCount))
+            offset: fetch.offset, limit: fetch.limit, candidateCountMax: candidateCountMax(of: hierarchyCount),
+            estimate: RowEstimate(count: rowCount))
         if conditions.contains(where: { if case .constant(false) = $0 { true } else { false } }) || fetch.limit == 0 {
-            plan.access = .nothing
+            (plan.access, plan.estimate) = (.nothing, RowEstimate(count: 0))
             return plan
         }
         let terms = conditions.map { PlanTerm($0) }
@@ -64,8 +72,10 @@ struct FetchPlanner {
             plan.residual = conditions.indices.filter { !ordered.answered.contains($0) }.map { conditions[$0] }
             plan.isExact = plan.residual.isEmpty
             plan.order = .asRead
+            plan.estimate = RowEstimate(count: ordered.estimate)
         } else if let candidates {
             plan.access = .candidates(candidates.source)
+            plan.estimate = candidates.rowEstimate
             if fetch.limit != nil, fetch.sort.isEmpty, candidates.isExact, let range = candidates.rangeInKeyOrder,
                 case .index(let group, _) = candidates.source
             {
@@ -103,6 +113,7 @@ struct FetchPlanner {
     private struct OrderedAccess {
         let access: FetchPlan.Access
         let answered: [Int]
+        let estimate: Double
     }
 
     /// An index that has the rows in the wanted order, if reading along it is the better way.
@@ -112,26 +123,31 @@ struct FetchPlanner {
     ) -> OrderedAccess? {
         guard !fetch.sort.isEmpty else { return nil }
         for group in schema.groupsByEntity[fetch.entity.index] {
+            guard let implied = schema.groups[group].implied(by: conditions) else { continue }
             let found = GroupRanges(schema.groups[group], terms: terms, numbering: numbering)
             let isRanged = found.ranges.count == 1 && !found.used.isEmpty
+            // The condition of an index narrows the rows as a range does.
+            let isNarrow = isRanged || !implied.isEmpty
             guard isRanged || found.used.isEmpty,
                 let isReversed = direction(
                     of: fetch.sort, in: schema.groups[group], after: isRanged ? found.fixedCount : 0)
             else { continue }
-            let answered = found.isExact ? found.used : []
+            let exact = isRanged && found.isExact ? found.used : []
+            let answered = exact + implied.filter { !exact.contains($0) }
             let answersAll = answered.count == conditions.count
             // Reading along the index reads each row by its key: worth it if it stops early, if no row is read at all,
             // or if the range has only rows of the result.
-            guard fetch.limit != nil || (!wantsRows && answersAll) || (isRanged && answersAll) else { continue }
+            guard fetch.limit != nil || (!wantsRows && answersAll) || (isNarrow && answersAll) else { continue }
             // If a range only narrows the conditions, as for BEGINSWITH, most of its rows pass them.
-            let usesAll = isRanged && found.used.count == conditions.count
+            let usesAll = isNarrow && Set((isRanged ? found.used : []) + implied).count == conditions.count
             if !usesAll, let candidates, candidates.estimate < rowCount / 20 { continue }
             assert(
                 answered.allSatisfy { conditions.indices.contains($0) },
                 "an index answers a condition that is not there")
             return OrderedAccess(
                 access: .index(group: group, isRanged ? found.ranges[0] : .all, isReversed: isReversed),
-                answered: answered)
+                answered: answered,
+                estimate: isRanged ? estimate(found, schema.groups[group], rowCount: rowCount) : rowCount)
         }
         return nil
     }
@@ -145,8 +161,8 @@ struct FetchPlanner {
         var isReversed: Bool?
         for (key, element) in zip(sort, elements) {
             guard key.path.base == .evaluatedObject, key.path.steps.isEmpty,
-                key.options.isSubset(of: [.localeSensitive]),
-                case .attribute(let slot, _, elements: []) = key.path.terminal, element.property == .attribute(slot),
+                key.options.subtracting(.localeSensitive) == element.folding,
+                case .attribute(let slot, _, element.path) = key.path.terminal, element.property == .attribute(slot),
                 element.type != .composite
             else { return nil }
             let isAgainst = key.isAscending != element.isAscending

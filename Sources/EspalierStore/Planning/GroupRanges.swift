@@ -56,7 +56,8 @@ struct GroupRanges {
         guard term.operation != nil else { return false }
         switch (element.property, term.terminal) {
         case (.attribute(let slot), .attribute(let other, _, let elements)):
-            return term.steps.isEmpty && slot == other && elements.isEmpty
+            return term.steps.isEmpty && slot == other && elements == element.path
+                && term.folding == element.folding
         case (.relationship(let slot), .object):
             return term.steps.count == 1 && term.steps[0].slot == slot && !term.steps[0].isToMany
         default: return false
@@ -90,11 +91,12 @@ struct GroupRanges {
                 ranges.append(range(beginningWith: key))
             }
             ranges.sort { $0.lower.precedes($1.lower) }
-            if !isExact { merge() }
+            if !isExact || !element.folding.isEmpty { merge() }
         case .beginsWith(let text):
             var key = prefix
             assert(element.type == .string, "only text begins with other text")
-            KeyCoding.append(textPrefix: text, isAscending: element.isAscending, to: &key)
+            KeyCoding.append(
+                textPrefix: text, options: element.folding, isAscending: element.isAscending, to: &key)
             ranges = [range(beginningWith: key)]
             openness = .prefix
             // Only the predicate decides whether a text begins with another: it may compare characters.
@@ -160,9 +162,8 @@ struct GroupRanges {
         return true
     }
 
-    /// Removes repeated ranges, which the cut of values can produce.
+    /// Removes repeated ranges, which the cut of values and folding can produce.
     private mutating func merge() {
-        assert(!isExact, "ranges of whole values are repeated")
         var merged: [EntryRange] = []
         for range in ranges where merged.last != range { merged.append(range) }
         ranges = merged

@@ -27,6 +27,7 @@ enum InverseAccess {
             self = .owners(relationship)
         } else if let group = schema.groupsByEntity[near.index].first(where: {
             schema.groups[$0].elements[0].property == .relationship(relationship.slot)
+                && schema.groups[$0].condition == nil
         }) {
             self = .index(group: group)
         } else {

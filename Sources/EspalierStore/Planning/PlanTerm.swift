@@ -3,7 +3,8 @@
 // Rules
 //   1. A condition becomes a term only if an object without a value at the end of the path fails it, or if the path is
 //      a property of the object itself: an index does not list objects whose path ends early.
-//   2. Text is only compared as indexes order it: without [c], [d] and [n].
+//   2. Text is only compared as indexes order it: without [n], and with [c] and [d] only for equality and prefixes, by
+//      an index that ignores the same differences.
 
 internal import EspalierModel
 
@@ -32,6 +33,8 @@ final class PlanTerm {
     let terminal: ResolvedKeyPath.Terminal
     /// The values that pass; `nil` if only a test of each object at the end of the path can tell.
     let operation: PlanOperation?
+    /// The differences between texts that the condition ignores.
+    let folding: ComparisonOptions
     /// The comparison as the object at the end of the path makes it, if there are steps and an attribute.
     let atEnd: ResolvedComparison?
 
@@ -42,10 +45,11 @@ final class PlanTerm {
         else { return nil }
         steps = path.steps
         terminal = path.terminal
+        folding = comparison.options.intersection([.caseInsensitive, .diacriticInsensitive])
         switch path.terminal {
         case .entityName: return nil
-        case .attribute(_, let type, let elements):
-            operation = elements.isEmpty ? Self.operation(comparison, type) : nil
+        case .attribute(_, let type, _):
+            operation = Self.operation(comparison, type)
             atEnd = comparison.atEndOfPath
         case .object:
             operation = Self.operation(comparison, .objectID)
@@ -58,7 +62,7 @@ final class PlanTerm {
         if !isOwnRelationship, Self.passesNull(comparison) { return nil }
     }
 
-    private static func passesNull(_ comparison: ResolvedComparison) -> Bool {
+    static func passesNull(_ comparison: ResolvedComparison) -> Bool {
         switch (comparison.operator, comparison.right) {
         case (.notEqual, _), (.equal, .value(.null)): true
         case (.in, .values(let values)): values.contains(where: \.isNull)
@@ -67,7 +71,13 @@ final class PlanTerm {
     }
 
     private static func operation(_ comparison: ResolvedComparison, _ type: AttributeType) -> PlanOperation? {
-        guard type != .string && type != .uri || comparison.options.isSubset(of: [.localeSensitive]) else { return nil }
+        if type == .string, !comparison.options.isDisjoint(with: [.caseInsensitive, .diacriticInsensitive]) {
+            guard comparison.options.isSubset(of: [.localeSensitive, .caseInsensitive, .diacriticInsensitive]),
+                [.equal, .in, .beginsWith].contains(comparison.operator)
+            else { return nil }
+        } else if type == .string || type == .uri {
+            guard comparison.options.isSubset(of: [.localeSensitive]) else { return nil }
+        }
         func accepted(_ value: AttributeValue) -> Bool { type.accepts(value) }
         switch (comparison.operator, comparison.right) {
         case (.equal, .value(let value)) where accepted(value): return .oneOf([value])

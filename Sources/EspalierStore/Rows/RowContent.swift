@@ -48,6 +48,9 @@ package final class RowContent: @unchecked Sendable {
     /// The one row, if it is another one with other values.
     var changedRow: ChangedRow? { if case .changed(let row)? = decoded { row } else { nil } }
 
+    /// The one row, if it was made of values.
+    var decodedValues: DecodedValues? { if case .values(let row)? = decoded { row } else { nil } }
+
     /// The numbering of the encoded rows.
     var numbering: StoreNumbering { reader.numbering }
 

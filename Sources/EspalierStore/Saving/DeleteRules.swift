@@ -12,8 +12,8 @@
 //   4. A deleted row is not changed any more: its updates in the request are dropped.
 // Invariants
 //   1. A list that is emptied row by row is read from the store in batches, and never held as a whole: a cascade needs
-//      a bit for each deleted row, and a step on the stack for each level. Except a list with the rule `deny` and no
-//      to-one inverse: its destinations are held until they are checked at the end.
+//      a bit for each deleted row, and a step on the stack for each level. A list with the rule `deny` and no to-one
+//      inverse is an exception: its destinations are held until they are checked at the end.
 //   2. An update in the request is never executed here, but amended (`cleared`): its version is checked only later.
 //
 // To-one relationships without inverse have no tree that leads back: a save that deletes rows to which such a

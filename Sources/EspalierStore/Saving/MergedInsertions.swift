@@ -271,7 +271,10 @@ struct MergedInsertions {
         assert(row.stored.id == id, "\(row.stored.id) was read instead of \(id)")
         var change = SaveRequest.Update(id: id, expectedVersion: row.stored.version)
         let (before, after) = (row.updated, row.merged)
-        for slot in after.attributes.indices where after.attributes[slot] != before.attributes[slot] {
+        let attributes = schema.model.entities[schema.entityIndex(of: id)].attributes
+        // Derived values follow from the others.
+        for slot in after.attributes.indices
+        where after.attributes[slot] != before.attributes[slot] && !attributes[slot].isDerived {
             change.values.append((slot, after.attributes[slot]))
         }
         for slot in after.destinations.indices {

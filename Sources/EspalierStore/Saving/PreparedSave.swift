@@ -10,6 +10,7 @@
 // Not here: versions, uniqueness, existence of rows (each store checks its own rows).
 
 internal import EspalierModel
+internal import FoundationEssentials
 
 struct PreparedSave {
     struct ListChange {
@@ -45,6 +46,8 @@ struct PreparedSave {
     private var hasReservedIDs = false
 
     private var checks: SaveChecks
+    /// The time of the save.
+    let moment = Date()
 
     /// Checks `request` and assigns permanent IDs to its insertions.
     ///
@@ -67,6 +70,7 @@ struct PreparedSave {
         for link in request.links { links.append(try checks.prepare(link)) }
         try refuseDuplicates()
         distrustUncheckedOrders()
+        completeDerivedValues()
         assert(checkInvariants())
     }
 
@@ -179,7 +183,23 @@ struct PreparedSave {
         let kept = insertions.indices.filter { merged.targets[$0] == nil }
         assert(kept.count + merged.targets.count == insertions.count, "\(kept.count) insertions create rows")
         (insertions, ids) = (kept.map { insertions[$0] }, kept.map { ids[$0] })
+        completeDerivedValues()
         assert(checkInvariants())
+    }
+
+    /// Sets the derived values that follow from each row alone; those that the request has are ignored (MD-27).
+    private mutating func completeDerivedValues() {
+        let plan = checks.schema.derivations
+        guard !plan.isEmpty else { return }
+        for position in insertions.indices {
+            let entity = checks.schema.entityIndex(of: ids[position])
+            let row = plan.completed(insertions[position].row, of: entity, at: moment)
+            insertions[position] = .init(id: insertions[position].id, row)
+        }
+        for position in updates.indices {
+            let entity = checks.schema.entityIndex(of: updates[position].id)
+            updates[position].values = plan.completed(updates[position].values, of: entity, at: moment)
+        }
     }
 
     /// Asserts invariant 1; to be called in `assert`.

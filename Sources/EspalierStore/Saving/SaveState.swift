@@ -1,4 +1,5 @@
-// How the rules of relationships read and change a store, within the transaction of one save.
+// The interface by which delete rules, checks and derived values read and change a store, within the transaction of one
+// save.
 
 internal import EspalierModel
 
@@ -25,6 +26,12 @@ protocol SaveState: LinkSource, ~Copyable {
     /// Sets or empties to-one relationships: each row gets its next version.
     mutating func setDestinations(
         _ changes: [(row: ObjectSnapshot, destinations: [(slot: Int, destination: ObjectID?)])]
+    ) throws(StoreError)
+    /// The changes of the save so far from which derived values follow.
+    var derivedChanges: DerivedChanges { get }
+    /// Sets derived values, all of one attribute: the rows keep their versions.
+    mutating func setDerivedValues(
+        _ changes: [(row: ObjectSnapshot, value: AttributeValue)], at slot: Int
     ) throws(StoreError)
     /// Removes a destination from the list of a to-many relationship, if the list has it.
     mutating func removeLink(

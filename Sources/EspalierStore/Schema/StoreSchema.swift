@@ -25,10 +25,17 @@ package final class KeyGroup: Sendable {
     package struct Element: Sendable, Hashable {
         /// The attribute or to-one relationship.
         package let property: Entity.Property
-        /// The type of the attribute; `objectID` for a to-one relationship.
+        /// The path from a composite attribute to one of its elements; empty if the property as a whole is meant.
+        package let path: [String]
+        /// The type of the attribute or element; `objectID` for a to-one relationship.
         package let type: AttributeType
         /// Whether smaller values come first.
         package let isAscending: Bool
+        /// The differences between texts that are ignored.
+        package let folding: ComparisonOptions
+
+        /// Whether the values are those of the property, unchanged.
+        var isPlain: Bool { path.isEmpty && folding.isEmpty }
     }
     /// The name: of the index, or the properties joined by commas.
     package let name: String
@@ -42,15 +49,24 @@ package final class KeyGroup: Sendable {
     ///
     /// Rows with a null among the values are exempt, as in SQL.
     package let isUnique: Bool
+    /// The condition for a row to have an entry; `nil` = every row has one.
+    package let condition: ResolvedPredicate?
+    /// The properties that decide which entry a row has, and whether it has one.
+    let sources: Set<Entity.Property>
 
     init(
         name: String, entity: ManagedObjectModel.EntityIndex, elements: [Element], properties: [String],
-        isUnique: Bool
+        isUnique: Bool, condition: ResolvedPredicate? = nil
     ) {
         assert(!elements.isEmpty && elements.count == properties.count, "\(name) has \(elements.count) properties")
+        assert(!isUnique || condition == nil && elements.allSatisfy(\.isPlain), "\(name) is a plain constraint")
         (self.name, self.entity, self.elements) = (name, entity, elements)
-        (self.properties, self.isUnique) = (properties, isUnique)
+        (self.properties, self.isUnique, self.condition) = (properties, isUnique, condition)
+        sources = Set(elements.map(\.property)).union(condition?.root.ownProperties ?? [])
     }
+
+    /// Whether every row has an entry with the values of the properties unchanged.
+    var isPlain: Bool { condition == nil && elements.allSatisfy(\.isPlain) }
 }
 
 /// Everything that a store keeps for a model besides rows.
@@ -83,6 +99,8 @@ package final class StoreSchema: Sendable {
     /// By index of the entity: the index of its root.
     let roots: [ManagedObjectModel.EntityIndex]
     private let entityByTag: EntityTagTable<ManagedObjectModel.EntityIndex>
+    /// The derived attributes.
+    let derivations: DerivationPlan
 
     /// Names of trees that the file has for another model; a store opened read-only leaves them alone.
     let unusedTreeNames: Set<String>
@@ -96,7 +114,7 @@ package final class StoreSchema: Sendable {
         self.model = model
         self.unusedTreeNames = unusedTreeNames
         var all: [KeyGroup] = []
-        for entity in model.entities { all += Self.groups(declaredBy: entity) }
+        for entity in model.entities { all += Self.groups(declaredBy: entity, in: model) }
         let groups = all.indices.filter { !withoutGroups.contains($0) }.map { all[$0] }
         self.groups = groups
         groupsByEntity = model.entities.map { entity in
@@ -104,14 +122,15 @@ package final class StoreSchema: Sendable {
         }
         groupsByFirstAttribute = zip(model.entities, groupsByEntity).map { entity, positions in
             entity.attributes.indices.map { slot in
-                let found = positions.filter { groups[$0].elements.first?.property == .attribute(slot) }
+                let found = positions.filter {
+                    groups[$0].elements.first?.property == .attribute(slot) && groups[$0].isPlain
+                }
                 return found.count == 1 ? found[0] : nil
             }
         }
         func isIndexed(_ property: Entity.Property, in entity: Entity) -> Bool {
             groups.contains { group in
-                entity.isKind(of: model.entities[group.entity])
-                    && group.elements.contains { $0.property == property }
+                entity.isKind(of: model.entities[group.entity]) && group.sources.contains(property)
             }
         }
         indexedAttributes = model.entities.map { entity in
@@ -153,6 +172,7 @@ package final class StoreSchema: Sendable {
                 return (relationship.slot, inverse)
             }
         }
+        derivations = DerivationPlan(model)
         roots = model.entities.map(\.root)
         entityByTag = EntityTagTable(model.entities.map { ($0.tag, $0.index) })
         assert(checkInvariants())
@@ -215,7 +235,7 @@ package final class StoreSchema: Sendable {
         return true
     }
 
-    private static func groups(declaredBy entity: Entity) -> [KeyGroup] {
+    private static func groups(declaredBy entity: Entity, in model: ManagedObjectModel) -> [KeyGroup] {
         let description = entity.description
         let single = description.attributes.filter(\.isIndexed).map {
             EntityDescription.Index($0.name, on: [.init($0.name)])
@@ -223,26 +243,40 @@ package final class StoreSchema: Sendable {
         let indexes = (single + description.indexes).map { index in
             KeyGroup(
                 name: index.name, entity: entity.index,
-                elements: index.elements.compactMap { element(named: $0.property, in: entity, $0.isAscending) },
-                properties: index.elements.map(\.property), isUnique: false)
+                elements: index.elements.compactMap { element($0, in: entity) },
+                properties: index.elements.map(\.property), isUnique: false,
+                // The model has checked the condition.
+                condition: index.predicateFormat.flatMap { format in
+                    try? ResolvedPredicate(FetchPredicate(format: format), for: entity, in: model)
+                })
         }
         let constraints = description.uniquenessConstraints.map { properties in
             KeyGroup(
                 name: properties.joined(separator: ","), entity: entity.index,
-                elements: properties.compactMap { element(named: $0, in: entity, true) },
+                elements: properties.compactMap { element(.init($0), in: entity) },
                 properties: properties, isUnique: true)
         }
         return indexes + constraints
     }
 
-    private static func element(named name: String, in entity: Entity, _ isAscending: Bool) -> KeyGroup.Element? {
-        switch entity.property(named: name) {
+    private static func element(
+        _ element: EntityDescription.Index.Element, in entity: Entity
+    ) -> KeyGroup.Element? {
+        let names = element.property.split(separator: ".").map(String.init)
+        switch names.first.flatMap(entity.property(named:)) {
         case .attribute(let slot)?:
-            KeyGroup.Element(
-                property: .attribute(slot), type: entity.attributes[slot].type, isAscending: isAscending)
+            var end = entity.attributes[slot].description
+            for name in names.dropFirst() {
+                guard let next = end.elements.first(where: { $0.name == name }) else { return nil }
+                end = next
+            }
+            return KeyGroup.Element(
+                property: .attribute(slot), path: Array(names.dropFirst()), type: end.type,
+                isAscending: element.isAscending, folding: element.folding)
         case .relationship(let slot)?:
-            KeyGroup.Element(property: .relationship(slot), type: .objectID, isAscending: isAscending)
-        case nil: nil
+            return KeyGroup.Element(
+                property: .relationship(slot), path: [], type: .objectID, isAscending: element.isAscending, folding: [])
+        case nil: return nil
         }
     }
 }

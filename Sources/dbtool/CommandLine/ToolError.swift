@@ -77,6 +77,15 @@ enum ToolError: Error, CustomStringConvertible {
         text.hasPrefix("\(path): ") ? text : "\(path): \(text)"
     }
 
+    /// Whether the file exists and is not a store.
+    var isAboutOtherFile: Bool {
+        switch self {
+        case .storage(.opening(.notAStore), _): true
+        case .store(.storage(let error, _), let path): ToolError.storage(error, path: path).isAboutOtherFile
+        default: false
+        }
+    }
+
     /// The exit code of the process.
     var exitCode: ExitCode {
         switch self {
@@ -97,7 +106,7 @@ enum ToolError: Error, CustomStringConvertible {
             .contextEnded, .objectNotFound, .wrongResultType, .unknownRelationship, .noStore, .unsupportedStore,
             .unknownConfiguration, .readOnlyStore,
             .relationshipAcrossStores, .queryGenerationOfOtherStores, .eventIsNotRecorded, .storeIsChosen,
-            .storeRefusesEntity, .assignment, .batchRowSource, .limitAcrossStores:
+            .storeRefusesEntity, .assignment, .batchRowSource, .limitAcrossStores, .fetchCancelled:
             .unavailable
         case .queryGenerationExpired: .locked
         case .invalidPredicate, .invalidURI: .usage
@@ -107,8 +116,9 @@ enum ToolError: Error, CustomStringConvertible {
     private static func exitCode(of error: StoreError) -> ExitCode {
         switch error {
         case .storage(let error, _): exitCode(of: error)
-        case .damagedContent: .difference
-        case .invalidRequest, .invalidPredicate: .usage
+        case .damagedContent, .malformedFile: .difference
+        case .invalidRequest, .invalidPredicate, .invalidOption, .unknownStoreType: .usage
+        case .outside, .brokenContract: .unavailable
         case .conflict, .constraint, .references, .brokenRules, .readOnly, .closed, .incompatibleModel,
             .migrationRefused, .migrationCancelled, .commandCancelled, .otherFormat:
             .unavailable

@@ -45,14 +45,14 @@ struct OpenStore {
         }
     }
 
-    /// The rows with these IDs; deleted rows are left out.
-    func rows(_ ids: [ObjectID]) throws(ToolError) -> [ObjectSnapshot] {
-        try withPath(path) { () throws(StoreError) in try store.snapshots(of: ids).compactMap(\.self) }
-    }
-
     /// The rows that match.
     func fetch(_ request: StoreFetch) throws(ToolError) -> SnapshotList {
         try withPath(path) { () throws(StoreError) in try store.fetch(request) }
+    }
+
+    /// About the first `count` rows that match, and the fetch for the rest.
+    func fetchBatch(_ request: StoreFetch, of count: Int) throws(ToolError) -> FetchBatch {
+        try withPath(path) { () throws(StoreError) in try store.fetchBatch(request, of: count) }
     }
 
     /// The number of matching rows.
@@ -62,6 +62,21 @@ struct OpenStore {
 
     /// The steps in which the store would find the rows.
     func explain(_ request: StoreFetch) throws(ToolError) -> [String] {
+        try withPath(path) { () throws(StoreError) in try store.explain(request) }
+    }
+
+    /// The same steps after their execution, with numbers of rows and times.
+    func analyze(_ request: StoreFetch) throws(ToolError) -> PlanStep {
+        try withPath(path) { () throws(StoreError) in try store.snapshot().analyze(request) }
+    }
+
+    /// The values that a request reads of the rows that match.
+    func values(_ request: StoreValueFetch) throws(ToolError) -> ValueCollector {
+        try withPath(path) { () throws(StoreError) in try store.values(request) }
+    }
+
+    /// The steps in which the store would find values.
+    func explain(_ request: StoreValueFetch) throws(ToolError) -> [String] {
         try withPath(path) { () throws(StoreError) in try store.explain(request) }
     }
 

@@ -18,7 +18,7 @@ struct SchemaSource {
         self.path = path
         let url = URL(filePath: path)
         guard ["xcdatamodel", "xcdatamodeld", "mom", "momd"].contains(url.pathExtension) else {
-            let store = try OpenStore(path)
+            let store = try Self.store(path)
             (model, omissions, self.store) = (store.model, [], store)
             return
         }
@@ -31,6 +31,18 @@ struct SchemaSource {
         }
         store = nil
     }
+
+    private static func store(_ path: String) throws(ToolError) -> OpenStore {
+        do throws(ToolError) {
+            return try OpenStore(path)
+        } catch {
+            guard error.isAboutOtherFile else { throw error }
+            let reason = error.description.dropFirst(error.description.hasPrefix("\(path): ") ? path.count + 2 : 0)
+            throw .file(path: path, reason: "\(reason); and it is no model: \(modelNames)")
+        }
+    }
+
+    private static let modelNames = "a model is called .xcdatamodeld, .xcdatamodel, .momd or .mom"
 
     /// The entity called `name`.
     func entity(named name: String) throws(ToolError) -> Entity {

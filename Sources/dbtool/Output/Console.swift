@@ -6,6 +6,8 @@ import Foundation
 protocol TextSink: AnyObject {
     /// Appends text.
     func write(_ text: String)
+    /// Appends text in UTF-8.
+    func write(_ bytes: [UInt8])
     /// Writes out the buffered text.
     func flush()
     /// Whether the sink is a terminal.
@@ -45,8 +47,10 @@ final class FileSink: TextSink {
 
     var isTerminal: Bool { isatty(file.fileDescriptor) == 1 }
 
-    func write(_ text: String) {
-        buffer.append(contentsOf: text.utf8)
+    func write(_ text: String) { write(Array(text.utf8)) }
+
+    func write(_ bytes: [UInt8]) {
+        buffer.append(contentsOf: bytes)
         if isUnbuffered || buffer.count >= 1 << 16 { flush() }
     }
 
@@ -72,5 +76,6 @@ final class StringSink: TextSink {
     init(isTerminal: Bool = false) { self.isTerminal = isTerminal }
 
     func write(_ text: String) { self.text += text }
+    func write(_ bytes: [UInt8]) { text += String(decoding: bytes, as: UTF8.self) }
     func flush() {}
 }

@@ -40,37 +40,37 @@ enum DumpVerb: Verb {
     private static func dump(
         _ entity: Entity, of store: OpenStore, asJSON: Bool, to console: Console
     ) throws(ToolError) {
-        let ids = try store.ids(of: entity)
         var table = RowTable(entity)
-        for start in stride(from: 0, to: ids.count, by: batchSize) {
-            let batch = Array(ids[start...].prefix(batchSize))
-            let rows = try store.rows(batch)
+        let lists = asJSON ? shownLists(of: entity, store.model) : []
+        var lines = RowLines(entity, lists: lists.map(\.name))
+        var next: StoreFetch? = StoreFetch(entity: entity, includesSubentities: false)
+        var count = 0
+        while let request = next {
+            let batch = try store.fetchBatch(request, of: batchSize)
+            next = batch.rest
+            count += batch.rows.count
             guard asJSON else {
-                rows.forEach { table.append($0) }
+                batch.rows.forEach { table.append($0) }
                 continue
             }
-            let links = try linkLists(of: rows.map(\.id), entity, store)
-            for (index, row) in rows.enumerated() {
-                console.print(row.json(of: entity, links: links.map { ($0.name, $0.destinations[index]) }))
+            let links = try lists.map { list throws(ToolError) in
+                try store.destinations(of: list, for: batch.rows.ids)
             }
+            for (position, row) in batch.rows.enumerated() { lines.append(row, lists: links.map { $0[position] }) }
+            console.output.write(lines.bytes)
+            lines.removeAll()
         }
         if !asJSON {
-            console.print("\(entity.name): \(ids.count == 1 ? "1 row" : "\(DisplayText.grouped(ids.count)) rows")")
-            if !ids.isEmpty { console.output.write(table.rendered()) }
+            console.print("\(entity.name): \(count == 1 ? "1 row" : "\(DisplayText.grouped(count)) rows")")
+            if count > 0 { console.output.write(table.rendered()) }
             console.print()
         }
     }
 
-    /// The destinations of each owner, for each to-many relationship that is ordered or has no to-one inverse.
-    private static func linkLists(
-        of owners: [ObjectID], _ entity: Entity, _ store: OpenStore
-    ) throws(ToolError) -> [(name: String, destinations: [[ObjectID]])] {
-        var lists: [(name: String, destinations: [[ObjectID]])] = []
-        for relationship in entity.relationships where relationship.isToMany {
-            let inverse = relationship.inverse.map { store.model.entities[relationship.destination].relationships[$0] }
-            if let inverse, !inverse.isToMany, !relationship.isOrdered { continue }
-            lists.append((relationship.name, try store.destinations(of: relationship, for: owners)))
+    /// The to-many relationships that are ordered or have no to-one inverse.
+    private static func shownLists(of entity: Entity, _ model: ManagedObjectModel) -> [Relationship] {
+        entity.relationships.filter { relationship in
+            relationship.isToMany && (relationship.isOrdered || model.inverse(of: relationship)?.isToMany != false)
         }
-        return lists
     }
 }

@@ -12,9 +12,9 @@ enum RebuildVerb: Verb {
         discussion: """
             Rebuilds all that follows from rows, and never the rows: entries of indexes and uniqueness constraints,
             links of relationships in both directions, counters. It is one transaction: whatever happens, the store
-            is either unchanged or rebuilt. Rows that share unique values stay and are listed, and so do to-one values
-            that lead to rows that do not exist; links to and from such rows are removed. Damaged pages need
-            'dbtool salvage', which rebuilds the new store itself.
+            is either unchanged or rebuilt. Then it computes wrong values of derived attributes anew. Rows that share
+            unique values stay and are listed, and so do to-one values that lead to rows that do not exist; links to
+            and from such rows are removed. Damaged pages need 'dbtool salvage', which rebuilds the new store itself.
             Exit code 0: the store is now in order; 1: findings are left that only a person can decide, or, with
             --dry-run, the store would change.
             """,
@@ -88,7 +88,9 @@ extension RebuildVerb {
         } else {
             let verb = report.isDryRun ? "would be rebuilt" : "rebuilt"
             console.print(
-                "\(path): \(verb): \(count(changed.count, "tree")), \(count(report.counters.count, "counter"))\n")
+                "\(path): \(verb): \(count(changed.count, "tree")), \(count(report.counters.count, "counter"))"
+                    + (report.derivedValueCount > 0 ? ", \(count(report.derivedValueCount, "derived value"))" : "")
+                    + "\n")
         }
         var table = TextTable([
             .text("tree"), .number("before"), .number("after"), .number("added"), .number("removed"),
@@ -143,6 +145,7 @@ extension RebuildVerb {
                         "after": .count(counter.after),
                     ]
                 }),
+            "derivedValues": .count(report.derivedValueCount),
             "removedLinks": .array(report.removedLinks.map { .string($0.description) }),
             "keptReferences": .array(report.keptReferences.map { .string($0.description) }),
             "duplicates": .array(

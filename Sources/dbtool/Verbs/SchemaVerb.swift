@@ -80,10 +80,20 @@ enum SchemaVerb: Verb {
         for constraint in entity.uniquenessConstraints where constraint.count > 1 {
             console.print("  unique together: \(constraint.joined(separator: ", "))")
         }
-        for index in entity.indexes where index.elements.count > 1 {
-            console.print("  index \(index.name): \(index.elements.map(\.property).joined(separator: ", "))")
+        for index in entity.indexes {
+            let isFolded = index.elements.contains { !$0.folding.isEmpty }
+            guard index.elements.count > 1 || isFolded || index.predicateFormat != nil else { continue }
+            let condition = index.predicateFormat.map { ", where \($0)" } ?? ""
+            console.print("  index \(index.name): \(index.elements.map(text).joined(separator: ", "))\(condition)")
         }
         console.print()
+    }
+
+    private static func text(_ element: EntityDescription.Index.Element) -> String {
+        var text = element.property
+        if element.folding.contains(.caseInsensitive) { text += " without case" }
+        if element.folding.contains(.diacriticInsensitive) { text += " without diacritics" }
+        return text
     }
 
     private static func typeText(_ attribute: Attribute) -> String {
@@ -96,6 +106,7 @@ enum SchemaVerb: Verb {
         if entity.uniquenessConstraints.contains([attribute.name]) { rules.append("unique") }
         if attribute.description.isIndexed { rules.append("indexed") }
         if attribute.isTransient { rules.append("transient") }
+        if let derivation = attribute.derivation { rules.append("derived by \(derivation.expression)") }
         if !attribute.defaultValue.isNull { rules.append("default \(attribute.defaultValue.cellText)") }
         return rules.joined(separator: ", ")
     }

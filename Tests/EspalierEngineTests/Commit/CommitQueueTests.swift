@@ -57,4 +57,15 @@ private final class ObservedFile: StorageFile {
         #expect(board.state.transactionID == 0)
         #expect(queue.appendedPosition == 2000)
     }
+
+    @Test func `a commit that is durable when it is queued is visible at once`() throws {
+        let index = LogIndex(capacity: 64)
+        let board = SnapshotBoard(state: StoreState(commit: 0), index: index)
+        let queue = CommitQueue(board: board, syncs: SyncGuard())
+
+        queue.enqueue(StoreState(commit: 1), index: index, wallClock: 1, needsSync: true, isDurable: true)
+
+        #expect(board.state.transactionID == 1)
+        #expect(queue.durablePosition == queue.appendedPosition)
+    }
 }

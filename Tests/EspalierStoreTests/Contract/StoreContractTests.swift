@@ -141,6 +141,41 @@ import Testing
     }
 
     @Test(arguments: StoreKind.allCases)
+    func `an insertion under an ID that a row has again is a conflict, and one under a reserved ID is not`(
+        kind: StoreKind
+    ) throws {
+        let fixture = try StoreFixture(kind)
+        let id = try fixture.insert("Person", ["name": .string("a")])
+        try fixture.delete(id)
+        var (again, reserved) = (SaveRequest(), SaveRequest())
+        again.insertions = [try fixture.insertion("Person", ["name": .string("b")])]
+        again.insertions[0].id = id
+        reserved.insertions = [try fixture.insertion("Person", ["name": .string("c")])]
+        reserved.insertions[0].id = try fixture.store.reserveIDs(for: fixture.entity("Person"), count: 1)[0]
+        _ = try fixture.store.save(again)
+        try fixture.reopen()
+        again.insertions[0].values[0] = .string("d")
+        let both = [again, again].map(\.insertions).map { $0[0] }
+
+        let error = #expect(throws: StoreError.self) { try fixture.store.save(again) }
+        guard case .conflict(let conflicts) = error else {
+            Issue.record("\(String(describing: error))")
+            return
+        }
+        #expect(conflicts.map(\.id) == [id] && conflicts.first?.expectedVersion == 0)
+        #expect(conflicts.first?.stored?.value(at: 0) == .string("b"))
+        #expect("\(conflicts)".contains("another writer has done so"))
+        #expect(try fixture.value(id, "name") == .string("b"))
+        #expect(throws: StoreError.self) {
+            var twice = SaveRequest()
+            twice.insertions = both
+            _ = try fixture.store.save(twice)
+        }
+        _ = try fixture.store.save(reserved)
+        #expect(try fixture.store.count(fixture.request("Person")) == 2)
+    }
+
+    @Test(arguments: StoreKind.allCases)
     func `conflicts of rows that are only written over are reported in the order of the request`(
         kind: StoreKind
     ) throws {
@@ -308,6 +343,31 @@ import Testing
 
         try fixture.reopen()
         #expect(try fixture.store.metadata() == deepest)
+    }
+
+    @Test(arguments: StoreKind.allCases)
+    func `transformable contents are found by their bytes, and have no order (PX-09)`(_ kind: StoreKind) throws {
+        let fixture = try StoreFixture(kind)
+        let contents = [Data([1, 0, 2]), Data([1, 0]), Data(), Data([255])]
+        var ids: [ObjectID] = []
+        for data in contents { ids.append(try fixture.insert("Sample", ["transformable": .transformable(data)])) }
+        let empty = try fixture.insert("Sample")
+
+        for (id, data) in zip(ids, contents) {
+            let value = AttributeValue.transformable(data)
+            #expect(try fixture.find("Sample", "transformable == %@", value) == [id])
+            #expect(try fixture.find("Sample", "transformable != %@", value).count == 4)
+            #expect(try fixture.find("Sample", "transformable IN %@", [value]) == [id])
+        }
+        #expect(try fixture.find("Sample", "transformable == nil") == [empty])
+        for format in ["transformable < %@", "transformable BETWEEN {%@, nil}", "transformable BEGINSWITH %@"] {
+            #expect(throws: FetchPredicateError.self) {
+                try fixture.find("Sample", format, AttributeValue.transformable(Data([1])))
+            }
+        }
+        #expect(throws: FetchPredicateError.self) {
+            try fixture.request("Sample", sort: [SortKey("transformable")])
+        }
     }
 
     @Test(arguments: StoreKind.allCases) func `requests that do not fit are refused and change nothing`(kind: StoreKind)

@@ -390,7 +390,8 @@ import Testing
             last += UInt64(round)
             #expect(try register.version(of: row.id) == last)
             try register.fixture.delete(row.id)
-            if round == 2 { try register.fixture.reopen() }
+            // The data of an application keep no versions of rows that are gone; only the open store does.
+            if round == 2, kind != .outside { try register.fixture.reopen() }
             let result = try register.save([row])
             last += 1
             #expect(result.insertions == [.inserted(version: last)])

@@ -45,6 +45,69 @@ import Testing
         #expect(seenLater == Array(expected.dropFirst()))
     }
 
+    @Test(arguments: [false, true])
+    func `name and author of a context travel with its saves, to merges, messages and streams (MC-52)`(
+        _ isChild: Bool
+    ) async throws {
+        let coordinator = try makeCoordinator()
+        let root = ManagedObjectContext(coordinator)
+        let (sender, receiver) =
+            isChild
+            ? (ManagedObjectContext(parent: root), ManagedObjectContext(parent: root))
+            : (root, ManagedObjectContext(coordinator))
+        receiver.automaticallyMergesChangesFromParent = true
+        var stream = coordinator.savedChanges.makeAsyncIterator()
+        (root.name, root.transactionAuthor) = ("root", "Ada")
+        sender.name = "import"
+        var seen: [String] = []
+        func note(_ kind: String, _ changes: SavedChanges) {
+            seen.append("\(kind) \(changes.contextName ?? "-") \(changes.author ?? "-")")
+        }
+        let tokens = [
+            sender.addObserver(for: ManagedObjectContext.DidSaveMessage.self) { note("saved", $0.changes) },
+            receiver.addObserver(for: ManagedObjectContext.DidMergeChangesMessage.self) { note("merged", $0.changes) },
+        ]
+        for author in ["Ünal", nil] {
+            sender.transactionAuthor = author
+            Artist(context: sender).name = "a"
+            try sender.save()
+            if isChild { try root.save() }
+            receiver.processPendingChanges()
+        }
+        try sender.transaction(author: "block") { Artist(context: sender).name = "b" }
+        if isChild { try root.save() }
+        receiver.processPendingChanges()
+        _ = try receiver.execute(BatchDeleteRequest(FetchRequest<Artist>()))
+
+        var told: [String] = []
+        for _ in 0..<4 {
+            let changes = await stream.next()
+            told.append("\(changes?.contextName ?? "-") \(changes?.author ?? "-")")
+        }
+        withExtendedLifetime(tokens) {}
+        #expect(seen.filter { $0.hasPrefix("saved") } == ["saved import Ünal", "saved import -", "saved import block"])
+        #expect(sender.transactionAuthor == nil)
+        if isChild {
+            #expect(told == ["root Ada", "root Ada", "root Ada", "- -"])
+            // A child is told of its sibling's save; that of their parent then changes nothing for it.
+            #expect(seen.contains("merged import Ünal") && seen.contains("merged import block"))
+        } else {
+            #expect(told == ["import Ünal", "import -", "import block", "- -"])
+            #expect(seen.contains("merged import Ünal") && seen.contains("merged import block"))
+        }
+    }
+
+    @Test func `saves of several authors that become one have no author`() {
+        var queue = SavedChangesQueue()
+        for number in 0..<600 {
+            queue.append(SavedChanges(updated: ids([1, 2]), contextName: "a", author: number < 300 ? "x" : "y"))
+        }
+        let all = queue.takeAll()
+        #expect(all.first?.author == nil && all.first?.contextName == "a")
+        for _ in 0..<600 { queue.append(SavedChanges(updated: ids([1]), author: "x")) }
+        #expect(queue.takeAll().allSatisfy { $0.author == "x" })
+    }
+
     @Test func `a loop waits for saves, and ends with its task and with the coordinator`() async throws {
         for isCancelled in [true, false] {
             var coordinator: PersistentStoreCoordinator? = try makeCoordinator()

@@ -95,6 +95,9 @@ import Testing
         #expect(try artist("Artist 3", in: child).albums.count == 3)
         #expect(found.albums.first?.artist === found && found.isInserted == false && !child.hasChanges)
         #expect(try child.explain(albums).last?.contains("parent context") == true)
+        let analysis = try child.analyze(albums)
+        #expect(analysis.action.hasPrefix("parent context") && !analysis.sources.isEmpty)
+        #expect(analysis.foundCount == (try child.fetch(albums).count))
         var walked: [String] = []
         try child.enumerate(FetchRequest<Artist>(sortedBy: [SortKey("name")]), batchSize: 2) { walked.append($0.name) }
         #expect(walked == ["Artist 1", "Artist 3", "Bea", "Zoe"])

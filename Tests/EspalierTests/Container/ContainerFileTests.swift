@@ -23,6 +23,32 @@ import Testing
         }
     }
 
+    @Test func `stores have names, and classes whose objects they accept (SD-14)`() throws {
+        let name = "Größe-\(UUID().uuidString)"
+        let model = try ManagedObjectModel(for: musicClasses)
+        let people = try PersistentStoreDescription(name: name, for: [Listener.self, Playlist.self])
+        defer { try? FileManager.default.removeItem(atPath: people.path ?? "") }
+        let path = PersistentContainer.defaultDirectoryURL.appending(path: name + ".espalier").path
+        #expect(people.path == path)
+        let music = PersistentStoreDescription.inMemory(name: "music")
+        let coordinator = PersistentStoreCoordinator(managedObjectModel: model)
+        for description in [people, music] { try coordinator.addPersistentStore(description) }
+        let context = ManagedObjectContext(coordinator)
+        let (listener, artist) = (Listener(context: context), Artist(context: context))
+        (listener.name, artist.name) = ("Ann", "Nina")
+        try context.save()
+
+        #expect(coordinator.persistentStore(for: listener.objectID) === coordinator.persistentStore(named: name))
+        #expect(coordinator.persistentStore(for: artist.objectID) === coordinator.persistentStore(named: "music"))
+        #expect(coordinator.persistentStore(named: "Music") == nil)
+        #expect(PersistentStoreDescription.inMemory(name: "a", for: [Artist.self]).entityNames == ["Artist"])
+        for store in coordinator.persistentStores { try coordinator.remove(store) }
+        #expect(coordinator.persistentStore(named: name) == nil)
+        for name in ["", "a/b"] {
+            #expect(throws: ContextError.self) { try PersistentStoreDescription(name: name) }
+        }
+    }
+
     @MainActor @Test func `a container of a name finds its objects again`() throws {
         let name = "Größe-\(UUID().uuidString)"
         let file = PersistentContainer.defaultDirectoryURL.appending(path: name + ".espalier")

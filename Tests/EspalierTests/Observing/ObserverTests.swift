@@ -69,6 +69,35 @@ import Testing
             ])
     }
 
+    @Test(arguments: StoreKind.allCases, [false, true])
+    func `the message after a save has the generation that the save has made (NT-02, SD-20)`(
+        _ kind: StoreKind, _ isChild: Bool
+    ) throws {
+        let stack = try Stack(kind)
+        func context() -> ManagedObjectContext {
+            isChild ? ManagedObjectContext(parent: stack.context) : stack.newContext()
+        }
+        let (writer, reader) = (context(), context())
+        var generations: [QueryGenerationToken] = []
+        let token = writer.addObserver(for: ManagedObjectContext.DidSaveMessage.self) { message in
+            if let generation = message.generation { generations.append(generation) }
+        }
+        let first = artist("a", writer)
+        try writer.save()
+        first.name = "b"
+        try writer.save()
+        try writer.delete(first)
+        try writer.save()
+        withExtendedLifetime(token) {}
+
+        let names = try generations.map { generation in
+            reader.reset()
+            try reader.setQueryGeneration(from: generation)
+            return try reader.fetch(FetchRequest<Artist>()).map(\.name)
+        }
+        #expect(names == [["a"], ["b"], []])
+    }
+
     @Test func `what an observer changes before a save is saved with it, and a save in it is refused`() throws {
         let stack = try Stack(.inMemory)
         var errors: [ContextError] = []

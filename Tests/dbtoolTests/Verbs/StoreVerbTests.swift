@@ -104,6 +104,44 @@ import Testing
             #expect(ToolRun("fetch", path, "Album", "ANY labels.name LIKE 'P*'", "--count").output == "1\n")
             #expect(ToolRun("fetch", path, "Artist", "--count", "--json").output == "{\"count\":2}\n")
             #expect(ToolRun("fetch", path, "Artist", "name == 'Björk'", "--explain").output.contains("Artist"))
+            let analysis = ToolRun("fetch", path, "Artist", "name == 'Björk'", "--analyze")
+            #expect(analysis.code == 0 && analysis.output.contains("found") && analysis.output.contains("└ "))
+            let steps = ToolRun("fetch", path, "Artist", "name == 'Björk'", "--analyze", "--json").output
+            #expect(steps.contains("\"found\":1,"), "\(steps)")
+            let mixed = ToolRun("fetch", path, "Artist", "--columns", "name", "--analyze")
+            #expect(mixed.code == 2 && mixed.errors.contains("--analyze is for fetches of rows"))
+        }
+    }
+
+    @Test func `fetch prints columns, groups with conditions, and distinct lines`() throws {
+        try withStore { path in
+            let groups = ToolRun(
+                "fetch", path, "Album", "--group-by", "artist.name", "--columns",
+                "artist.name as artist, count:(SELF) as albums, max:(year) as last", "--sort", "last desc", "--having",
+                "last > 1900")
+            let json = ToolRun(
+                "fetch", path, "Album", "year > 1970", "--columns", "title, year + 1 as next, 'a, b' as text", "--json")
+            let distinct = ToolRun("fetch", path, "Album", "--columns", "labels.@count as n", "--distinct", "--count")
+
+            #expect(
+                groups.output == """
+                    artist       albums  last
+                    -----------  ------  ----
+                    Björk             1  1997
+                    Nina Simone       1  1965
+
+                    2 rows
+
+                    """, "\(groups.errors)")
+            #expect(json.output == "{\"title\":\"Homogenic\",\"next\":1998,\"text\":\"a, b\"}\n", "\(json.errors)")
+            #expect(Int(distinct.output.dropLast()).map { $0 > 0 && $0 < 4 } == true, "\(distinct.errors)")
+            let all = "count:(SELF) as n, min:(year)"
+            #expect(
+                ToolRun("fetch", path, "Album", "--columns", all, "--json").output == "{\"n\":3,\"min:(year)\":1965}\n")
+            let plan = ToolRun("fetch", path, "Album", "--columns", all, "--explain")
+            #expect(plan.output.contains("read all rows of Album"), "\(plan.output)")
+            let wrong = ToolRun("fetch", path, "Album", "--group-by", "year", "--columns", "title")
+            #expect(wrong.code == 2 && wrong.errors.contains("column 'title'"), "\(wrong.errors)")
         }
     }
 

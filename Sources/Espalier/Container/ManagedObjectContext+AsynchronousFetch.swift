@@ -1,0 +1,112 @@
+// Fetches that read on a queue of their own, while the context does other work (FR-22).
+//
+// Invariants
+//   1. Only snapshots, questions and rows cross to the queue, all of which are Sendable.
+//   2. The result is the one that `fetch(_:)` would return at its end: rows are used only if neither the context nor
+//      its generation has changed meanwhile.
+
+public import EspalierModel
+import EspalierStore
+
+extension ManagedObjectContext {
+    /// The objects that `fetch(_:)` returns, read on another thread; the context can be used meanwhile (FR-22).
+    ///
+    /// ```swift
+    /// let progress = FetchProgress { print($0.completedCount, "of", $0.totalCount ?? 0) }
+    /// let tracks = try await context.fetch(FetchRequest<Track>(), progress: progress)
+    /// ```
+    ///
+    /// Unsaved changes are part of the result, as of the moment at which it is returned. If the context changes while
+    /// the rows are read, they are read again, the third time without another thread. Cancelling the task cancels the
+    /// fetch.
+    ///
+    /// - Throws: as `fetch(_:)`; `ContextError.fetchCancelled`.
+    public nonisolated(nonsending) func fetch<Object: ManagedObject>(
+        _ request: FetchRequest<Object>, progress: FetchProgress
+    ) async throws(ContextError) -> [Object] {
+        for _ in 0..<2 {
+            let fetch = try resolve(request.terms)
+            let pending = try pendingChanges(for: fetch, request.terms.includesPendingChanges)
+            let positions = try positions(for: fetch)
+            let isPlain = pending == nil && positions.count == 1
+            let question = isPlain ? fetch : fetch.widened(by: pending ?? PendingChanges())
+            let moment = ReadingMoment(changeCount: changeCount, readCount: cache.changeCount)
+            let snapshots: [any StoreSnapshot]
+            do {
+                snapshots = try positions.map { position throws(StoreError) in try generation.snapshot(at: position) }
+            } catch { throw ContextError(error) }
+            let outcome = await Self.read(question, snapshots, progress)
+            if progress.isCancelled { throw .fetchCancelled }
+            // A store that has discarded the snapshot is asked again.
+            guard case .success(let rows) = outcome, isUnchanged(since: moment, positions, snapshots) else {
+                progress.beginAgain()
+                continue
+            }
+            let found =
+                try isPlain
+                ? rows.flatMap { materialized($0) } : joined(fetch, pending ?? PendingChanges(), rows: rows)
+            var objects: [Object] = []
+            objects.reserveCapacity(found.count)
+            for object in found {
+                guard let typed = object as? Object else {
+                    throw .wrongResultType(
+                        entity: object.entity.name, found: "\(type(of: object))", expected: "\(Object.self)")
+                }
+                objects.append(typed)
+            }
+            try loadRequestedContents(found, request.terms)
+            return objects
+        }
+        return try fetch(request)
+    }
+
+    /// What the rows of a fetch belong to.
+    private struct ReadingMoment: Equatable {
+        let changeCount: Int
+        let readCount: Int
+    }
+
+    private func isUnchanged(
+        since moment: ReadingMoment, _ positions: [Int], _ snapshots: [any StoreSnapshot]
+    ) -> Bool {
+        guard moment == ReadingMoment(changeCount: changeCount, readCount: cache.changeCount) else { return false }
+        return zip(positions, snapshots).allSatisfy { position, snapshot in
+            generation.parts.indices.contains(position) && generation.parts[position].snapshot === snapshot
+        }
+    }
+
+    /// The rows that snapshots have, read on a queue of its own.
+    private nonisolated(nonsending) static func read(
+        _ fetch: StoreFetch, _ snapshots: [any StoreSnapshot], _ progress: FetchProgress
+    ) async -> Result<[SnapshotList], StoreError> {
+        let executor = ContextExecutor(label: "espalier.fetch")
+        return await withTaskCancellationHandler {
+            await withCheckedContinuation { continuation in
+                executor.async { continuation.resume(returning: Self.rows(fetch, snapshots, progress)) }
+            }
+        } onCancel: {
+            progress.cancel()
+        }
+    }
+
+    private nonisolated static func rows(
+        _ fetch: StoreFetch, _ snapshots: [any StoreSnapshot], _ progress: FetchProgress
+    ) -> Result<[SnapshotList], StoreError> {
+        var lists: [SnapshotList] = []
+        do throws(StoreError) {
+            for snapshot in snapshots { progress.expect(try snapshot.count(fetch)) }
+            for snapshot in snapshots {
+                var rest: StoreFetch? = fetch
+                while let next = rest, progress.advance(by: 0) {
+                    let batch = try snapshot.fetchBatch(next, of: 1000)
+                    lists.append(batch.rows)
+                    rest = batch.rest
+                    guard progress.advance(by: batch.rows.count) else { break }
+                }
+            }
+            return .success(lists)
+        } catch {
+            return .failure(error)
+        }
+    }
+}

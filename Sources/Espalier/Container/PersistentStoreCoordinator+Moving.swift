@@ -1,0 +1,37 @@
+// Moving an open store to another file, or to another kind of store (PS-03).
+
+public import EspalierStore
+
+extension PersistentStoreCoordinator {
+    /// A store that was moved.
+    public struct MovedStore: Sendable {
+        /// The store that has everything now.
+        public let store: any PersistentStore
+        /// The IDs of its rows by the former ones.
+        public let copy: StoreCopy
+    }
+
+    /// Copies everything to a new store, of any kind, and puts that in the place of the former one, which is closed
+    /// (PS-03).
+    ///
+    /// The former file stays. IDs of objects have the UUID of the new store, and keep their keys where its kind can
+    /// have them: contexts must let go of the former objects, and save before the call.
+    ///
+    /// - Parameter description: a store that does not exist yet, or is empty.
+    /// - Throws: `ContextError.store` if the new store has objects, or cannot be opened or written, or if a context has
+    ///   saved meanwhile; the former store is open as it was. A file that the call has made stays, and is empty.
+    /// - Complexity: O(n log n) in rows and destinations, all of which are in memory.
+    public func migratePersistentStore(
+        _ store: any PersistentStore, to description: PersistentStoreDescription
+    ) throws(ContextError) -> MovedStore {
+        let scratch = PersistentStoreCoordinator(managedObjectModel: managedObjectModel)
+        let target = try scratch.addPersistentStore(description)
+        let copy: StoreCopy
+        do { copy = try store.copy(to: target) } catch {
+            try? scratch.remove(target)
+            throw ContextError(error)
+        }
+        try replace(store, by: target, description)
+        return MovedStore(store: target, copy: copy)
+    }
+}

@@ -1,0 +1,75 @@
+// Fetches whose results are rows of values: the stores read the values, and the context adds those of changed objects.
+//
+// Invariants
+//   1. The result is that after a save (F-3): the stores leave out changed and deleted objects and the rows from which
+//      the request leads to such objects; the context reads these, and new objects, from memory.
+//   2. No objects are made, except of rows that lead to changed ones.
+
+public import EspalierModel
+import EspalierStore
+
+extension ManagedObjectContext {
+    /// The rows of values that a request describes, as if all unsaved changes were saved (FR-02, FR-11 to FR-20).
+    ///
+    /// - Throws: `ContextError.unknownEntity`; `.invalidPredicate`, whose subject names the column, group, condition or
+    ///   sort key that does not fit the model; `.noStore`; `.store` if a store fails.
+    /// - Complexity: that of the stores: O(log n) for the least and greatest value of an indexed attribute, O(1) for
+    ///   the number of all objects, O(index entries) for the numbers of groups that an index has, otherwise O(objects
+    ///   that match); and O(unsaved objects that may match).
+    public func fetch(_ request: ValueRequest) throws(ContextError) -> ResultRows {
+        let fetch = try resolve(request)
+        let includesPendingChanges = request.terms.includesPendingChanges
+        let pending = try pendingChanges(for: fetch.rows, reading: fetch.values.inputs, includesPendingChanges)
+        if pending == nil, let position = generation.onlyPosition(for: fetch.rows) {
+            let collector = try read(position, fetch) { snapshot, fetch throws(StoreError) in
+                try snapshot.values(fetch)
+            }
+            return collector.rows()
+        }
+        return try joined(fetch, pending ?? PendingChanges()).rows()
+    }
+
+    /// The steps in which the stores answer a request, one line for each.
+    ///
+    /// - Throws: as `fetch(_:)`.
+    public func explain(_ request: ValueRequest) throws(ContextError) -> [String] {
+        let fetch = try resolve(request)
+        var lines: [String] = []
+        for position in try positions(for: fetch.rows) {
+            lines += try read(position, fetch) { snapshot, fetch throws(StoreError) in try snapshot.explain(fetch) }
+        }
+        return lines
+    }
+
+    private func resolve(_ request: ValueRequest) throws(ContextError) -> StoreValueFetch {
+        // The values decide on order and limit: a sort key may name a column.
+        var terms = request.terms
+        (terms.sortKeys, terms.fetchLimit, terms.fetchOffset) = ([], 0, 0)
+        let rows = try resolve(terms)
+        do {
+            var fetch = StoreValueFetch(
+                try ResolvedValues(request, for: rows.entity, in: model),
+                includesSubentities: rows.includesSubentities, predicate: rows.predicate)
+            fetch.rows.storeTags = rows.storeTags
+            return fetch
+        } catch {
+            throw .invalidPredicate(error)
+        }
+    }
+
+    /// The values of stored and of unsaved objects.
+    private func joined(
+        _ fetch: StoreValueFetch, _ pending: PendingChanges
+    ) throws(ContextError) -> ValueCollector {
+        var stored = fetch
+        let changed = pending.changedCount > 0 ? changedRows(in: fetch.rows.family) : []
+        stored.excluded = Set(changed + pending.leadingRows)
+        var collector = ValueCollector(fetch.values)
+        for position in try positions(for: fetch.rows) {
+            collector.merge(
+                try read(position, stored) { snapshot, stored throws(StoreError) in try snapshot.values(stored) })
+        }
+        for object in try matching(fetch.rows, pending) { try collector.add(GraphSubject(object: object)) }
+        return collector
+    }
+}

@@ -1,0 +1,103 @@
+// Stores in XML, in the layout of Core Data's (PS-17): what XMLSource says of such files is what this format writes.
+//
+// What is ours
+//   1. Versions of rows, counters and the application's metadata are in entries of the property list whose keys begin
+//      with "Espalier"; a file without them, such as one of Core Data, has rows at version 1 and no metadata.
+//   2. A composite value is the Base64 of its tagged bytes, with the type "composite"; a text with a character that XML
+//      does not allow is the Base64 of its UTF-8, with the type "utf8".
+//   3. The hashes of entities are written and not compared: what does not fit is found at its row.
+//
+// Invariants
+//   1. Names that differ only in case are refused before anything is written: the layout could not tell them apart.
+//   2. Text is written so that it is read unchanged.
+
+public import EspalierModel
+import EspalierModelFile
+public import EspalierStore
+import FoundationEssentials
+
+extension StoreType {
+    /// A store in XML, in the layout of Core Data; register it with `XMLGraphFormat.register()`.
+    public static let xml = StoreType(rawValue: "XML")
+}
+
+/// The format of files in XML that hold a whole store.
+public struct XMLGraphFormat: GraphFormat {
+    static let metadataKey = "EspalierMetadata"
+    static let versionsKey = "EspalierVersions"
+    static let bytesType = "utf8"
+
+    /// The format.
+    public init() {}
+
+    /// Registers `StoreType.xml`, so that descriptions can name it.
+    public static func register() {
+        StoreType.xml.register { opening in
+            try opening.requireOptions(among: [])
+            guard let path = opening.path else { throw StoreError.invalidRequest(reason: "an XML store needs a path") }
+            return try WholeGraphStore(
+                GraphFile(path, XMLGraphFormat(), isReadOnly: opening.isReadOnly), type: .xml, model: opening.model)
+        }
+    }
+
+    /// `true`: the IDs of rows are unique in the file.
+    public var hasSharedKeys: Bool { true }
+
+    /// The bytes of a file.
+    ///
+    /// - Throws: `StoreError.invalidRequest` if names differ only in case, or if two rows have one key.
+    /// - Complexity: O(bytes).
+    public func bytes(of graph: StoredGraph, _ model: ManagedObjectModel) throws -> [UInt8] {
+        _ = try XMLNames(model)
+        return try XMLGraphWriter(graph, model).bytes()
+    }
+
+    /// The store in a file.
+    ///
+    /// - Throws: `StoreError.malformedFile` with the line.
+    /// - Complexity: O(bytes).
+    public func graph(in bytes: [UInt8], _ model: ManagedObjectModel) throws -> StoredGraph {
+        let database: XMLElement
+        do {
+            database = try XMLReader.read(
+                bytes, elementCountMax: XMLSource.elementCountMax, childCountMax: XMLSource.elementCountMax)
+        } catch {
+            throw StoreError.malformedFile(path: nil, place: "line \(error.line)", reason: error.message)
+        }
+        return try XMLGraphReader(model).graph(database)
+    }
+}
+
+/// The entities and properties of a model by their names in an XML store.
+struct XMLNames {
+    /// By names in capitals.
+    let entities: [String: Entity]
+    /// By index of the entity, and by names in small letters.
+    let properties: [[String: Entity.Property]]
+
+    /// - Throws: `StoreError.invalidRequest` if two names differ only in case.
+    init(_ model: ManagedObjectModel) throws(StoreError) {
+        var entities: [String: Entity] = [:]
+        var properties: [[String: Entity.Property]] = []
+        for entity in model.entities {
+            guard entities.updateValue(entity, forKey: entity.name.uppercased()) == nil else {
+                throw Self.ambiguous(entity.name)
+            }
+            var known: [String: Entity.Property] = [:]
+            for name in entity.attributes.map(\.name) + entity.relationships.map(\.name) {
+                guard let property = entity.property(named: name) else { continue }
+                guard known.updateValue(property, forKey: name.lowercased()) == nil else {
+                    throw Self.ambiguous("\(entity.name).\(name)")
+                }
+            }
+            properties.append(known)
+        }
+        (self.entities, self.properties) = (entities, properties)
+    }
+
+    private static func ambiguous(_ name: String) -> StoreError {
+        .invalidRequest(
+            reason: "another name differs from \(name) only in case, and an XML store cannot tell them apart: use "
+                + "another kind of store, or other names")
+    }
+}

@@ -1,0 +1,289 @@
+// Reads values of rows from a snapshot of a B-tree store, in one of three ways: totals (the number of rows, the least
+// and the greatest value of an index), groups that the entries of an index count, and the rows that a plan finds.
+//
+// Invariants
+//   1. Every way gives the same answer as reading all rows that match.
+
+public import EspalierModel
+internal import EspalierEngine
+
+extension BTreeSnapshot {
+    /// The values of the rows that match.
+    ///
+    /// - Complexity: O(log n) for the least and the greatest value of an indexed attribute, O(entities) for the number
+    ///   of all rows, O(matching index entries) for a number of rows or groups that an index has; otherwise that of
+    ///   `fetch`, without copies of the rows.
+    public func values(_ fetch: StoreValueFetch) throws(StoreError) -> ValueCollector {
+        try check(fetch.rows)
+        return try withState(for: fetch) { state, fetch throws(StoreError) in
+            let planner = try state.planner(store)
+            if let totals = try totals(fetch, state.session, planner) { return totals }
+            if let groups = try countedGroups(fetch, state.session) { return groups }
+            let plan = planner.plan(fetch.rows, wantsRows: true)
+            let reader = ColumnReader(fetch.values, state.session)
+            let execution = FetchExecution(plan, .values, state.session, reader, excluding: fetch.excluded)
+            return try execution.run().collector(isInOrder: fetch.isOrdered)
+        }
+    }
+
+    /// The steps to answer a question for values, as `explain` gives them for rows.
+    public func explain(_ fetch: StoreValueFetch) throws(StoreError) -> [String] {
+        try check(fetch.rows)
+        return try withState(for: fetch) { state, fetch throws(StoreError) in
+            let planner = try state.planner(store)
+            if let seeks = seeks(fetch, planner) {
+                return seeks.map { seek in
+                    switch seek {
+                    case .count: "count rows"
+                    case .end(let group, _, let isReversed):
+                        "\(CandidateSource.name(of: group, catalog.schema)), the \(isReversed ? "last" : "first") value"
+                    }
+                }
+            }
+            if let group = countingGroup(fetch) {
+                return ["\(CandidateSource.name(of: group, catalog.schema)), count the entries of each value"]
+            }
+            return planner.plan(fetch.rows, wantsRows: true).explanation(catalog.schema)
+        }
+    }
+
+    // MARK: Totals
+
+    /// A way to an aggregate of all rows that match, without reading them.
+    private enum Seek {
+        /// The number of rows.
+        case count
+        /// The first or last value in a range of an index.
+        case end(group: Int, EntryRange, isReversed: Bool)
+    }
+
+    /// The ways to all aggregates of a question; `nil` if one of them needs the rows.
+    private func seeks(_ fetch: StoreValueFetch, _ planner: FetchPlanner) -> [Seek]? {
+        let values = fetch.values
+        guard values.isGrouped, values.keptCount == 0, fetch.rows.keys == StoreFetch.allKeys else { return nil }
+        var seeks: [Seek] = []
+        for aggregation in values.aggregations {
+            switch (aggregation.aggregate, aggregation.input) {
+            case (.count, nil): seeks.append(.count)
+            case (.min, let input?), (.max, let input?):
+                guard
+                    let seek = end(of: values.inputs[input], isGreatest: aggregation.aggregate == .max, fetch, planner)
+                else { return nil }
+                seeks.append(seek)
+            default: return nil
+            }
+        }
+        return seeks
+    }
+
+    /// The way to the least or greatest value of an attribute.
+    private func end(
+        of expression: ResolvedExpression, isGreatest: Bool, _ fetch: StoreValueFetch, _ planner: FetchPlanner
+    ) -> Seek? {
+        guard case .path(let path) = expression, path.base == .evaluatedObject, path.steps.isEmpty,
+            case .attribute(let slot, let type, elements: []) = path.terminal, type != .composite
+        else { return nil }
+        let conditions = fetch.rows.predicate?.root.conditions ?? []
+        let terms = conditions.map { PlanTerm($0) }
+        let schema = catalog.schema
+        for group in schema.groupsByEntity[fetch.rows.entity.index] where schema.groups[group].isPlain {
+            let found = GroupRanges(schema.groups[group], terms: terms, numbering: catalog.numbering)
+            let fixed = found.fixedCount
+            guard
+                conditions.isEmpty || found.isExact && found.ranges.count == 1 && found.used.count == conditions.count,
+                found.used.count == fixed, fixed < schema.groups[group].elements.count,
+                case let element = schema.groups[group].elements[fixed], element.property == .attribute(slot)
+            else { continue }
+            let prefix = found.ranges.first?.lower ?? []
+            let mark = element.isAscending ? KeyCoding.valueMark : ~KeyCoding.valueMark
+            guard prefix.count < GroupKey.valueByteCountMax else { continue }
+            return .end(
+                group: group, .beginning(with: prefix + [mark]), isReversed: isGreatest == element.isAscending)
+        }
+        return nil
+    }
+
+    private func totals(
+        _ fetch: StoreValueFetch, _ session: ReadSession, _ planner: FetchPlanner
+    ) throws(StoreError) -> ValueCollector? {
+        guard let seeks = seeks(fetch, planner) else { return nil }
+        defer { session.forgetRows() }
+        var results: [AttributeValue] = []
+        for (seek, aggregation) in zip(seeks, fetch.values.aggregations) {
+            switch seek {
+            case .count: results.append(.integer(Int64(try count(fetch, session, planner))))
+            case .end(let group, let range, let isReversed):
+                guard let input = aggregation.input, case .path(let path) = fetch.values.inputs[input],
+                    case .attribute(let slot, _, _) = path.terminal
+                else { return nil }
+                results.append(try firstValue(at: slot, in: group, range, isReversed: isReversed, fetch, session))
+            }
+        }
+        var collector = ValueCollector(fetch.values)
+        collector.setAggregates(results)
+        return collector
+    }
+
+    private func count(
+        _ fetch: StoreValueFetch, _ session: ReadSession, _ planner: FetchPlanner
+    ) throws(StoreError) -> Int {
+        let plan = planner.plan(fetch.rows, wantsRows: false)
+        guard case .rows = plan.access, plan.condition.isEmpty else {
+            return try FetchExecution(plan, .count, session, excluding: fetch.excluded).run().count
+        }
+        let wanted = fetch.rows.includesSubentities ? fetch.rows.entity.family : [fetch.rows.entity.index]
+        var total = 0
+        for entity in wanted { total.add(clamping: try store.rowCount(of: entity, session.transaction)) }
+        for id in fetch.excluded where catalog.numbering.isOwn(id) {
+            guard let row = try session.row(id), wanted.contains(row.entity.index) else { continue }
+            total -= 1
+        }
+        return max(0, total)
+    }
+
+    /// The value of the first or last row whose entry lies in a range; null if there is none.
+    private func firstValue(
+        at slot: Int, in group: Int, _ range: EntryRange, isReversed: Bool, _ fetch: StoreValueFetch,
+        _ session: ReadSession
+    ) throws(StoreError) -> AttributeValue {
+        let entity = fetch.rows.entity
+        let isWanted = catalog.numbering.isWanted(entity, includesSubentities: fetch.rows.includesSubentities)
+        var rows = try session.transaction.lookup(in: catalog.rowTree(of: entity))
+        var value = AttributeValue.null
+        let walk = IndexWalk(session: session, group: group, range: range, entity: entity)
+        try walk.forEach(isReversed: isReversed, skipping: { _ in false }) { candidate throws(StoreError) in
+            guard isWanted[Int(candidate.entityNumber)],
+                let id = catalog.numbering.id(entityNumber: candidate.entityNumber, key: candidate.key),
+                !fetch.excluded.contains(id)
+            else { return true }
+            var isFound = false
+            _ = try rows.withValue(of: candidate.key) { row throws(StoreError) in
+                let number = try catalog.check(row, in: entity, key: candidate.key)
+                guard isWanted[Int(number)] else { return }
+                value = session.reader.value(at: slot, row)
+                isFound = true
+            }
+            return !isFound
+        }
+        return value
+    }
+
+    // MARK: Groups that an index counts
+
+    /// The index whose entries have all properties of the groups and no others in front; `nil` if there is none, or if
+    /// more is asked than the number of rows in each group.
+    private func countingGroup(_ fetch: StoreValueFetch) -> Int? {
+        let values = fetch.values
+        guard values.isGrouped, values.keptCount > 0, fetch.rows.predicate == nil, fetch.rows.limit == nil,
+            fetch.rows.keys == StoreFetch.allKeys, values.aggregations.allSatisfy({ $0.input == nil })
+        else { return nil }
+        let wanted = values.inputs.prefix(values.keptCount).map(\.indexedProperty)
+        let schema = catalog.schema
+        return schema.groupsByEntity[fetch.rows.entity.index].first { group in
+            let elements = schema.groups[group].elements
+            guard schema.groups[group].isPlain, elements.count == wanted.count else { return false }
+            return elements.allSatisfy { wanted.contains($0.property) && $0.type != .composite }
+        }
+    }
+
+    private func countedGroups(
+        _ fetch: StoreValueFetch, _ session: ReadSession
+    ) throws(StoreError) -> ValueCollector? {
+        guard let group = countingGroup(fetch) else { return nil }
+        let isWanted = catalog.numbering.isWanted(
+            fetch.rows.entity, includesSubentities: fetch.rows.includesSubentities)
+        var counter = EntryCounter(fetch.values, catalog, group)
+        var isCut = false
+        let tree = catalog.groupTrees[group]
+        var entries = try session.transaction.lookup(in: tree)
+        let excluded = fetch.excluded
+        try entries.forEach(from: [], skipping: { _, _, _ in false }) { key, value throws(StoreError) in
+            assert(StepCount.note())
+            if GroupEntryValue(value)?.isCut == true {
+                isCut = true
+                return false
+            }
+            let candidate = try catalog.candidate(key, value, tree)
+            guard isWanted[Int(candidate.entityNumber)] else { return true }
+            if !excluded.isEmpty,
+                let id = catalog.numbering.id(entityNumber: candidate.entityNumber, key: candidate.key),
+                excluded.contains(id)
+            {
+                return true
+            }
+            try counter.count(key)
+            return true
+        }
+        // The values of cut entries are in the rows.
+        return isCut ? nil : try counter.finish()
+    }
+}
+
+extension ResolvedExpression {
+    /// The property of the object itself that the expression is; `nil` if it is none.
+    fileprivate var indexedProperty: Entity.Property? {
+        guard case .path(let path) = self, path.base == .evaluatedObject else { return nil }
+        switch path.terminal {
+        case .attribute(let slot, _, elements: []) where path.steps.isEmpty: return .attribute(slot)
+        case .object where path.steps.count == 1 && !path.steps[0].isToMany: return .relationship(path.steps[0].slot)
+        default: return nil
+        }
+    }
+}
+
+/// Counts the entries of an index with equal values.
+private struct EntryCounter {
+    private var collector: ValueCollector
+    private let catalog: StoreCatalog
+    private let elements: [KeyGroup.Element]
+    /// For each kept input, the position of its property in the index.
+    private let places: [Int]
+    private var codes: [UInt8] = []
+    private var number = 0
+
+    init(_ values: ResolvedValues, _ catalog: StoreCatalog, _ group: Int) {
+        (collector, self.catalog) = (ValueCollector(values), catalog)
+        let elements = catalog.schema.groups[group].elements
+        self.elements = elements
+        places = values.inputs.prefix(values.keptCount).map { input in
+            elements.firstIndex { $0.property == input.indexedProperty } ?? 0
+        }
+    }
+
+    mutating func count(_ key: RawSpan) throws(StoreError) {
+        if number > 0, key.byteCount == codes.count + 8, codes.withRawSpan({ key.begins(with: $0) }) {
+            return number += 1
+        }
+        try endGroup()
+        codes = key.copy(0..<key.byteCount - 8)
+        number = 1
+    }
+
+    mutating func finish() throws(StoreError) -> ValueCollector {
+        try endGroup()
+        return collector
+    }
+
+    private mutating func endGroup() throws(StoreError) {
+        guard number > 0 else { return }
+        var reader = KeyReader(codes)
+        var values: [AttributeValue] = []
+        for element in elements {
+            let value: AttributeValue?
+            if element.type == .objectID {
+                let reference = reader.nextReference(isAscending: element.isAscending)
+                value = reference.map { reference in
+                    guard let (entity, key) = reference else { return .null }
+                    return catalog.numbering.id(entityNumber: entity, key: key).map { .objectID($0) } ?? .null
+                }
+            } else {
+                value = reader.next(as: element.type, isAscending: element.isAscending)
+            }
+            guard let value else { throw .damaged(reason: "an entry of an index is not the code of a value") }
+            values.append(value)
+        }
+        let group = collector.group(places.map { values[$0] })
+        if !collector.values.aggregations.isEmpty { collector.addObjects(number, to: group) }
+        number = 0
+    }
+}

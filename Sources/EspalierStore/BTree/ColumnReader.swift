@@ -1,0 +1,153 @@
+// Reads the values of a request from the bytes of rows, and puts rows into groups by the bytes of their codes.
+//
+// Invariants
+//   1. Only the attributes that the request names are decoded; the values of a group's properties once for each group.
+//   2. Two rows belong to one group exactly if the codes of their properties are equal: codes are equal for values that
+//      compare as equal, and no code is a prefix of another.
+
+internal import EspalierEngine
+internal import EspalierModel
+
+/// The values that a fetch reads of rows.
+struct ColumnReader {
+    /// The place of one value.
+    private enum Source {
+        case attribute(slot: Int, AttributeType)
+        case destination(slot: Int)
+        case id
+        case computed(ResolvedExpression)
+
+        init(_ expression: ResolvedExpression) {
+            self = .computed(expression)
+            guard case .path(let path) = expression, path.base == .evaluatedObject else { return }
+            switch path.terminal {
+            case .attribute(let slot, let type, elements: []) where path.steps.isEmpty:
+                self = .attribute(slot: slot, type)
+            case .object where path.steps.isEmpty: self = .id
+            case .object where path.steps.count == 1 && !path.steps[0].isToMany:
+                self = .destination(slot: path.steps[0].slot)
+            default: break
+            }
+        }
+
+        /// Whether the value is read from the row alone, and has a code.
+        var hasCode: Bool {
+            switch self {
+            case .attribute, .destination: true
+            case .id, .computed: false
+            }
+        }
+    }
+
+    private(set) var collector: ValueCollector
+    /// The error that has ended the reading.
+    private(set) var failure: StoreError?
+    private let sources: [Source]
+    private let keptCount: Int
+    private let session: ReadSession
+    private let reader: RowReader
+    /// Whether groups are found by the codes of their properties.
+    private let groupsByCode: Bool
+    private let needsCopy: Bool
+    private var scratch = SharedBytes()
+    private var code: [UInt8] = []
+    /// The groups by code, and the last one that was found.
+    private var groups: [CodeKey: Int] = [:]
+    private var last: (code: [UInt8], group: Int)?
+
+    init(_ values: ResolvedValues, _ session: ReadSession) {
+        collector = ValueCollector(values)
+        sources = values.inputs.map(Source.init)
+        keptCount = values.keptCount
+        (self.session, reader) = (session, session.reader)
+        groupsByCode = values.isGrouped && keptCount > 0 && sources.prefix(keptCount).allSatisfy(\.hasCode)
+        needsCopy = sources.contains { if case .computed = $0 { true } else { false } }
+    }
+
+    /// Whether nothing is read but the ID.
+    var needsNoRow: Bool { sources.allSatisfy { if case .id = $0 { true } else { false } } }
+
+    /// Adds a checked row; returns `false` if reading has failed.
+    mutating func add(_ id: ObjectID, _ row: RawSpan) -> Bool {
+        guard !needsCopy, groupsByCode || keptCount == 0 else { return addByValues(id, row) }
+        if !groupsByCode, !collector.values.isGrouped { return addByValues(id, row) }
+        let (sources, reader) = (sources, reader)
+        let group = groupsByCode ? group(of: row, id) : collector.count == 0 ? collector.group([]) : 0
+        collector.addToAggregates(of: group) { input in Self.value(of: sources[input], id, row, reader) }
+        return true
+    }
+
+    private mutating func addByValues(_ id: ObjectID, _ row: RawSpan) -> Bool {
+        do {
+            let subject = needsCopy ? copy(of: row, id) : nil
+            var inputs: [AttributeValue] = []
+            inputs.reserveCapacity(sources.count)
+            for source in sources {
+                if case .computed(let expression) = source {
+                    guard let subject else { return true }
+                    inputs.append(try expression.value(on: subject))
+                } else {
+                    inputs.append(Self.value(of: source, id, row, reader))
+                }
+            }
+            collector.add(id, inputs)
+            return true
+        } catch {
+            failure = error
+            return false
+        }
+    }
+
+    /// The row as expressions see it.
+    private func copy(of row: RawSpan, _ id: ObjectID) -> EvaluatedRow? {
+        guard let entity = session.catalog.numbering.entity(reader.entityNumber(of: row)) else { return nil }
+        scratch.bytes.removeAll(keepingCapacity: true)
+        scratch.bytes.append(copying: row)
+        return EvaluatedRow(objectID: id, entity: entity, row: scratch, session: session)
+    }
+
+    @inline(__always)
+    private static func value(
+        of source: Source, _ id: ObjectID, _ row: RawSpan, _ reader: RowReader
+    ) -> AttributeValue {
+        switch source {
+        case .attribute(let slot, _): reader.value(at: slot, row)
+        case .destination(let slot): reader.destination(at: slot, row).map { .objectID($0) } ?? .null
+        case .id: .objectID(id)
+        case .computed: .null
+        }
+    }
+
+    /// The group of a row.
+    private mutating func group(of row: RawSpan, _ id: ObjectID) -> Int {
+        code.removeAll(keepingCapacity: true)
+        for position in 0..<keptCount {
+            switch sources[position] {
+            case .attribute(let slot, let type):
+                SortBuffer.append(slot, type, of: row, reader, options: [], isAscending: true, to: &code)
+            case .destination(let slot): KeyCoding.append(reference: reader.reference(at: slot, row), to: &code)
+            case .id, .computed: assertionFailure("invariant 2: a value without code identifies groups")
+            }
+        }
+        if let last, last.code == code { return last.group }
+        let known = groups[CodeKey(code: code)]
+        let group = known ?? collector.addGroup(key(of: row, id))
+        if known == nil { groups[CodeKey(code: code)] = group }
+        last = (code, group)
+        return group
+    }
+
+    private func key(of row: RawSpan, _ id: ObjectID) -> [AttributeValue] {
+        sources.prefix(keptCount).map { Self.value(of: $0, id, row, reader) }
+    }
+}
+
+/// The codes of a group's properties, hashed as a whole.
+private struct CodeKey: Hashable {
+    let code: [UInt8]
+
+    func hash(into hasher: inout Hasher) {
+        // SAFETY: the buffer does not leave the closure.
+        unsafe code.withUnsafeBytes { unsafe hasher.combine(bytes: $0) }
+    }
+}

@@ -1,0 +1,97 @@
+// Writes derived values to a B-tree store in the transaction of a save. After a migration, and when a store is rebuilt,
+// computes all of them anew.
+
+internal import EspalierEngine
+internal import EspalierModel
+internal import FoundationEssentials
+
+extension SaveExecution {
+    mutating func setDerivedValues(
+        _ changes: [(row: ObjectSnapshot, value: AttributeValue)], at slot: Int
+    ) throws(StoreError) {
+        try rewriteApart(
+            changes.map { row, value in
+                (row, .init(id: row.id, expectedVersion: row.version, values: [(slot, value)]))
+            }, versionChange: 0)
+    }
+
+    /// The rows, as they are after the derived values of some of them have changed.
+    func newest(_ rows: SnapshotList, _ changed: RowSet) throws(StoreError) -> SnapshotList {
+        let ids = changed.isEmpty ? [] : rows.ids.filter(changed.contains)
+        guard !ids.isEmpty else { return rows }
+        var found: [ObjectID: ObjectSnapshot] = [:]
+        for case let row? in try transaction.snapshots(of: ids, catalog) { found[row.id] = row }
+        return SnapshotList(rows.lazy.map { found[$0.id] ?? $0 })
+    }
+
+    /// Throws the values that other rows have, if there are any.
+    func throwConflicts() throws(StoreError) {
+        guard conflicts.isEmpty else { throw .constraint(conflicts) }
+    }
+
+    /// Computes all derived values anew, except times of saves, and writes those that differ; returns the number of
+    /// rows that have changed, counted once for each attribute.
+    ///
+    /// - Parameter onRow: called for each row that is read.
+    /// - Throws: `.constraint` if rows then share values that must be unique.
+    /// - Complexity: O(rows) for each derived attribute, and O(destinations) for each aggregate.
+    mutating func recomputeDerivedValues(
+        onRow: (() throws(StoreError) -> Void)? = nil
+    ) throws(StoreError) -> Int {
+        let chunkCount = 1024
+        var count = 0
+        for member in catalog.schema.derivations.members {
+            if case .now = member.derivation.source { continue }
+            let root = catalog.model.entities[member.entity.root]
+            let isMember = catalog.numbering.isWanted(member.entity, includesSubentities: true)
+            var next: UInt64? = 1
+            while let start = next {
+                next = nil
+                var ids: [ObjectID] = []
+                var cursor = try transaction.cursor(over: catalog.rowTree(of: root))
+                var isOnRow = try cursor.seek(start)
+                while isOnRow {
+                    try onRow?()
+                    let key = try cursor.key
+                    guard ids.count < chunkCount else {
+                        next = key
+                        break
+                    }
+                    try cursor.withValue { row throws(StoreError) in
+                        let number = try catalog.check(row, in: root, key: key)
+                        guard isMember[Int(number)], let id = catalog.numbering.id(entityNumber: number, key: key)
+                        else { return }
+                        ids.append(id)
+                    }
+                    isOnRow = try cursor.next()
+                }
+                var values = DerivedValues(catalog.schema, at: Date())
+                try values.recompute(member, of: try rows(ids).compactMap(\.self), in: &self)
+                count += values.changed.count
+            }
+            // Nothing follows from these changes: all attributes are computed.
+            derivedChanges = DerivedChanges()
+        }
+        try throwConflicts()
+        try writeCounters()
+        return count
+    }
+}
+
+extension StoreCatalog {
+    /// Computes all derived values of a store anew, in the caller's transaction, which an error leaves half done.
+    func recomputeDerivedValues(
+        in transaction: inout StoreTransaction<WriteTransaction>, onRow: (() throws(StoreError) -> Void)? = nil
+    ) throws(StoreError) -> Int {
+        guard !schema.derivations.isEmpty else { return 0 }
+        var execution = SaveExecution(transaction, self)
+        let result: Result<Int, StoreError>
+        do throws(StoreError) {
+            result = .success(try execution.recomputeDerivedValues(onRow: onRow))
+        } catch {
+            result = .failure(error)
+        }
+        transaction = execution.handBack()
+        return try result.get()
+    }
+}

@@ -1,0 +1,53 @@
+// Whether a row has an entry in an index with a condition.
+//
+// Invariants
+//   1. The condition reads nothing but the row's own values and the IDs of its to-one destinations.
+
+internal import EspalierEngine
+internal import EspalierModel
+
+extension KeyGroup {
+    /// Whether a row with these values has an entry.
+    func hasEntry(of id: ObjectID, _ entity: Entity, _ source: ValueSource) -> Bool {
+        guard let condition else { return true }
+        return condition.evaluate(on: OwnValues(source: source, entity: entity, objectID: id))
+    }
+
+    /// Whether a checked row has an entry.
+    func hasEntry(of row: RawSpan, key: UInt64, entityNumber: UInt16, _ reader: RowReader) -> Bool {
+        guard let condition else { return true }
+        guard let entity = reader.numbering.entity(entityNumber),
+            let id = reader.numbering.id(entityNumber: entityNumber, key: key)
+        else { return false }
+        return condition.evaluate(
+            on: OwnBytes(bytes: row.copy(0..<row.byteCount), reader: reader, entity: entity, objectID: id))
+    }
+}
+
+/// The values of a row, as conditions on nothing else see it.
+struct OwnValues: PredicateSubject {
+    let source: ValueSource
+    let entity: Entity
+    let objectID: ObjectID
+
+    func value(at slot: Int) -> AttributeValue { source.value(of: .attribute(slot)) }
+    func destinationID(at slot: Int) -> ObjectID? {
+        guard case .objectID(let id) = source.value(of: .relationship(slot)) else { return nil }
+        return id
+    }
+    func destination(at slot: Int) -> OwnValues? { nil }
+    func destinations(at slot: Int) -> [OwnValues] { [] }
+}
+
+/// The bytes of a row, in the same way.
+private struct OwnBytes: PredicateSubject {
+    let bytes: [UInt8]
+    let reader: RowReader
+    let entity: Entity
+    let objectID: ObjectID
+
+    func value(at slot: Int) -> AttributeValue { bytes.withRawSpan { reader.value(at: slot, $0) } }
+    func destinationID(at slot: Int) -> ObjectID? { bytes.withRawSpan { reader.destination(at: slot, $0) } }
+    func destination(at slot: Int) -> OwnBytes? { nil }
+    func destinations(at slot: Int) -> [OwnBytes] { [] }
+}

@@ -1,0 +1,82 @@
+// A question to a store for values instead of rows.
+
+public import EspalierModel
+
+/// A question for values of rows: which rows, and what is read of them.
+public struct StoreValueFetch: Sendable {
+    /// The rows, their order and limit; the offset is 0: the context skips rows when it has those of all stores.
+    public var rows: StoreFetch
+    /// What is read of each row.
+    public let values: ResolvedValues
+    /// Rows that are left out, because the context has other values of them.
+    public var excluded: Set<ObjectID> = []
+
+    /// Asks for values of the rows that `predicate` describes.
+    public init(_ values: ResolvedValues, includesSubentities: Bool = true, predicate: ResolvedPredicate? = nil) {
+        self.values = values
+        rows = StoreFetch(entity: values.entity, includesSubentities: includesSubentities, predicate: predicate)
+        if let countMax = values.objectCountMax {
+            rows.limit = countMax
+            rows.sort = values.objectOrder ?? []
+        }
+    }
+
+    /// Whether objects in the order of `rows` are in that of the request.
+    var isOrdered: Bool { !values.isGrouped && (values.objectOrder.map { $0.count == rows.sort.count } ?? false) }
+}
+
+extension StoreSnapshot {
+    /// Reads all rows that match, and then the values of each.
+    public func values(_ fetch: StoreValueFetch) throws(StoreError) -> ValueCollector {
+        var all = fetch.rows
+        if !fetch.excluded.isEmpty { all.limit = nil }
+        var collector = ValueCollector(fetch.values)
+        var count = 0
+        for row in try self.fetch(all) where !fetch.excluded.contains(row.id) && count < fetch.rows.limit ?? .max {
+            guard let subject = SnapshotSubject(row, in: self, fetch.values.model) else { continue }
+            try collector.add(subject)
+            count += 1
+        }
+        collector.isInOrder = fetch.isOrdered
+        return collector
+    }
+
+    /// The steps of a fetch of the rows.
+    public func explain(_ fetch: StoreValueFetch) throws(StoreError) -> [String] { try explain(fetch.rows) }
+}
+
+/// A row of any store, as expressions see it; other rows are read when they are needed.
+struct SnapshotSubject: PredicateSubject {
+    private let row: ObjectSnapshot
+    private let snapshot: any StoreSnapshot
+    private let model: ManagedObjectModel
+    let entity: Entity
+
+    init?(_ row: ObjectSnapshot, in snapshot: any StoreSnapshot, _ model: ManagedObjectModel) {
+        guard let entity = model.entity(named: row.id.entityName) else { return nil }
+        (self.row, self.snapshot, self.model, self.entity) = (row, snapshot, model, entity)
+    }
+
+    var objectID: ObjectID { row.id }
+
+    func value(at slot: Int) throws(StoreError) -> AttributeValue { row.value(at: slot) }
+
+    func destinationID(at slot: Int) throws(StoreError) -> ObjectID? { row.destination(at: slot) }
+
+    func destination(at slot: Int) throws(StoreError) -> SnapshotSubject? {
+        guard let id = row.destination(at: slot) else { return nil }
+        return try subjects([id]).first
+    }
+
+    func destinationIDs(at slot: Int) throws(StoreError) -> [ObjectID] {
+        try snapshot.destinations(of: entity.relationships[slot], for: [row.id]).first ?? []
+    }
+
+    func destinations(at slot: Int) throws(StoreError) -> [SnapshotSubject] { try subjects(destinationIDs(at: slot)) }
+
+    func stopEvaluation(_ error: FetchPredicateError) throws(StoreError) { throw .invalidPredicate(error) }
+
+    private func subjects(_ ids: [ObjectID]) throws(StoreError) -> [SnapshotSubject] {
+        try snapshot.snapshots(of: ids).compactMap { row in row.flatMap { SnapshotSubject($0, in: snapshot, model) } }
+    }
+}

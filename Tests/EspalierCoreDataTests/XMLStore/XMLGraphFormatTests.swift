@@ -1,0 +1,157 @@
+// Stores in XML: the layout of Core Data's, read and written, and everything that is wrong with a file at its line.
+
+import EspalierCoreData
+import EspalierModel
+import EspalierStore
+import Foundation
+import TestSupport
+import Testing
+
+@Suite struct XMLGraphFormatTests {
+    private static func model() throws -> ManagedObjectModel {
+        try ManagedObjectModel(entities: [
+            EntityDescription(
+                "Author", attributes: [AttributeDescription("fullName", .string)],
+                relationships: [RelationshipDescription("books", to: "Book", inverse: "author", .ordered)]),
+            EntityDescription(
+                "Book",
+                attributes: [AttributeDescription("title", .string), AttributeDescription("price", .decimal)],
+                relationships: [RelationshipDescription("author", to: "Author", inverse: "books", isOptional: false)]),
+        ])
+    }
+
+    private static let identifier = "C65371D9-4DC3-4EF7-87F9-C94695659E94"
+
+    private static func text(_ objects: String) -> [UInt8] {
+        Array(
+            """
+            <?xml version="1.0" standalone="yes"?>
+            <!DOCTYPE database SYSTEM "file:///System/Library/DTDs/CoreData.dtd">
+
+            <database>
+                <databaseInfo>
+                    <version>134481920</version>
+                    <UUID>\(identifier)</UUID>
+                    <nextObjectID>104</nextObjectID>
+                </databaseInfo>
+            \(objects)
+            </database>
+
+            """.utf8)
+    }
+
+    private static let objects = """
+            <object type="AUTHOR" id="z103">
+                <attribute name="fullname" type="string">Ada &amp; &lt;Bo&gt;&#13;</attribute>
+                <relationship name="books" type="0/0" destination="BOOK" idrefs="z104 z102"></relationship>
+            </object>
+            <object type="BOOK" id="z102">
+                <attribute name="price" type="decimal">12.50</attribute>
+                <relationship name="author" type="1/1" destination="AUTHOR" idrefs="z103"></relationship>
+            </object>
+            <object type="BOOK" id="z104">
+                <relationship name="author" type="1/1" destination="AUTHOR" idrefs="z103"></relationship>
+            </object>
+        """
+
+    @Test func `a file in Core Data's layout is a store, with the keys that it has (PS-17)`() throws {
+        let model = try Self.model()
+        let graph = try XMLGraphFormat().graph(in: Self.text(Self.objects), model)
+
+        #expect(graph.identifier.uuidString == Self.identifier)
+        #expect(graph.rows.map { "\($0.id.entityName)/\($0.id.key)" } == ["Author/103", "Book/102", "Book/104"])
+        #expect(graph.rows[0].value(at: 0) == .string("Ada & <Bo>\r"))
+        #expect(graph.lists.map { $0.destinations.map(\.key) } == [[104, 102]])
+        #expect(graph.counters["Book"]?.lastKey == 104)
+    }
+
+    @Test func `what is written has the layout that is read (PS-17)`() throws {
+        let model = try Self.model()
+        let graph = try XMLGraphFormat().graph(in: Self.text(Self.objects), model)
+
+        let text = String(decoding: try XMLGraphFormat().bytes(of: graph, model), as: UTF8.self)
+
+        for line in Self.objects.split(separator: "\n") {
+            #expect(text.contains(line.replacingOccurrences(of: "12.50", with: "12.5")), "\(line)")
+        }
+        #expect(text.contains("<nextObjectID>104</nextObjectID>") && text.contains("NSStoreModelVersionHashes"))
+        #expect(!text.contains("Espalier"))
+        let again = try XMLGraphFormat().graph(in: Array(text.utf8), model)
+        #expect(try XMLGraphFormat().bytes(of: again, model) == Array(text.utf8))
+    }
+
+    @Test func `a store that Core Data has written opens, changes and is imported`() throws {
+        try withTemporaryFolder { folder in
+            XMLGraphFormat.register()
+            let path = folder.appending(path: "library.xml").path
+            try Data(Self.text(Self.objects)).write(to: URL(filePath: path))
+            let model = try Self.model()
+            let store = try StoreType.open(StoreOpening(.xml, model: model, path: path))
+            let author = try #require(try store.fetchIDs(StoreFetch(entity: model.entities[0])).first)
+            var request = SaveRequest()
+            request.insertions = [
+                .init(id: ObjectID(temporaryFor: "Book"), values: [.string("New"), .null], destinations: [author])
+            ]
+            #expect(try store.save(request).inserted.first?.id.key == 105)
+            try store.setMetadata(["note": .string("ours")])
+            try store.close()
+
+            let again = try StoreType.open(StoreOpening(.xml, model: model, path: path, isReadOnly: true))
+            #expect(try again.metadata() == ["note": .string("ours")])
+            let books = try again.destinations(of: model.entities[0].relationships[0], for: [author])
+            #expect(books[0].map(\.key) == [104, 102, 105])
+        }
+    }
+
+    @Test func `text that XML cannot hold is kept in bytes, and names that it cannot tell apart are refused`() throws {
+        let model = try Self.model()
+        var graph = StoredGraph(identifier: UUID())
+        let id = ObjectID(.number(1), of: model.entities[0], inStore: graph.identifier)
+        for text in ["a\u{0}b", "\u{1B}", "\u{FFFF}"] {
+            graph.rows = [ObjectSnapshot(id: id, version: 1, values: [.string(text)], destinations: [nil])]
+            let again = try XMLGraphFormat().graph(in: XMLGraphFormat().bytes(of: graph, model), model)
+            #expect(again.rows.map { $0.value(at: 0) } == [.string(text)])
+        }
+        let ambiguous = try ManagedObjectModel(entities: [
+            EntityDescription(
+                "Book", attributes: [AttributeDescription("title", .string), AttributeDescription("Title", .string)])
+        ])
+        #expect(throws: StoreError.self) {
+            try XMLGraphFormat().bytes(of: StoredGraph(identifier: UUID()), ambiguous)
+        }
+    }
+
+    @Test(arguments: [
+        (##"<object type="PLANE" id="z1"></object>"##, "PLANE"), (##"<object type="BOOK" id="1"></object>"##, "'1'"),
+        (##"<object type="BOOK" id="z01"></object>"##, "z01"),
+        (##"<object type="BOOK" id="z1"></object><object type="BOOK" id="z1"></object>"##, "two objects"),
+        (##"<object type="BOOK" id="z1"><attribute name="pages" type="int16">1</attribute></object>"##, "pages"),
+        (##"<object type="BOOK" id="z1"><attribute name="price" type="decimal">x</attribute></object>"##, "price"),
+        (##"<object type="BOOK" id="z1"><relationship name="author" idrefs="z9"></relationship></object>"##, "z9"),
+        (##"<object type="BOOK" id="z1"><attribute name="title">"##, "still open"),
+    ])
+    func `a fault in a file is named with its line`(objects: String, word: String) throws {
+        let error = #expect(throws: StoreError.self) {
+            try XMLGraphFormat().graph(in: Self.text(objects), try Self.model())
+        }
+        guard case .malformedFile(nil, let place, let reason)? = error else {
+            Issue.record("\(String(describing: error))")
+            return
+        }
+        #expect(place.hasPrefix("line ") && reason.contains(word), "\(place): \(reason)")
+    }
+
+    @Test func `damaged files are a store or a typed error`() throws {
+        let (model, whole) = (try Self.model(), Self.text(Self.objects))
+        let seed = testSeed(default: 21)
+        var random = SeededGenerator(seed: seed)
+        for _ in 0..<campaignCount("ESPALIER_FILE_RUNS", default: 400) {
+            var bytes = whole
+            for _ in 0...Int(random.next() % 3) {
+                let position = Int(random.next() % UInt64(bytes.count))
+                bytes[position] = Array("z0123<>/\"& \u{0}".utf8)[Int(random.next() % 12)]
+            }
+            do { _ = try XMLGraphFormat().graph(in: bytes, model) } catch is StoreError {}
+        }
+    }
+}

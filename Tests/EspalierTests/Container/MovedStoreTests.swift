@@ -1,0 +1,69 @@
+// An open store moves to another file and another kind, with all of its objects.
+
+import Espalier
+import EspalierModel
+import EspalierStore
+import Foundation
+import Testing
+
+@Suite struct MovedStoreTests {
+    private func folder() throws -> URL {
+        let folder = FileManager.default.temporaryDirectory.appending(path: "espalier-\(UUID().uuidString)")
+        try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
+        return folder
+    }
+
+    @Test func `a store moves to another kind and file, and contexts continue with it (PS-03)`() throws {
+        let folder = try folder()
+        defer { try? FileManager.default.removeItem(at: folder) }
+        let stack = try Stack(.btree)
+        try stack.makeMusic(artists: 3, tracks: 2)
+        let coordinator = stack.coordinator
+        let former = coordinator.persistentStores[0]
+        let artist = try stack.stored(Artist.self)[1]
+        let (id, name) = (artist.objectID, artist.name)
+        var store = former
+        var formerID = id
+        for type in [StoreType.binary, .inMemory, .btree] {
+            let path = type == .inMemory ? nil : folder.appending(path: type.rawValue).path
+            let moved = try coordinator.migratePersistentStore(
+                store, to: PersistentStoreDescription(type: type, path: path))
+            #expect(coordinator.persistentStores.map(\.type) == [type])
+            let newID = try #require(moved.copy.id(of: formerID))
+            #expect(newID.key == id.key && newID.storeIdentifier == moved.store.identifier)
+            let context = stack.newContext()
+            let object = try #require(try context.existingObject(with: newID) as? Artist)
+            #expect(object.name == name && object.albums.count == 2)
+            #expect(try context.count(for: FetchRequest<Track>()) == 12)
+            let album = Album(context: context)
+            (album.title, album.artist) = ("new", object)
+            try context.save()
+            try context.delete(try #require(object.albums.first { $0.tracks.isEmpty }))
+            try context.save()
+            (store, formerID) = (moved.store, newID)
+        }
+        #expect(throws: StoreError.self) { try former.snapshot() }
+        #expect(throws: ContextError.self) { try stack.newContext().existingObject(with: id) }
+    }
+
+    @Test func `a store is not moved to one that has objects, and stays open (PS-03)`() throws {
+        let folder = try folder()
+        defer { try? FileManager.default.removeItem(at: folder) }
+        let (stack, other) = (try Stack(.inMemory), try Stack(.inMemory))
+        try stack.makeMusic(artists: 1, tracks: 1)
+        try other.makeMusic(artists: 1, tracks: 1)
+        let description = PersistentStoreDescription(type: .binary, path: folder.appending(path: "taken").path)
+        _ = try other.coordinator.migratePersistentStore(other.coordinator.persistentStores[0], to: description)
+        try other.coordinator.remove(other.coordinator.persistentStores[0])
+
+        #expect(throws: ContextError.self) {
+            try stack.coordinator.migratePersistentStore(stack.coordinator.persistentStores[0], to: description)
+        }
+        #expect(throws: ContextError.self) {
+            try stack.coordinator.migratePersistentStore(
+                stack.coordinator.persistentStores[0], to: PersistentStoreDescription(path: folder.path))
+        }
+        #expect(stack.coordinator.persistentStores.map(\.type) == [.inMemory])
+        #expect(try stack.newContext().count(for: FetchRequest<Artist>()) == 1)
+    }
+}

@@ -1,0 +1,137 @@
+// Options of fetches for objects: without values, in pages, with refreshed objects, and orders for readers.
+
+import Espalier
+import EspalierModel
+import Testing
+
+@Suite struct FetchOptionTests {
+    private func makeTracks(_ count: Int, _ kind: StoreKind) throws -> Stack {
+        let stack = try Stack(kind)
+        let context = stack.newContext()
+        for number in 0..<count {
+            let track = Track(context: context)
+            (track.name, track.bytes) = ("track \(number)", count - number)
+        }
+        try context.save()
+        return stack
+    }
+
+    @Test(arguments: StoreKind.allCases)
+    func `without property values results are faults whose rows come with the first use, in one trip (FR-06)`(
+        _ kind: StoreKind
+    ) throws {
+        let stack = try makeTracks(30, kind)
+        var request = FetchRequest<Track>(sortedBy: [SortKey("bytes")])
+        request.includesPropertyValues = false
+
+        let tracks = try stack.context.fetch(request)
+
+        #expect(tracks.count == 30 && tracks.allSatisfy { $0.isFault })
+        #expect(stack.context.faultTrips == 0)
+        #expect(tracks.map(\.name) == (0..<30).reversed().map { "track \($0)" })
+        #expect(stack.context.faultTrips == 1)
+        #expect("\(request.terms.debugDescription)".contains("without values"))
+        let track = Track(context: stack.context)
+        track.bytes = 0
+        #expect(try stack.context.fetch(request).first === track)
+    }
+
+    @Test(arguments: StoreKind.allCases)
+    func `pages are read when they are used, a few stay in memory, and the order is that of the fetch (FR-04)`(
+        _ kind: StoreKind
+    ) throws {
+        let stack = try makeTracks(100, kind)
+        let context = stack.context
+        var request = FetchRequest<Track>(sortedBy: [SortKey("bytes")])
+        request.fetchBatchSize = 10
+        let new = Track(context: context)
+        (new.name, new.bytes) = ("new", 0)
+
+        let pages = try context.fetchPages(request)
+
+        #expect(pages.count == 101 && pages.ids.count == 101 && context.registeredObjects.count == 1)
+        #expect(pages[0] === new)
+        #expect(pages[55].name == "track 45" && context.faultTrips == 2)
+        #expect(context.registeredObjects.count == 20)
+        #expect(pages.map(\.name) == ["new"] + (0..<100).reversed().map { "track \($0)" })
+        #expect(context.registeredObjects.count <= 31, "\(context.registeredObjects.count) objects are in memory")
+        // What changes afterwards neither moves nor adds objects.
+        new.bytes = 1000
+        let other = stack.newContext()
+        for track in try other.fetch(FetchRequest<Track>(FetchPredicate(format: "bytes == 100"))) {
+            try other.delete(track)
+        }
+        try other.save()
+        try context.save()
+        #expect(pages.count == 101 && pages[0] === new && pages[1].name == "track 99")
+        // The object of the deleted row was not retained.
+        #expect(pages[15].name == "track 85" && pages[25].name == "track 75")
+        #expect(pages[100].name.isEmpty && pages[100].isDeleted)
+        #expect(try context.fetchPages(FetchRequest<Track>(FetchPredicate(format: "bytes < 0"))).isEmpty)
+        let wrong = contextError {
+            _ = try context.fetchPages(FetchRequest<Album>(entityName: "Track"))
+        }
+        guard case .wrongResultType(entity: "Track", found: _, expected: "Album")? = wrong else {
+            Issue.record("\(String(describing: wrong))")
+            return
+        }
+    }
+
+    @Test(arguments: StoreKind.allCases)
+    func `a fetch refreshes objects in use if it is asked to, and keeps unsaved changes (FR-14)`(
+        _ kind: StoreKind
+    ) throws {
+        let stack = try makeTracks(3, kind)
+        let context = stack.context
+        context.mergePolicy = .objectTrump
+        var request = FetchRequest<Track>(sortedBy: [SortKey("bytes")])
+        let tracks = try context.fetch(request)
+        #expect(tracks.map(\.name) == ["track 2", "track 1", "track 0"])
+        tracks[0].seconds = 7
+        let other = stack.newContext()
+        for track in try other.fetch(request) { track.name += "!" }
+        try other.save()
+
+        #expect(try context.fetch(request).map(\.name) == ["track 2", "track 1", "track 0"])
+        request.shouldRefreshRefetchedObjects = true
+        #expect(try context.fetch(request).map(\.name) == ["track 2!", "track 1!", "track 0!"])
+        #expect(tracks[0].seconds == 7 && tracks[0].hasChanges)
+        try context.save()
+        #expect(try stack.stored(Track.self).filter { $0.seconds == 7 }.map(\.name) == ["track 2!"])
+    }
+
+    @Test(arguments: StoreKind.allCases, [true, false])
+    func `texts are sorted by the numbers in them, and for readers, in stores as in memory (FR-26)`(
+        _ kind: StoreKind, _ isSaved: Bool
+    ) throws {
+        let stack = try Stack(kind)
+        let names = [
+            "file 10", "File 9", "file 9a", "file 09", "Zoë 2", "zoe 12", "Zoe 2", "Élan", "elan", "élan", "x٣", "x12",
+            "v1.10.0", "v1.9.9", "", "10", "9", "file 99999999999999999999999", "file 100000000000000000000000",
+        ]
+        for name in names { Track(context: stack.context).name = name }
+        if isSaved { try stack.context.save() }
+        func sorted(_ options: ComparisonOptions, limit: Int = 0, ascending: Bool = true) throws -> [String] {
+            var request = FetchRequest<Track>(
+                sortedBy: [SortKey("name", ascending: ascending, options: options), SortKey("name")])
+            request.fetchLimit = limit
+            return try stack.context.fetch(request).map(\.name)
+        }
+
+        #expect(
+            try sorted(.natural) == [
+                "", "9", "10", "elan", "Élan", "élan", "File 9", "file 09", "file 9a", "file 10",
+                "file 99999999999999999999999", "file 100000000000000000000000", "v1.9.9", "v1.10.0", "x٣", "x12",
+                "Zoe 2", "Zoë 2", "zoe 12",
+            ])
+        #expect(
+            try sorted(.numeric) == [
+                "", "9", "10", "File 9", "Zoe 2", "Zoë 2", "elan", "file 09", "file 9a", "file 10",
+                "file 99999999999999999999999", "file 100000000000000000000000", "v1.9.9", "v1.10.0", "x٣", "x12",
+                "zoe 12", "Élan", "élan",
+            ])
+        #expect(try sorted(.numeric, limit: 3) == ["", "9", "10"])
+        #expect(try sorted([.numeric, .caseInsensitive], limit: 6).suffix(3) == ["elan", "File 9", "file 09"])
+        #expect(try sorted(.natural, ascending: false) == sorted(.natural).reversed())
+    }
+}

@@ -1,0 +1,129 @@
+// Fetches that ask some of the stores only, and fetches on another thread.
+
+import Espalier
+import EspalierModel
+import EspalierStore
+import Foundation
+import Testing
+
+@Suite struct StoreChoiceTests {
+    private let model: ManagedObjectModel
+    private let stores: [any PersistentStore]
+    private let context: ManagedObjectContext
+
+    /// Tracks in two stores, of which the last two are unsaved.
+    init() throws {
+        model = try ManagedObjectModel(for: musicClasses)
+        let coordinator = PersistentStoreCoordinator(managedObjectModel: model)
+        stores = [try BTreeStore.inMemory(model: model), InMemoryStore(model: model)]
+        for store in stores { coordinator.add(store) }
+        context = ManagedObjectContext(coordinator)
+        for number in 0..<6 {
+            let track = Track(context: context)
+            (track.name, track.bytes) = ("track \(number)", number)
+            if number < 4 || number % 2 == 1 { try context.assign(track, to: stores[number % 2]) }
+            if number == 3 { try context.save() }
+        }
+    }
+
+    private func request(_ chosen: [any PersistentStore]) -> FetchRequest<Track> {
+        var request = FetchRequest<Track>(sortedBy: [SortKey("bytes")])
+        request.affectedStores = chosen.map(\.identifier)
+        return request
+    }
+
+    @Test func `a request asks the stores that it names, also for unsaved objects and in child contexts (FR-15)`()
+        throws
+    {
+        let first = try context.fetch(FetchRequest<Track>(FetchPredicate(format: "bytes == 0")))
+        first.first?.name = "changed"
+        for isSaved in [false, true] {
+            if isSaved { try context.save() }
+            for reader in [context, ManagedObjectContext(parent: context)] {
+                #expect(try reader.fetch(request([stores[0]])).map(\.bytes) == [0, 2, 4])
+                #expect(try reader.fetch(request([stores[1]])).map(\.bytes) == [1, 3, 5])
+                #expect(try reader.fetch(request(stores)).map(\.bytes) == [0, 1, 2, 3, 4, 5])
+                #expect(try reader.count(for: request([stores[1]])) == 3)
+                #expect(try reader.fetchIDs(request([stores[0]])).count == 3)
+                var values = ValueRequest(request([stores[1]]).terms, columns: [.sum("bytes", as: "sum")])
+                values.sortKeys = []
+                #expect(try reader.fetch(values).map(\.values) == [[.integer(9)]])
+                var visited: [Int] = []
+                try reader.enumerate(request([stores[0]])) { visited.append($0.bytes) }
+                #expect(visited == [0, 2, 4])
+            }
+        }
+        guard case .noStore(entity: "Track")? = contextError({ _ = try context.fetch(request([])) }) else {
+            Issue.record("a request to no store has an answer")
+            return
+        }
+        #expect(request(stores).terms.debugDescription.contains("in 2 stores"))
+    }
+
+    @Test func `a fetch on another thread has unsaved changes, order and progress, and can be cancelled (FR-22)`()
+        async throws
+    {
+        let progress = FetchProgress()
+        let all = try await context.fetch(FetchRequest<Track>(sortedBy: [SortKey("bytes")]), progress: progress)
+        #expect(all.map(\.bytes) == [0, 1, 2, 3, 4, 5])
+        try context.save()
+        for number in 6..<3006 {
+            let track = Track(context: context)
+            (track.bytes, track.name) = (number, "many")
+            try context.assign(track, to: stores[0])
+        }
+        try context.save()
+        let many = request([stores[0]])
+        let counts = CountList()
+        let told = FetchProgress { counts.append($0.completedCount) }
+        let reader = ManagedObjectContext(context.persistentStoreCoordinator)
+
+        let found = try await reader.fetch(
+            FetchRequest<Track>(FetchPredicate(format: "name == 'many'")), progress: told)
+        let sorted = try await reader.fetch(many, progress: FetchProgress())
+
+        #expect(found.count == 3000 && told.completedCount == 3000 && told.totalCount == 3000)
+        #expect(!counts.all.isEmpty && counts.all == counts.all.sorted())
+        #expect(sorted.map(\.bytes) == [0, 2, 4] + Array(6..<3006))
+        let early = FetchProgress()
+        early.cancel()
+        for progress in [FetchProgress { $0.cancel() }, early] {
+            do {
+                _ = try await reader.fetch(many, progress: progress)
+                Issue.record("a cancelled fetch has a result")
+            } catch {
+                #expect("\(error)".contains("cancelled") && error.code == 3072)
+            }
+        }
+        #expect(try reader.fetch(many).count == 3003)
+        #expect(await Self.cancelledOutcome() == 3072)
+    }
+
+    /// The number of the error of a fetch in a task that is cancelled.
+    private static func cancelledOutcome() async -> Int? {
+        await withTaskGroup(of: Int?.self) { group in
+            group.cancelAll()
+            group.addTask {
+                do {
+                    let model = try ManagedObjectModel(for: musicClasses)
+                    let coordinator = PersistentStoreCoordinator(managedObjectModel: model)
+                    coordinator.add(InMemoryStore(model: model))
+                    let reader = ManagedObjectContext(coordinator)
+                    _ = try await reader.fetch(FetchRequest<Track>(), progress: FetchProgress())
+                    return nil
+                } catch {
+                    return (error as? ContextError)?.code
+                }
+            }
+            return await group.next() ?? nil
+        }
+    }
+}
+
+/// Numbers that a progress has told.
+// SAFETY: the fetch calls the progress on one thread, and has ended when the numbers are read.
+private final class CountList: @unchecked Sendable {
+    private(set) var all: [Int] = []
+
+    func append(_ count: Int) { all.append(count) }
+}
