@@ -28,7 +28,12 @@ struct SortBuffer {
     static func key(of row: EvaluatedRow, _ sort: [ResolvedSortKey]) throws(StoreError) -> [UInt8] {
         var bytes: [UInt8] = []
         for key in sort {
-            guard case .attribute(_, let type, _) = key.path.terminal else { continue }
+            let type: AttributeType
+            switch key.path.terminal {
+            case .attribute(_, let own, _): type = own
+            case .entityName: type = .string
+            case .object: continue
+            }
             let value = try key.value(of: row)
             KeyCoding.append(value, as: type, options: key.options, isAscending: key.isAscending, to: &bytes)
         }
