@@ -178,20 +178,18 @@ extension ManagedObjectContext {
     ///
     /// - Throws: the error of the first store; the error of a later store is part of the outcome.
     private func write(_ changes: inout ChangeSet) throws(ContextError) -> SaveOutcome {
-        let attemptCountMax = 10
-        var attemptCount = 1
+        var limit = AttemptLimit()
         while true {
             let refusal: Refusal
             switch try attempt(changes) {
             case .written(let outcome): return outcome
             case .refused(let found): refusal = found
             }
-            guard attemptCount < attemptCountMax else { throw contextError(refusal.error) }
+            guard limit.allowsAnother(after: refusal.conflicts) else { throw contextError(refusal.error) }
             for conflict in refusal.conflicts { if let object = memory.registry[conflict.id] { noteRefreshed(object) } }
             if !refusal.conflicts.isEmpty { try resolve(refusal.conflicts) }
             if !refusal.references.isEmpty { try resolve(refusal.references) }
             if !refusal.constraints.isEmpty { try resolve(refusal.constraints) }
-            attemptCount += 1
             changes = ChangeSet(self)
             try validate(changes)
             stage = SaveStage(.storing)

@@ -147,6 +147,17 @@ public final class Database: Sendable {
         return WriteTransaction(try engine.beginWrite())
     }
 
+    /// Waits until every commit that was made so far is visible to new read transactions.
+    ///
+    /// A write transaction sees commits whose sync still runs. Who decides something by what one has read, and then
+    /// reads it again, waits here: a read transaction may be older until the sync has ended.
+    ///
+    /// - Throws: `closed`; the error of the sync: `poisoned`, `io`, `diskFull`.
+    package func waitForCommits() throws(StorageError) {
+        try checkOpen()
+        try engine.waitForCommits()
+    }
+
     // MARK: Care
 
     /// Moves committed pages from the log into the store file.

@@ -185,6 +185,20 @@ package final class Engine: @unchecked Sendable {
         return CommitReceipt(transactionID: state.transactionID, lsn: state.commitLSN)
     }
 
+    /// Waits until every commit that was appended so far is visible.
+    ///
+    /// - Throws: the error of the sync that they needed.
+    func waitForCommits() throws(StorageError) {
+        guard let log else { return }
+        do throws(StorageError) {
+            try queue.waitUntilVisible(queue.appendedPosition, log: log)
+        } catch {
+            // The commits are those of others: not their outcome is of interest here, but what failed.
+            try syncs.check()
+            throw error
+        }
+    }
+
     /// Discards the changes of a writer, and admits the next writer.
     private func discard(_ pages: WritePages) {
         pages.discardWrites()

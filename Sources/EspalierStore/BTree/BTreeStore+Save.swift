@@ -1,5 +1,6 @@
 // Saving to a B-tree store.
 
+internal import EspalierEngine
 internal import EspalierModel
 
 extension BTreeStore {
@@ -15,7 +16,14 @@ extension BTreeStore {
                 return try held.save(request, catalog)
             }
             let execution = SaveExecution(try beginWrite(), catalog)
-            return try execution.run(request)
+            do throws(StoreError) {
+                return try execution.run(request)
+            } catch {
+                // The commits that refuse the save may wait for their sync. Who resolves the refusal must find them in
+                // a snapshot, or would be refused again until the sync has ended.
+                if error.isRefusal { try withStoreErrors(try database.waitForCommits()) }
+                throw error
+            }
         }
     }
 }

@@ -55,6 +55,14 @@ extension StoreError {
     public var isSnapshotExpired: Bool {
         if case .storage(.transaction(.snapshotExpired), _) = self { true } else { false }
     }
+
+    /// Whether rows that others have saved refuse a save: a context resolves it by their policies, and saves again.
+    var isRefusal: Bool {
+        switch self {
+        case .conflict, .constraint, .references: true
+        default: false
+        }
+    }
 }
 
 /// A row that is not at the version a save was based on.

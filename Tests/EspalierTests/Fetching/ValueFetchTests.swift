@@ -81,6 +81,28 @@ import Testing
     }
 
     @Test(arguments: SaleBoard.Place.allCases, [true, false])
+    func `objects and values come in the order of the names of their entities, whatever the limit`(
+        _ place: SaleBoard.Place, _ isSaved: Bool
+    ) throws {
+        let (board, context) = try makeSales(place, isSaved: isSaved)
+        defer { withExtendedLifetime(board) {} }
+        for isAscending in [true, false] {
+            let sort = [SortKey("entity.name", ascending: isAscending), SortKey("whole")]
+            let (sales, refunds): ([AttributeValue], [AttributeValue]) = (
+                [.null, .integer(3), .integer(4), .integer(5)], [.integer(2), .integer(7)]
+            )
+            let expected = isAscending ? refunds + sales : sales + refunds
+            for limit in [0, 1, 3, 5] {
+                let own = limit == 0 ? expected : Array(expected.prefix(limit))
+                var request = FetchRequest<ManagedObject>(entityName: "Sale", sortKeys: sort)
+                request.fetchLimit = limit
+                #expect(try context.fetch(request).map { $0[attribute: "whole"] } == own)
+                #expect(try context.rows("Sale", ["whole"], sort: sort, limit: limit) == own.map { [$0] })
+            }
+        }
+    }
+
+    @Test(arguments: SaleBoard.Place.allCases, [true, false])
     func `aggregates ignore nulls, add decimals exactly, and compare texts and dates (FR-19)`(
         _ place: SaleBoard.Place, _ isSaved: Bool
     ) throws {

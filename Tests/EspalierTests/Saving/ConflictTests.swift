@@ -1,7 +1,13 @@
 // Two contexts change one row: the result under each merge policy.
 
+import Dispatch
 import Espalier
+import EspalierEngine
 import EspalierModel
+import EspalierStore
+import Foundation
+import Synchronization
+import TestSupport
 import Testing
 
 @Suite struct ConflictTests {
@@ -164,5 +170,70 @@ import Testing
         #expect(artists[0].isDeleted && artists[0].name == "Artist 0")
         try stack.context.saveAndCompare()
         #expect(try stack.stored(Artist.self).map(\.founded) == [1])
+    }
+
+    @Test func `a conflict with a save whose sync still runs is resolved by the row that it saves`() throws {
+        let model = try ManagedObjectModel(entities: [
+            EntityDescription(
+                "Note", attributes: [AttributeDescription("a", .integer64), AttributeDescription("b", .integer64)])
+        ])
+        let system = SimulatedFileSystem(seed: 1)
+        var options = DatabaseOptions.small
+        options.applicationID = BTreeStore.applicationID
+        let store = try BTreeStore.open(
+            try Database.open("notes", in: system, options: options), path: nil, model: model)
+        let coordinator = PersistentStoreCoordinator(managedObjectModel: model)
+        coordinator.add(store)
+        let first = ManagedObjectContext(coordinator)
+        let note = try first.insertNewObject(forEntityName: "Note")
+        try first.save()
+        let id = note.objectID
+        try note.setValue(.integer(1), forKey: "a")
+        // The sync of the first save lasts until the second one has been answered, or for a while.
+        let questionCount = Mutex(0)
+        let hasSynced = Mutex(false)
+        let (isRead, isSyncing, isSaved) = (
+            DispatchSemaphore(value: 0), DispatchSemaphore(value: 0), DispatchSemaphore(value: 0)
+        )
+        let failure = Mutex<String?>(nil)
+        let thread = Thread {
+            defer { isSaved.signal() }
+            do {
+                let second = ManagedObjectContext(coordinator)
+                second.mergePolicy = MergePolicy { conflict, _ in
+                    questionCount.withLock { $0 += 1 }
+                    return MergeResolution(.objectTrump)
+                }
+                let same = try second.existingObject(with: id)
+                try same.setValue(.integer(2), forKey: "b")
+                isRead.signal()
+                isSyncing.wait()
+                try second.save()
+                guard same[attribute: "a"] == .integer(1) else { throw ContextError.objectNotFound(id) }
+            } catch {
+                failure.withLock { $0 = "\(error)" }
+                isRead.signal()
+            }
+        }
+        thread.start()
+        isRead.wait()
+        system.beforeEachCall { operation, role in
+            guard operation == .sync, role == .log else { return }
+            let isFirst = hasSynced.withLock { hasSynced in
+                defer { hasSynced = true }
+                return !hasSynced
+            }
+            guard isFirst else { return }
+            isSyncing.signal()
+            _ = isSaved.wait(timeout: .now() + .milliseconds(200))
+        }
+
+        try first.save()
+
+        isSyncing.signal()
+        isSaved.wait()
+        system.beforeEachCall(nil)
+        #expect(failure.withLock { $0 } == nil)
+        #expect(hasSynced.withLock { $0 } && questionCount.withLock { $0 } == 1)
     }
 }
