@@ -57,13 +57,15 @@ final class PegBoard {
     static let toOnes: Set = ["best", "head", "mate", "mateOf"]
     static let ordered: Set = ["queue", "list"]
 
+    private static let model = Result { try ManagedObjectModel(for: [Peg.self]) }
+
     let coordinator: PersistentStoreCoordinator
     private let folder: URL
     let mine: ManagedObjectContext
     let theirs: ManagedObjectContext
 
     init(_ kind: StoreKind, count: Int, _ base: [(String, String, [String])] = []) throws {
-        coordinator = PersistentStoreCoordinator(managedObjectModel: try ManagedObjectModel(for: [Peg.self]))
+        coordinator = PersistentStoreCoordinator(managedObjectModel: try Self.model.get())
         folder = FileManager.default.temporaryDirectory.appending(path: "espalier-\(UUID().uuidString)")
         if kind == .inMemory {
             try coordinator.addPersistentStore(.inMemory)

@@ -20,7 +20,7 @@ extension BTreeSnapshot {
     ///
     /// - Returns: `nil` for every other plan, and if the rows are too many to be read one by one: `FetchExecution`
     ///   executes these plans.
-    private func rowsOfOneValue(
+    func rowsOfOneValue(
         _ plan: FetchPlan, _ transaction: borrowing StoreTransaction<SessionSource>
     ) throws(StoreError) -> SnapshotList? {
         guard case .oneValue(let group, let prefix) = plan.access, plan.isExact, plan.offset == 0, plan.limit == nil,

@@ -20,10 +20,10 @@ struct FetchExecution: ~Copyable {
     private let reader: RowReader
     private let storeTag: UInt32
     private var residual: [ResolvedPredicate.Node] { didSet { chooseTests() } }
-    /// The tests of the conditions in `residual` that a row alone can answer.
+    /// Those conditions of `residual` that the bytes of a row answer.
     private var tests: [ByteCondition] = []
-    /// The other conditions in `residual`.
-    private var untested: [ResolvedPredicate.Node] = []
+    /// The other conditions of `residual`: they are evaluated.
+    private var evaluated: [ResolvedPredicate.Node] = []
     /// Whether all sort keys are attributes of the row itself.
     private var sortsByOwnValues = false
     private var foldedText: [UInt8] = []
@@ -69,11 +69,11 @@ struct FetchExecution: ~Copyable {
     }
 
     private mutating func chooseTests() {
-        (tests, untested) = ([], [])
+        (tests, evaluated) = ([], [])
         for node in residual {
-            if let test = ByteCondition.make(node) { tests.append(test) } else { untested.append(node) }
+            if let test = ByteCondition.make(node) { tests.append(test) } else { evaluated.append(node) }
         }
-        assert(tests.count + untested.count == residual.count, "\(residual.count) conditions are tested")
+        assert(tests.count + evaluated.count == residual.count, "\(residual.count) conditions are tested")
     }
 
     /// Finds all rows and passes them to the sink.
@@ -115,7 +115,7 @@ struct FetchExecution: ~Copyable {
         assert(keys.contains(resumeKey), "a scan of \(keys) stops at \(resumeKey)")
         rowsToScan = Int.max
         (residual, acceptsEveryRow) = saved
-        sink.holdsRowsOfScan = false
+        sink.comesFromScan = false
         (keys, self.resumeKey) = (resumeKey...max(resumeKey, keys.upperBound), nil)
         try visit(CandidateCollector(session: session, countMax: countMax).candidates(source))
     }
@@ -131,7 +131,7 @@ struct FetchExecution: ~Copyable {
     private mutating func visit(_ candidates: [Candidate]?) throws(StoreError) {
         guard let candidates else {
             residual = plan.condition
-            sink.holdsRowsOfScan = true
+            sink.comesFromScan = true
             acceptsEveryRow = residual.isEmpty && sortBuffer == nil
             return try scan()
         }
@@ -257,7 +257,7 @@ struct FetchExecution: ~Copyable {
             let id = ObjectID(storeTag: storeTag, entityTag: alike.entityTag, key: key)
             return sink.accept(id, row) ? .more : .enough
         }
-        var isUnknown = !untested.isEmpty
+        var isUnknown = !evaluated.isEmpty
         for test in tests {
             switch reader.verdict(test, row, alike.shape, alike.offsets, &foldedText) {
             case .passes: break

@@ -26,7 +26,7 @@ struct FetchSink: ~Copyable {
     private var toSkip: Int
     private let limit: Int
     /// Whether the rows come from a scan of all rows, because an index leads to too many.
-    var holdsRowsOfScan = false
+    var comesFromScan = false
 
     init(
         _ kind: FetchKind, offset: Int, limit: Int?, numbering: StoreNumbering, _ reader: ColumnReader? = nil

@@ -3,6 +3,7 @@
 import Espalier
 import EspalierModel
 import Synchronization
+import TestSupport
 import Testing
 
 /// What policies were asked.
@@ -14,6 +15,14 @@ private final class Questions: Sendable {
 
 @Suite struct OwnPolicyTests {
     private static let resolving: [MergePolicy.Rule] = [.storeTrump, .objectTrump, .overwrite, .rollback]
+    private static let walksAll = campaignCount("ESPALIER_ALL_MERGINGS", default: 0) > 0
+
+    /// The ways of merging that the `number`-th combination of a row with other arguments is tried with: one in turn, or
+    /// all.
+    private func mergings(_ row: MergeTableTests.Row, _ number: Int) -> [Merging] {
+        let turn = row.property.utf8.count + row.mine.count + row.base.count + number
+        return Self.walksAll ? Merging.allCases : [Merging.allCases[turn % Merging.allCases.count]]
+    }
 
     /// A board on which both sides have changed a property of peg 0, and its number `b`.
     private func contested(
@@ -39,8 +48,8 @@ private final class Questions: Sendable {
     func `a policy that answers with a rule does what the rule does`(
         _ kind: StoreKind, _ row: MergeTableTests.Row
     ) throws {
-        for rule in Self.resolving {
-            for merging in Merging.allCases {
+        for (number, rule) in Self.resolving.enumerated() {
+            for merging in mergings(row, number) {
                 let comment: Comment = "\(rule), \(merging)"
                 let expected = try contested(kind, row, MergePolicy(rule), merging)
                 try expected.mine.save()
@@ -65,9 +74,10 @@ private final class Questions: Sendable {
     func `a property gets the value that the policy chooses for it, whatever the rule for the others`(
         _ kind: StoreKind, _ row: MergeTableTests.Row
     ) throws {
-        for rule in Self.resolving {
-            for (choice, values) in [(MergeResolution.Choice.mine, row.mine), (.stored, row.theirs), (nil, ["4"])] {
-                for merging in Merging.allCases {
+        let choices = [(MergeResolution.Choice.mine, row.mine), (.stored, row.theirs), (nil, ["4"])]
+        for (ruleNumber, rule) in Self.resolving.enumerated() {
+            for (choiceNumber, (choice, values)) in choices.enumerated() {
+                for merging in mergings(row, ruleNumber + choiceNumber) {
                     let comment: Comment = "\(rule), \(choice.map { "\($0)" } ?? "a value of its own"), \(merging)"
                     let board = try contested(
                         kind, row,
