@@ -14,9 +14,9 @@ import EspalierStore
 extension ParentSource {
     func save(_ request: SaveRequest, in part: SourcePart) throws(StoreError) -> SaveResult {
         let before = try currentSnapshot()
-        try check(request, before)
+        let stored = try check(request, before)
         let ids = try permanentIDs(for: request)
-        let objects = try prepare(request)
+        let objects = try prepare(request, stored)
         defer { withExtendedLifetime(objects) {} }
         parent.endUndoEvent()
         parent.beginEvent()
@@ -46,16 +46,20 @@ extension ParentSource {
         return ids
     }
 
-    /// Loads the rows of the parent's objects that the request names, all at once; unchanged objects with older rows
-    /// adopt the newest ones.
-    private func prepare(_ request: SaveRequest) throws(StoreError) -> [ManagedObject] {
-        let ids = (request.updates.map(\.id) + request.deletions.map(\.id)).filter {
-            parent.memory.registry.withObject($0, \.isClean) != false
-        }
+    /// Gives the parent's unchanged objects that the request names the newest rows.
+    ///
+    /// - Parameter stored: the rows of the request's updates, then those of its deletions, as `check` has read them; an
+    ///   object that the parent has changed has none.
+    private func prepare(_ request: SaveRequest, _ stored: [ObjectSnapshot?]) throws(StoreError) -> [ManagedObject] {
+        let named = request.updates.map(\.id) + request.deletions.map(\.id)
+        assert(stored.count >= named.count, "\(stored.count) rows of \(named.count) objects")
         return try asSource { () throws(ContextError) in
-            let objects = try ids.map { id throws(ContextError) in try parent.object(with: id) }
-            for (object, row) in try parent.storedRows(ofObjects: objects) {
-                if object.hasRow, object.row?.version != row?.version { parent.adoptNewestRow(ofUnchanged: object) }
+            var objects: [ManagedObject] = []
+            for case let (id, row?) in zip(named, stored)
+            where parent.memory.registry.withObject(id, \.isClean) != false {
+                let object = try parent.object(with: id)
+                objects.append(object)
+                if object.hasRow, object.row?.version != row.version { parent.adoptNewestRow(ofUnchanged: object) }
                 if !object.hasRow {
                     object.state.remove(.inaccessible)
                     object.row = row
@@ -67,11 +71,17 @@ extension ParentSource {
 
     // MARK: Checks
 
-    private func check(_ request: SaveRequest, _ content: OverlaySnapshot) throws(StoreError) {
+    /// Throws unless the parent has the versions, destinations and lists that the request expects.
+    ///
+    /// - Returns: the rows of the request's updates, deletions and locks that were read from a store, in this order.
+    private func check(
+        _ request: SaveRequest, _ content: OverlaySnapshot
+    ) throws(StoreError) -> [ObjectSnapshot?] {
         var expected = request.updates.map { SaveRequest.Expectation(id: $0.id, expectedVersion: $0.expectedVersion) }
         expected += request.deletions + request.locks
         var conflicts: [VersionConflict] = []
-        for (row, expected) in zip(try content.snapshots(of: expected.map(\.id)), expected)
+        var stored = [ObjectSnapshot?](repeating: nil, count: expected.count)
+        for (row, expected) in zip(try content.snapshots(of: expected.map(\.id)) { stored[$0] = $1 }, expected)
         where row?.version != expected.expectedVersion {
             conflicts.append(
                 VersionConflict(id: expected.id, expectedVersion: expected.expectedVersion, stored: row))
@@ -83,6 +93,7 @@ extension ParentSource {
         guard conflicts.isEmpty else { throw .conflict(conflicts) }
         let broken = try missing(request, content) + denied(request, content)
         guard broken.isEmpty else { throw .references(broken) }
+        return stored
     }
 
     /// The destinations and owners of the request that the parent does not have.
@@ -101,9 +112,7 @@ extension ParentSource {
             for case let (slot, id?) in update.destinations { named.append((update.id, slot, id)) }
         }
         for link in request.links where !deleted.contains(link.owner) {
-            let before = Set(link.orderBase ?? link.order ?? [])
-            let added = link.order.map { $0.filter { !before.contains($0) } } ?? link.added
-            for id in [link.owner] + added { named.append((link.owner, link.slot, id)) }
+            for id in [link.owner] + link.differences.added { named.append((link.owner, link.slot, id)) }
         }
         named.removeAll { new.contains($0.id) }
         var conflicts: [ReferenceConflict] = []
@@ -154,12 +163,7 @@ extension ParentSource {
     private func removedPairs(of request: SaveRequest) -> Set<Pair> {
         var pairs = Set<Pair>()
         for link in request.links {
-            var removed = link.removed
-            if let order = link.order, let base = link.orderBase {
-                let kept = Set(order)
-                removed = base.filter { !kept.contains($0) }
-            }
-            for id in removed { pairs.insert(Pair(owner: link.owner, slot: link.slot, other: id)) }
+            for id in link.differences.removed { pairs.insert(Pair(owner: link.owner, slot: link.slot, other: id)) }
         }
         return pairs
     }
@@ -197,5 +201,19 @@ extension ParentSource {
         for id in effects.left where !result.deleted.contains(id) { result.changed.insert(id) }
         result.generation = content.generation
         return result
+    }
+}
+
+extension SaveRequest.LinkChange {
+    /// The destinations that join the list and those that leave it; none if to-one relationships define the members.
+    ///
+    /// - Complexity: O(k) for k edits of an order; O(n) for a whole order of n destinations.
+    fileprivate var differences: (added: [ObjectID], removed: [ObjectID]) {
+        guard hasOrder else { return (added, removed) }
+        guard let base = orderBase else { return ([], []) }
+        if let edits { return (edits.placed.map(\.id).filter { edits.formerIndex(of: $0) == nil }, edits.removed) }
+        let order = order ?? []
+        let (before, now) = (Set(base), Set(order))
+        return (order.filter { !before.contains($0) }, base.filter { !now.contains($0) })
     }
 }

@@ -82,6 +82,15 @@ final class OverlaySnapshot: StoreSnapshot {
     }
 
     func snapshots(of ids: [ObjectID]) throws(StoreError) -> [ObjectSnapshot?] {
+        try snapshots(of: ids) { _, _ in }
+    }
+
+    /// The rows with these IDs as children see them, in this order.
+    ///
+    /// - Parameter note: receives each row that was read from a store, as the store has it, with its position in `ids`.
+    func snapshots(
+        of ids: [ObjectID], noting note: (Int, ObjectSnapshot) -> Void
+    ) throws(StoreError) -> [ObjectSnapshot?] {
         var rows = ids.map { _ in ObjectSnapshot?.none }
         var stored: [(offset: Int, element: ObjectID)] = []
         for (position, id) in ids.enumerated() {
@@ -96,7 +105,10 @@ final class OverlaySnapshot: StoreSnapshot {
             }
         }
         try forEachBase(holding: stored) { snapshot, ids, positions throws(StoreError) in
-            for (position, row) in zip(positions, try snapshot.snapshots(of: ids)) { rows[position] = row.map(shown) }
+            for case let (position, row?) in zip(positions, try snapshot.snapshots(of: ids)) {
+                note(position, row)
+                rows[position] = shown(row)
+            }
         }
         return rows
     }
