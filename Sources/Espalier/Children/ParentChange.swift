@@ -47,7 +47,8 @@ struct ParentChange {
             }
         }
         for link in request.links where !link.hasOrder { change(link) }
-        for link in request.links where link.hasOrder { order(link) }
+        let deletedIDs = Set(request.deletions.map(\.id))
+        for link in request.links where link.hasOrder { order(link, besides: deletedIDs) }
         let deleted = request.deletions.compactMap { object($0.id) }
         let effects = effects(of: deleted, request)
         for object in deleted { context.markDeleted(object, callsHook: false) }
@@ -129,9 +130,14 @@ struct ParentChange {
         if let reason = object.addDestinations(added, at: link.slot) { object.refuse(relationship.name, reason) }
     }
 
-    private func order(_ link: SaveRequest.LinkChange) {
-        guard let object = object(link.owner), let order = link.order?.map(permanentID) else { return }
+    /// Changes an order.
+    ///
+    /// - Parameter deleted: the objects that the request deletes, which are still in the parent's lists.
+    private func order(_ link: SaveRequest.LinkChange, besides deleted: Set<ObjectID>) {
+        guard let object = object(link.owner) else { return }
         let relationship = object.entity.relationships[link.slot]
+        if let edits = link.edits, make(edits, of: object, relationship, besides: deleted) { return }
+        guard let order = link.order?.map(permanentID) else { return }
         let present = object.destinationIDs(at: link.slot)
         let merged: [ObjectID]
         if let base = link.orderBase, object.withShape({ $0.inverses[link.slot]?.isToMany }) != false {
@@ -146,6 +152,57 @@ struct ParentChange {
         if let reason = object.setDestinations(destinations, at: link.slot) {
             object.refuse(relationship.name, reason)
         }
+    }
+
+    /// Makes the edits of an order one by one, so that only the destinations that they name become objects, and a save
+    /// of the parent sends edits too; `false`, and no change, if the parent's order is not the one that was edited.
+    ///
+    /// - Complexity: O(k log n) for k edits of n destinations, and O(n) for the comparison of the two orders.
+    private func make(
+        _ edits: OrderEdits, of object: ManagedObject, _ relationship: Relationship, besides deleted: Set<ObjectID>
+    ) -> Bool {
+        let slot = relationship.slot
+        // To-one relationships define the members, and have changed already, except by deletions.
+        let isDerived = object.withShape { $0.inverses[slot]?.isToMany } == false
+        let new = edits.placed.map { (id: permanentID($0.id), isNew: edits.formerIndex(of: $0.id) == nil) }
+        let gone = isDerived ? edits.removed.filter { !deleted.contains($0) } : []
+        let come = isDerived ? new.filter(\.isNew).map(\.id) : []
+        guard isFormerOrder(object.destinationIDs(at: slot), edits, without: gone, with: come) else { return false }
+        if !isDerived { for id in edits.removed { object.unlink(id, across: relationship) } }
+        for (placement, (id, isNew)) in zip(edits.placed, new) {
+            var target = 0
+            if let predecessor = placement.predecessor.map(permanentID) {
+                guard let index = object.destinationIndex(of: predecessor, inOrder: slot) else { continue }
+                target = index + 1
+            }
+            var reason: Violation.Reason?
+            if isNew, !isDerived {
+                let other = context.object(for: id, from: object, across: relationship)
+                reason = object.insertDestinations([other], at: target, inOrder: slot)
+            } else if let source = object.destinationIndex(of: id, inOrder: slot) {
+                if source < target { target -= 1 }
+                if source != target { reason = object.moveDestination(from: source, to: target, inOrder: slot) }
+            }
+            if let reason { object.refuse(relationship.name, reason) }
+        }
+        return true
+    }
+
+    /// Whether `present` is the order that was edited, without the destinations `gone`, which are in the former order,
+    /// and with `come` at its end in any order.
+    private func isFormerOrder(
+        _ present: [ObjectID], _ edits: OrderEdits, without gone: [ObjectID], with come: [ObjectID]
+    ) -> Bool {
+        let former = edits.formerOrder
+        if gone.isEmpty, come.isEmpty { return present == former }
+        guard present.count == former.count - gone.count + come.count else { return false }
+        var (start, passed) = (0, 0)
+        // Between two destinations that are gone, the others are as before.
+        for end in gone.map(edits.formerIndex) + [former.count] {
+            guard let end, former[start..<end] == present[start - passed..<end - passed] else { return false }
+            (start, passed) = (end + 1, passed + 1)
+        }
+        return Set(present[(present.count - come.count)...]) == Set(come)
     }
 
     // MARK: Deletions

@@ -73,7 +73,7 @@ struct Reversal {
             guard !isMerged(end.id), let other = found(end, from: object, across: relationship) else { return }
             add(other, to: object, across: relationship, place)
         case .moved(let slot, let end, let place):
-            if let other = known(end) { move(other, to: place, in: object, at: slot, isStep: true) }
+            if let id = movable(end) { move(id, to: place, in: object, at: slot, isStep: true) }
         case .order(let slot, let ends): order(ends, of: object, at: slot)
         }
     }
@@ -90,6 +90,15 @@ struct Reversal {
         case .object(let object): object.managedObjectContext === context && object.isUsable ? object : nil
         case .row(let id): context.memory.registry[id].flatMap { $0.isUsable ? $0 : nil }
         }
+    }
+
+    /// The ID of the destination that a step has moved, unless it is no object or row of the context any more.
+    ///
+    /// A move needs no object: the application may have moved a destination that is not in memory.
+    private func movable(_ end: UndoStep.End) -> ObjectID? {
+        if let object = known(end) { return object.storedID }
+        guard case .row(let id) = end.settled, context.memory.registry[id] == nil else { return nil }
+        return id
     }
 
     /// The object that a step names, if it can be a destination.
@@ -137,18 +146,17 @@ struct Reversal {
             object.addRaw(other.storedID, to: relationship)
         }
         note(object, relationship.slot, other)
-        if let place { move(other, to: place, in: object, at: relationship.slot, isStep: false) }
+        if let place { move(other.storedID, to: place, in: object, at: relationship.slot, isStep: false) }
     }
 
     /// Moves a destination to its former place.
     ///
     /// - Parameter isStep: whether the move appends a step; it does not as part of an addition, which has one already.
     private func move(
-        _ other: ManagedObject, to place: UndoStep.Place, in object: ManagedObject, at slot: Int, isStep: Bool
+        _ id: ObjectID, to place: UndoStep.Place, in object: ManagedObject, at slot: Int, isStep: Bool
     ) {
         let relationship = object.entity.relationships[slot]
         object.beginChange(of: relationship)
-        let id = other.storedID
         guard let source = object.destinationIndex(of: id, inOrder: slot) else { return }
         let target = target(of: place, from: source, in: object, at: slot)
         assert(target >= 0 && target < object.destinationCount(at: slot), "invariant 2: place \(target)")

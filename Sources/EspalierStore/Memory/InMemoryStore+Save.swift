@@ -151,22 +151,27 @@ extension InMemoryStore {
             state.lists[key] = new.isEmpty ? nil : new
             let isWatched = schema.derivations.isWatched(edit.relationship)
             guard edit.relationship.inverse == nil || isWatched else { continue }
-            let (before, after) = (Set(old), Set(new))
+            let (come, gone) = difference(edit, old, new)
             if isWatched {
-                for id in after.subtracting(before) {
-                    state.derivedChanges.noteLink(of: key.owner, to: id, edit.relationship, 1)
-                }
-                for id in before.subtracting(after) {
-                    state.derivedChanges.noteLink(of: key.owner, to: id, edit.relationship, -1)
-                }
+                for id in come { state.derivedChanges.noteLink(of: key.owner, to: id, edit.relationship, 1) }
+                for id in gone { state.derivedChanges.noteLink(of: key.owner, to: id, edit.relationship, -1) }
             }
             guard edit.relationship.inverse == nil else { continue }
-            for destination in before.subtracting(after) {
+            for destination in gone {
                 state.owners[ListID(edit.relationship, of: destination)]?.remove(key.owner)
             }
-            for destination in after.subtracting(before) {
+            for destination in come {
                 state.owners[ListID(edit.relationship, of: destination), default: []].insert(key.owner)
             }
         }
+    }
+
+    /// The destinations that an edit adds to a list, and those that it removes.
+    private func difference(
+        _ edit: ListEdit, _ old: [ObjectID], _ new: [ObjectID]
+    ) -> (come: Set<ObjectID>, gone: Set<ObjectID>) {
+        if let edits = edit.edits(of: old) { return (Set(edits.added), Set(edits.removed)) }
+        let (before, after) = (Set(old), Set(new))
+        return (after.subtracting(before), before.subtracting(after))
     }
 }

@@ -49,7 +49,7 @@ import Testing
     }
 
     enum Change: String, CaseIterable, CustomTestStringConvertible {
-        case append, insert, insertAtFront, move, remove, delete, four
+        case append, insert, insertAtFront, move, remove, removeFirst, delete, four
 
         var testDescription: String { rawValue }
 
@@ -61,6 +61,7 @@ import Testing
             case .insertAtFront: kind.insert(member, at: 0)
             case .move: kind.move(member, from: count / 3, to: count / 2)
             case .remove: kind.remove(member, at: count / 3)
+            case .removeFirst: kind.remove(member, at: 0)
             case .delete:
                 let context = try #require(member.managedObjectContext)
                 try context.delete(try context.existingObject(with: kind.ids(member)[count / 3]))
@@ -73,8 +74,8 @@ import Testing
         }
     }
 
-    private func makeStack(_ kind: Kind, _ count: Int) throws -> Stack {
-        let stack = try Stack(.btree, classes: teamClasses)
+    private func makeStack(_ kind: Kind, _ count: Int, _ storeKind: StoreKind = .btree) throws -> Stack {
+        let stack = try Stack(storeKind, classes: teamClasses)
         let context = stack.newContext()
         let member = Member(context: context)
         switch kind {
@@ -88,7 +89,9 @@ import Testing
 
     /// The steps and rows of a save after each change of a list of `count` members; expects that the store has the new
     /// orders.
-    private func costs(_ kind: Kind, _ count: Int) throws -> [Change: Int] {
+    ///
+    /// - Parameter isInChild: whether a child changes the list and saves, and the steps are those of its parent's save.
+    private func costs(_ kind: Kind, _ count: Int, isInChild: Bool = false) throws -> [Change: Int] {
         let stack = try makeStack(kind, count)
         var costs: [Change: Int] = [:]
         for change in Change.allCases {
@@ -96,7 +99,15 @@ import Testing
             if kind == .queue, change == .delete { continue }
             let context = stack.newContext()
             let member = try #require(try context.fetch(FetchRequest<Member>()).first)
-            try change.make(kind, member, kind.ids(member).count)
+            if isInChild {
+                let child = ManagedObjectContext(parent: context)
+                let same = try #require(try child.fetch(FetchRequest<Member>()).first)
+                try change.make(kind, same, kind.ids(same).count)
+                try child.save()
+                #expect(kind.ids(same) == kind.ids(member), "\(change)")
+            } else {
+                try change.make(kind, member, kind.ids(member).count)
+            }
             context.processPendingChanges()
 
             let (trips, rows) = (context.faultTrips, context.rowsFetched)
@@ -121,6 +132,72 @@ import Testing
             let many = try #require(many[change])
             let exponent = log10(Double(max(many, 1)) / Double(max(few, 1)))
             #expect(few > 0 && exponent < 0.2, "\(change): \(few) steps with 1,000 members, \(many) with 10,000")
+        }
+    }
+
+    @Test(arguments: Kind.allCases)
+    func `a child's few changes of an order cost as much in its parent's save, however long the order is`(
+        _ kind: Kind
+    ) throws {
+        let (few, many) = (try costs(kind, 1000, isInChild: true), try costs(kind, 4000, isInChild: true))
+
+        for (change, few) in few {
+            let many = try #require(many[change])
+            let exponent = log(Double(max(many, 1)) / Double(max(few, 1))) / log(4)
+            #expect(few > 0 && exponent < 0.3, "\(change): \(few) steps with 1,000 members, \(many) with 4,000")
+        }
+    }
+
+    @Test(arguments: Kind.allCases)
+    func `a queue whose first member leaves with each save costs as much for each save`(_ kind: Kind) throws {
+        func cost(_ count: Int) throws -> Int {
+            let stack = try makeStack(kind, count)
+            let context = stack.newContext()
+            let member = try #require(try context.fetch(FetchRequest<Member>()).first)
+            var cost = 0
+            for left in (count - 8..<count).reversed() {
+                kind.remove(member, at: 0)
+                context.processPendingChanges()
+                cost += try StepCount.count { try context.save() }.steps
+                #expect(kind.ids(member).count == left)
+            }
+            return cost
+        }
+        let (few, many) = (try cost(500), try cost(2000))
+        #expect(many < 2 * few, "\(few) steps with 500 members, \(many) with 2,000")
+    }
+
+    @Test(arguments: Kind.allCases, StoreKind.allCases)
+    func `every kind of store has the orders that a context and its child have saved`(
+        _ kind: Kind, _ storeKind: StoreKind
+    ) throws {
+        for count in [0, 1, 40] {
+            let stack = try makeStack(kind, count, storeKind)
+            let root = stack.newContext()
+            root.undoManager = UndoStack()
+            let contexts = [root, ManagedObjectContext(parent: root)]
+            for change in Change.allCases where count > 1 || [.append, .insert, .insertAtFront].contains(change) {
+                for context in contexts {
+                    let member = try #require(try context.fetch(FetchRequest<Member>()).first)
+                    let inRoot = try #require(try root.existingObject(with: member.objectID) as? Member)
+                    let former = kind.ids(inRoot)
+                    try change.make(kind, member, kind.ids(member).count)
+                    try context.save()
+                    let expected = kind.ids(member)
+                    #expect(kind.ids(inRoot) == expected, "\(change) of \(count)")
+                    if change != .delete, change != .four {
+                        try root.undo()
+                        let undone = kind.ids(inRoot)
+                        #expect(undone == former, "\(change) of \(count), undone")
+                        try root.redo()
+                        #expect(kind.ids(inRoot).count == expected.count, "\(change) of \(count), redone")
+                    }
+                    try root.save()
+                    let reader = stack.newContext()
+                    let stored = kind.ids(try #require(try reader.fetch(FetchRequest<Member>()).first))
+                    #expect(stored == kind.ids(inRoot), "\(change) of \(count)")
+                }
+            }
         }
     }
 
