@@ -263,6 +263,38 @@ import Testing
         }
     }
 
+    @Test(arguments: [1, 3])
+    func `a fetch by a reference costs as much for each object that it returns`(_ share: Int) throws {
+        let formats = ["member == %@", "member.number == 7", "boss == %@", "boss.number == 7"]
+        func work(_ count: Int) throws -> [Int] {
+            let stack = try Stack(.btree, classes: teamClasses)
+            let context = stack.newContext()
+            let owner = Member(context: context)
+            owner.number = 7
+            for number in 0..<count {
+                let (duty, member) = (Duty(context: context), Member(context: context))
+                if number % share == 0 { (duty.member, member.boss) = (owner, owner) }
+            }
+            try context.save()
+            return try formats.map { format in
+                let reader = stack.newContext()
+                let predicate =
+                    format.hasSuffix("7")
+                    ? try FetchPredicate(format: format) : try FetchPredicate(format: format, owner.objectID)
+                let request = FetchRequest<ManagedObject>(
+                    entityName: format.hasPrefix("member") ? "Duty" : "Member", predicate: predicate)
+                var found: [ManagedObject] = []
+                let (steps, rows) = try StepCount.count { found = try reader.fetch(request) }
+                #expect(found.count == (count + share - 1) / share)
+                #expect(rows <= 3 * found.count + 1000, "\(rows) rows were read for \(found.count)")
+                return steps + rows
+            }
+        }
+        for (format, (few, many)) in zip(formats, zip(try work(200), try work(2000))) {
+            #expect(many <= 14 * few, "\(format): \(few) steps and rows with 200 objects, \(many) with 2,000")
+        }
+    }
+
     @Test func `pages by offset over an index read the rows of the page alone, and pass leaves as a whole`() throws {
         for stack in try [Stack.ofPapers(1000), Stack.ofPapers(3000)] {
             let context = stack.newContext()
