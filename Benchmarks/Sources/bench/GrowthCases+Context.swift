@@ -13,7 +13,7 @@ extension GrowthCases {
     // MARK: Contexts
 
     static let contexts: [GrowthCase] = [
-        GrowthCase("fetchIDs of all", 1) { store in
+        GrowthCase("fetchIDs of all", 1, work: .rows) { store in
             { blackHole(try store.context().fetchIDs(FetchRequest<Paper>()).count) }
         },
         GrowthCase("explain", 0) { store in
@@ -38,7 +38,7 @@ extension GrowthCases {
                 withExtendedLifetime(papers) {}
             }
         },
-        GrowthCase("registeredObjects", 1) { store in
+        GrowthCase("registeredObjects", 1, work: .tables) { store in
             let context = store.context()
             let papers = try all(context)
             return {
@@ -46,7 +46,7 @@ extension GrowthCases {
                 withExtendedLifetime(papers) {}
             }
         },
-        GrowthCase("insertedObjects, updatedObjects, deletedObjects", 1) { store in
+        GrowthCase("insertedObjects, updatedObjects, deletedObjects", 1, work: .tables) { store in
             let context = store.context()
             let papers = try all(context)
             for (number, paper) in papers.enumerated() {
@@ -73,13 +73,13 @@ extension GrowthCases {
                 for _ in 0..<store.count { blackHole(try context.insertNewObject(forEntityName: "Paper").isInserted) }
             }
         },
-        GrowthCase("insert of objects made before, each", 1) { store in
+        GrowthCase("insert of objects made before, each", 1, work: .tables) { store in
             let context = store.context()
             guard let entity = store.coordinator.managedObjectModel.entity(named: "Paper") else { return {} }
             let papers = (0..<store.count).map { _ in Paper(entity: entity, insertInto: nil) }
             return { for paper in papers { try context.insert(paper) } }
         },
-        GrowthCase("detectConflicts, each of all, changed", 1) { store in
+        GrowthCase("detectConflicts, each of all, changed", 1, work: .tables) { store in
             let context = store.context()
             let papers = try all(context)
             for paper in papers { paper.touched += 1 }
@@ -167,7 +167,7 @@ extension GrowthCases {
                 try context.save()
             }
         },
-        GrowthCase("insert and delete of one among all, two saves", 0) { store in
+        GrowthCase("insert and delete of one among all, two saves", 0, work: .file) { store in
             let context = store.context()
             let papers = try all(context)
             return {

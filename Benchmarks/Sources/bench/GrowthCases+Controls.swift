@@ -17,32 +17,55 @@ private final class PlainObject: Hashable {
 
 extension GrowthCases {
     static let controls: [GrowthCase] = [
-        control("a set of all objects") { objects in blackHole(Set(objects).count) },
-        control("objects into a dictionary by number, one by one") { objects in
+        control("a set of all objects", .tables) { objects in blackHole(Set(objects).count) },
+        control("objects into a dictionary by number, one by one", .tables) { objects in
             var byNumber: [Int: PlainObject] = [:]
             for object in objects { byNumber[object.number] = object }
             blackHole(byNumber.count)
         },
-        control("a new object for each") { objects in
+        control("a new object for each", .objects) { objects in
             blackHole(objects.map { PlainObject($0.number) }.count)
         },
-        control("a visit of each, in random order") { objects in
+        control("a visit of each, in random order", .objects) { objects in
             var generator = SystemRandomNumberGenerator()
             var sum = 0
             for object in objects.shuffled(using: &generator) { sum &+= object.number }
             blackHole(sum)
         },
-        writeBesideAll,
+        rowsOfAll, writeBesideAll,
     ]
+
+    /// The number of bytes that a paper takes in its store.
+    private static let byteCountOfPaper = 340
+
+    /// The control of an operation that reads all rows: a number out of each row, in memory that holds all of them.
+    private static var rowsOfAll: GrowthCase {
+        var result = GrowthCase(
+            "control: a number out of each row", 1, reason: "plain Swift, for comparison", work: .rows
+        ) { store in
+            let rows = [UInt8](repeating: 1, count: byteCountOfPaper * store.count)
+            return {
+                var sum = 0
+                for start in stride(from: 0, to: rows.count, by: byteCountOfPaper) {
+                    // As many cache lines as the head, the offsets and the field of a row are in.
+                    for line in 0..<3 { sum &+= Int(rows[start + 64 * line]) }
+                }
+                blackHole(sum)
+            }
+        }
+        result.isControl = true
+        return result
+    }
 
     /// The control of an operation on one object: a write of some pages and its sync, after other memory was used, in a
     /// file that is as large as a store of all.
     private static var writeBesideAll: GrowthCase {
-        var result = GrowthCase("control: a write to a file and its sync", 0, reason: "no library, for comparison") {
-            store in
+        var result = GrowthCase(
+            "control: a write to a file and its sync", 0, reason: "no library, for comparison", work: .file
+        ) { store in
             let objects = (0..<store.count).map(PlainObject.init)
             let path = store.folder.path + "/control"
-            try Data(count: 340 * store.count).write(to: URL(fileURLWithPath: path))
+            try Data(count: byteCountOfPaper * store.count).write(to: URL(fileURLWithPath: path))
             let file = try FileHandle(forUpdating: URL(fileURLWithPath: path))
             try file.synchronize()
             blackHole(Set(objects).count)
@@ -61,9 +84,9 @@ extension GrowthCases {
     }
 
     private static func control(
-        _ name: String, _ body: @escaping @Sendable ([PlainObject]) -> Void
+        _ name: String, _ work: GrowthCase.Work, _ body: @escaping @Sendable ([PlainObject]) -> Void
     ) -> GrowthCase {
-        var result = GrowthCase("control: \(name)", 1, reason: "plain Swift, for comparison") { store in
+        var result = GrowthCase("control: \(name)", 1, reason: "plain Swift, for comparison", work: work) { store in
             let objects = (0..<store.count).map(PlainObject.init)
             return { body(objects) }
         }

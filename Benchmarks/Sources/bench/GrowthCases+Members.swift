@@ -6,10 +6,10 @@ import Espalier
 extension GrowthCases {
     /// An operation on one side of a many-to-many relationship, whose destinations are all papers.
     private static func hub(
-        _ name: String, _ power: Double, reason: String = "",
+        _ name: String, _ power: Double, work: GrowthCase.Work? = nil,
         _ body: @escaping @Sendable (Topic, [Paper]) throws -> Void
     ) -> GrowthCase {
-        GrowthCase(name, power, reason: reason) { store in
+        GrowthCase(name, power, work: work) { store in
             let context = store.context()
             let papers = try all(context)
             guard let topic = try context.fetch(FetchRequest<Topic>()).first else { return {} }
@@ -20,10 +20,10 @@ extension GrowthCases {
 
     /// An operation on the ordered list of all papers.
     private static func list(
-        _ name: String, _ power: Double, reason: String = "",
+        _ name: String, _ power: Double, reason: String = "", work: GrowthCase.Work? = nil,
         _ body: @escaping @Sendable (Shelf, [Paper]) throws -> Void
     ) -> GrowthCase {
-        GrowthCase(name, power, reason: reason) { store in
+        GrowthCase(name, power, reason: reason, work: work) { store in
             let context = store.context()
             let papers = try all(context)
             let shelf = try shelf(context)
@@ -50,9 +50,9 @@ extension GrowthCases {
             topic.papers.formUnion(papers)
         },
         hub("ToMany: removeAll", 1) { topic, _ in topic.papers.removeAll() },
-        hub("ToMany: set to all of them", 1) { topic, papers in topic.papers = ToMany(papers) },
-        hub("ToMany: ==", 1) { topic, _ in blackHole(topic.papers == topic.papers) },
-        GrowthCase("save of one link among all of a hub", 0) { store in
+        hub("ToMany: set to all of them", 1, work: .tables) { topic, papers in topic.papers = ToMany(papers) },
+        hub("ToMany: ==", 1, work: .tables) { topic, _ in blackHole(topic.papers == topic.papers) },
+        GrowthCase("save of one link among all of a hub", 0, work: .file) { store in
             let context = store.context()
             let papers = try all(context)
             guard let topic = try context.fetch(FetchRequest<Topic>()).first else { return {} }
@@ -94,7 +94,7 @@ extension GrowthCases {
             shelf.listed.remove(at: 3)
             shelf.listed.insert(papers[3], at: papers.count / 3)
         },
-        list("OrderedToMany: set to all, reversed", 1) { shelf, papers in
+        list("OrderedToMany: set to all, reversed", 1, work: .tables) { shelf, papers in
             shelf.listed = OrderedToMany(papers.reversed())
         },
         list("OrderedToMany: ==", 1) { shelf, _ in blackHole(shelf.listed == shelf.listed) },

@@ -7,10 +7,10 @@ import Foundation
 extension GrowthCases {
     /// An operation with a reference to each paper, in a context that has all of them in memory if `isInMemory`.
     private static func references(
-        _ name: String, isInMemory: Bool = false,
+        _ name: String, isInMemory: Bool = false, work: GrowthCase.Work = .objects,
         _ body: @escaping @Sendable (ManagedObjectContext, Ref<Paper>) throws -> Void
     ) -> GrowthCase {
-        GrowthCase(name + ", each", 1) { store in
+        GrowthCase(name + ", each", 1, work: work) { store in
             let context = store.context()
             let refs = try store.context().fetchRefs(FetchRequest<Paper>())
             let papers = isInMemory ? try all(context) : []
@@ -28,7 +28,9 @@ extension GrowthCases {
         references("object(with: ref)") { blackHole(try $0.object(with: $1).isFault) },
         references("existingObject(with: ref)") { blackHole(try $0.existingObject(with: $1).isFault) },
         references("context[ref]", isInMemory: true) { blackHole(try $0[$1].number) },
-        references("registeredObject(for: ref)", isInMemory: true) { blackHole($0.registeredObject(for: $1) != nil) },
+        references("registeredObject(for: ref)", isInMemory: true, work: .tables) {
+            blackHole($0.registeredObject(for: $1) != nil)
+        },
         references("object(with:as:)") { blackHole(try $0.object(with: $1.id, as: Paper.self).isFault) },
         references("by a reference, SELF == ref") {
             let predicate = FetchPredicate.comparison(.init(.evaluatedObject, .equal, $1.predicateExpression))
@@ -83,7 +85,7 @@ extension GrowthCases {
             try paper.validateValue(&value, forKey: "number")
         },
         value("debugDescription") { blackHole($0.debugDescription.utf8.count) },
-        GrowthCase("changedValuesForCurrentEvent, each", 1) { store in
+        GrowthCase("changedValuesForCurrentEvent, each", 1, work: .tables) { store in
             let context = store.context()
             context.recordsChangesOfEvent = true
             let papers = try all(context)
@@ -115,7 +117,7 @@ extension GrowthCases {
                 try context.assertTrips(atMost: papers.count) { for paper in papers { blackHole(paper.shelf?.code) } }
             }
         },
-        GrowthCase("retainsRegisteredObjects on and off", 1) { store in
+        GrowthCase("retainsRegisteredObjects on and off", 1, work: .tables) { store in
             let context = store.context()
             let papers = try all(context)
             return {
@@ -171,7 +173,7 @@ extension GrowthCases {
                 withExtendedLifetime(papers) {}
             }
         },
-        GrowthCase("assign of all to a store", 1) { store in
+        GrowthCase("assign of all to a store", 1, work: .tables) { store in
             let context = store.context()
             let papers = (0..<store.count).map { _ in Paper(context: context) }
             return { try context.assign(papers, to: store.coordinator.persistentStores[0]) }
@@ -219,7 +221,7 @@ extension GrowthCases {
                 try store.coordinator.remove(second)
             }
         },
-        GrowthCase("coordinator: migrationPlan", 0) { store in
+        GrowthCase("coordinator: migrationPlan", 0, work: .file) { store in
             let (coordinator, path) = (try newCoordinator(), try copy(of: store))
             return { blackHole(try coordinator.migrationPlan(for: PersistentStoreDescription(path: path)).steps.count) }
         },

@@ -26,7 +26,7 @@ enum GrowthCases {
         _ name: String, _ power: Double, _ format: String, sort: [SortKey] = [], offset: Int = 0, limit: Int = 0,
         expecting: Int? = nil, reason: String = ""
     ) -> GrowthCase {
-        GrowthCase(name, power, reason: reason) { store in
+        GrowthCase(name, power, reason: reason, work: power < 1 ? .steps : .rows) { store in
             {
                 let context = store.context()
                 var request = FetchRequest<Paper>(try FetchPredicate(format: format), sortedBy: sort)
@@ -88,7 +88,7 @@ enum GrowthCases {
             for paper in papers { paper.touched += 1 }
             return { for paper in papers { context.refresh(paper, mergesChanges: true) } }
         },
-        GrowthCase("refreshAllObjects, all changed", 1) { store in
+        GrowthCase("refreshAllObjects, all changed", 1, work: .tables) { store in
             let context = store.context()
             let papers = try all(context)
             for paper in papers { paper.touched += 1 }
@@ -142,7 +142,7 @@ enum GrowthCases {
                 try context.save()
             }
         },
-        GrowthCase("save of one among all", 0) { store in
+        GrowthCase("save of one among all", 0, work: .file) { store in
             let context = store.context()
             let papers = try all(context)
             return {
@@ -187,7 +187,7 @@ enum GrowthCases {
                 try context.obtainPermanentIDs(for: [papers[1]])
             }
         },
-        GrowthCase("obtainPermanentIDs of all", 1) { store in
+        GrowthCase("obtainPermanentIDs of all", 1, work: .tables) { store in
             let context = store.context()
             let papers = (0..<store.count).map { _ in Paper(context: context) }
             return {
@@ -256,7 +256,7 @@ enum GrowthCases {
                 try context.save()
             }
         },
-        GrowthCase("save of one move in an ordered list of all", 0) { store in
+        GrowthCase("save of one move in an ordered list of all", 0, work: .file) { store in
             let context = store.context()
             let owner = try shelf(context)
             owner.listed.move(from: 0, to: store.count / 2)

@@ -11,8 +11,8 @@
 //   3. An operation that would take longer than `secondsMax` is not run, and fails.
 //   4. Controls are plain Swift on as many objects, without the library, in the same run: memory that outgrows the
 //      caches of the processor makes them grow faster than their steps, too. An operation grows too fast if it exceeds
-//      its expected exponent by more than 0.15, and by more than the greatest excess of a control of its kind: on all
-//      objects, or on one.
+//      its expected exponent by more than 0.15, and by more than the greatest excess of a control that does the same
+//      kind of work (`GrowthCase.Work`). No control excuses an operation of another kind.
 //   5. Memory is the growth of the process from the start of the operation to its peak, the least of the three runs. A
 //      page that a store reads into its cache counts for the operation that reads it first.
 
@@ -22,20 +22,38 @@ import Foundation
 
 /// An operation that is measured.
 struct GrowthCase: Sendable {
+    /// The kind of work that makes an operation grow faster than its steps, if any does.
+    enum Work {
+        /// None: the operation touches little memory, whatever the number of objects.
+        case steps
+        /// It makes or visits all objects.
+        case objects
+        /// It fills or searches a hash table of all objects.
+        case tables
+        /// It reads the rows of all objects.
+        case rows
+        /// It reads or writes a file that is as large as a store of all objects.
+        case file
+    }
+
     let name: String
     /// The expected exponent, and its reason if it is neither 0 nor 1.
     let power: Double
     let reason: String
+    /// The kind of the operation, and of the controls with which it is compared.
+    let work: Work
     /// Whether it is plain Swift, for comparison.
     var isControl = false
     /// Prepares the operation with a store and returns it.
     let prepare: @Sendable (PaperStore) throws -> () throws -> Void
 
+    /// - Parameter work: `nil` = `.steps` for an operation on one object among all, and `.objects` for one on all.
     init(
-        _ name: String, _ power: Double, reason: String = "",
+        _ name: String, _ power: Double, reason: String = "", work: Work? = nil,
         _ prepare: @escaping @Sendable (PaperStore) throws -> () throws -> Void
     ) {
         (self.name, self.power, self.reason, self.prepare) = (name, power, reason, prepare)
+        self.work = work ?? (power < 1 ? .steps : .objects)
     }
 }
 
@@ -80,7 +98,7 @@ private struct GrowthResult {
 
     /// Whether time or memory grow faster than expected, and faster than the controls of the same kind.
     func isTooFast(_ controls: [GrowthResult]) -> Bool {
-        let excesses = controls.filter { ($0.item.power < 1) == (item.power < 1) }.map(\.excess)
+        let excesses = controls.filter { $0.item.work == item.work }.map(\.excess)
         return excess > max(Self.excessMax, excesses.max() ?? 0) || memoryExponent > max(item.power, 1) + 0.35
     }
 }
@@ -166,7 +184,7 @@ struct GrowthRun {
         guard result.item.reason.isEmpty, result.excess > GrowthResult.excessMax, !result.item.isControl else {
             return result.item.reason
         }
-        return "no faster than the controls"
+        return "no faster than the controls of \(result.item.work)"
     }
 
     private static func text(_ number: Double) -> String {
