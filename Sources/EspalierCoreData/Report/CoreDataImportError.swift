@@ -33,8 +33,11 @@ public enum CoreDataImportError: Error, Sendable, CustomStringConvertible {
     public var description: String {
         switch self {
         case .sqlite(let error): error.description
-        case .notAStore(let path, let reason): "\(path): this is not a store of Core Data: \(reason)"
-        case .malformedXML(let path, let line, let reason): "\(path): line \(line): \(reason)"
+        case .notAStore(let path, let reason): 
+            "\(path): this is not a store of Core Data: \(reason); name the SQLite or XML file of a store that Core Data "
+                + "has written"
+        case .malformedXML(let path, let line, let reason):
+            "\(path): line \(line): \(reason); use another copy of the file, or mend it there"
         case .noModel(let path, let reason): "\(path): the model is missing: \(reason)"
         case .otherModel(let path, let entities, let reason):
             "\(path): the store has another model: \(entities.joined(separator: ", ")): \(reason)"

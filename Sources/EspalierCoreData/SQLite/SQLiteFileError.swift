@@ -1,4 +1,5 @@
-// The error of SQLite files: the file, the page, and the rule of the file format that is broken.
+// The error of SQLite files: the file, the page, the rule of the file format that is broken, and what
+// would be right.
 //
 // Invariants
 //   1. All code that reads SQLite files throws only this error; no input makes it trap.
@@ -39,6 +40,26 @@ public struct SQLiteFileError: Error, Hashable, Sendable, CustomStringConvertibl
         case noHotJournal
         /// The file is the one that belongs to its log: both have the same page size.
         case log
+        /// The file has all pages that its header counts.
+        case complete
+
+        /// What would be right.
+        public var remedy: String {
+            switch self {
+            case .readable: "name a file that exists and that you may read"
+            case .header: "name the SQLite file that Core Data has written, decrypted if the application encrypts it"
+            case .pageSize, .textEncoding, .pageNumber, .pageKind, .cell, .keyOrder, .treeShape, .overflowChain,
+                .record, .schema:
+                "the file is damaged: use another copy or a backup of it, or a file to which the tools of SQLite have "
+                    + "recovered its rows"
+            case .tableDefinition, .rowIDs: "name a file whose tables Core Data itself has made"
+            case .noHotJournal: "open the file once with the program that wrote it"
+            case .log: "copy the file and its -wal again, both while no program has the file open"
+            case .complete:
+                "copy the whole file again, with its -wal if there is one, while no program has it open; a download "
+                    + "may have ended too early"
+            }
+        }
     }
 
     /// The path of the file.
@@ -54,6 +75,8 @@ public struct SQLiteFileError: Error, Hashable, Sendable, CustomStringConvertibl
         (self.path, self.page, self.rule, self.message) = (path, page, rule, message)
     }
 
-    /// The path, the page and the fault.
-    public var description: String { "\(path): " + (page.map { "page \($0): " } ?? "") + message }
+    /// The path, the page, the fault, and what would be right.
+    public var description: String {
+        "\(path): " + (page.map { "page \($0): " } ?? "") + "\(message); \(rule.remedy)"
+    }
 }

@@ -22,9 +22,12 @@ struct SQLiteHeader {
     let hasPointerMap: Bool
 
     init(_ bytes: [UInt8], path: String) throws(SQLiteFileError) {
-        guard bytes.count >= Self.byteCount, bytes.starts(with: Self.magic) else {
+        guard bytes.starts(with: Self.magic) else {
             let text = bytes.isEmpty ? "the file is empty" : "this is not a SQLite 3 file"
             throw SQLiteFileError(path: path, .header, text)
+        }
+        guard bytes.count >= Self.byteCount else {
+            throw SQLiteFileError(path: path, .complete, "the file ends after \(bytes.count) bytes, within its header")
         }
         let size = bytes.sqliteUInt16(at: 16)
         pageSize = size == 1 ? 65_536 : size

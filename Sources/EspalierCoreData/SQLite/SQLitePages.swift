@@ -61,6 +61,13 @@ final class SQLitePages {
             self.header = header
         }
         pageCount = log?.pageCount ?? header.pageCount ?? sized
+        // SQLite refuses such a file too. With a log the pages that are read decide: some may be in the log only.
+        guard log != nil || sized >= pageCount else {
+            throw SQLiteFileError(
+                path: path, .complete,
+                "the file is cut short: it has \(input.byteCount) bytes, and its header counts \(pageCount) pages of "
+                    + "\(header.pageSize) bytes")
+        }
         (self.input, self.logInput) = (input, logInput)
         cache = Array(repeating: nil, count: Self.cacheByteCount / header.pageSize)
     }
@@ -78,7 +85,7 @@ final class SQLitePages {
         guard let first = try journal.bytes(at: 0, count: 1).first, first != 0 else { return }
         throw SQLiteFileError(
             path: path, .noHotJournal,
-            "'\(path)-journal' must be rolled back first; open the file once with the program that wrote it")
+            "'\(path)-journal' must be rolled back first")
     }
 
     /// The page `number`.
@@ -92,7 +99,7 @@ final class SQLitePages {
         let offset = UInt64(number - 1) * UInt64(header.pageSize)
         var bytes = try log?.page(number) ?? []
         if bytes.isEmpty { bytes = try input.bytes(at: offset, count: header.pageSize) }
-        guard bytes.count == header.pageSize else { throw error(number, .pageNumber, "the file ends before the page") }
+        guard bytes.count == header.pageSize else { throw error(number, .complete, "the file ends before the page") }
         let page = SQLitePage(number, bytes)
         cache[place] = page
         return page

@@ -40,12 +40,16 @@ struct StoreModel {
         let names = Set(model.entities.map(\.name))
         let missing = hashedEntities.subtracting(names).sorted()
         guard missing.isEmpty else {
-            throw .otherModel(path: path, entities: missing, reason: "the model does not have these entities")
+            throw .otherModel(
+                path: path, entities: missing,
+                reason: "the model does not have these entities; give the model that the store was written with")
         }
         let isConfiguration = model.configurations.contains { Set($0.entities) == hashedEntities }
         let surplus = names.subtracting(hashedEntities).sorted()
         guard surplus.isEmpty || isConfiguration else {
-            throw .otherModel(path: path, entities: surplus, reason: "the store was written without these entities")
+            throw .otherModel(
+                path: path, entities: surplus,
+                reason: "the store was written without these entities; give the model that it was written with")
         }
     }
 

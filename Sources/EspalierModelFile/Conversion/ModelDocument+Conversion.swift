@@ -73,6 +73,7 @@ struct ModelConverter {
         if let identifier = root["userDefinedModelVersionIdentifier"], !identifier.isEmpty {
             versionIdentifiers = [identifier]
         }
+        if let problem = root.formatProblem { unsupported.append(problem) }
         noteUnknownAttributes(of: root, path: [])
         for element in elements { entities.append(entity(element)) }
         nameIndexes()

@@ -49,7 +49,9 @@ public struct ModelDocument: Sendable {
         var checker = ModelElementChecker()
         if let root { checker.check(root) }
         guard let root, reader.problems.isEmpty, checker.problems.isEmpty else {
-            let problems = (reader.problems + checker.problems).enumerated().sorted {
+            // The format may be the reason for all other problems.
+            let format = [root?.formatProblem].compactMap(\.self)
+            let problems = (format + reader.problems + checker.problems).enumerated().sorted {
                 ($0.element.line ?? 0, $0.offset) < ($1.element.line ?? 0, $1.offset)
             }
             throw ModelFileError(path: path, problems: problems.map(\.element))

@@ -21,4 +21,7 @@ public enum ModelFeature: String, Sendable, Hashable, CaseIterable {
     case requestResults
     /// Attributes of elements that are not part of any known model file: their meaning is unknown.
     case unknownAttributes
+    /// Another format of the file than 1.0, as its `documentVersion` says: its words may have another meaning than the
+    /// one that they are read with.
+    case documentVersion
 }

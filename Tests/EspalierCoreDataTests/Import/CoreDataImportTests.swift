@@ -260,5 +260,6 @@ import Testing
             try ImportedStore.with(files: ["a.sqlite": try Files.bytes(name)], name: "a.sqlite") { _ in }
         }
         #expect(error?.kindName == "notAStore")
+        #expect(error?.description.contains("; name the SQLite or XML file of a store that Core Data has") == true)
     }
 }

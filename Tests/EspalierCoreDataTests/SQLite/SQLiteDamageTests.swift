@@ -58,6 +58,40 @@ import TestSupport
         }
     }
 
+    @Test(arguments: [99, 100, 511, 512, 4_096, -512, -1])
+    func `a file that is cut short is refused as one, with what to do`(length: Int) throws {
+        let file = try Files.bytes("page-512.sqlite")
+        let rest = Array(file[..<(length < 0 ? file.count + length : length)])
+
+        let error = try #require(throws: SQLiteFileError.self) { _ = try readAll(["file": rest]) }
+        #expect(error.rule == .complete)
+        #expect(error.description.hasPrefix("file: the file "))
+        #expect(error.description.contains("\(rest.count) bytes"))
+        #expect(error.description.contains("; copy the whole file again"))
+    }
+
+    @Test func `a file that its log completes is read, and one that lacks a page is refused`() throws {
+        let (file, log) = (try Files.bytes("log.sqlite"), try Files.bytes("log-big.sqlite-wal"))
+        let count = try readAll(["file": file, "file-wal": log])
+        let pageSize = Int(file[16]) << 8 | Int(file[17])
+        var rests: [SQLiteFileError.Rule?: Int] = [:]
+        for length in stride(from: pageSize, to: file.count, by: pageSize) {
+            var rule: SQLiteFileError.Rule?
+            do throws(any Error) {
+                #expect(try readAll(["file": Array(file[..<length]), "file-wal": log]) == count)
+            } catch let error as SQLiteFileError {
+                rule = error.rule
+            }
+            rests[rule, default: 0] += 1
+        }
+
+        #expect(Set(rests.keys).isSubset(of: [nil, .complete]))
+    }
+
+    @Test func `every rule says what would be right`() {
+        for rule in SQLiteFileError.Rule.allCases { #expect(rule.remedy.count > 20) }
+    }
+
     /// The file with a number of four bytes at an offset.
     private func changed(_ file: [UInt8], at offset: Int, to number: UInt32) -> [UInt8] {
         var file = file

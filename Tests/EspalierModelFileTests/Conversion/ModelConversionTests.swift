@@ -147,6 +147,32 @@ import Testing
         }
     }
 
+    @Test(arguments: ["9.0", "2", "1.1", "0.9", "next"])
+    func `a file of another format is refused by name, unless the application can do without`(version: String) throws {
+        let xml = "<?xml version='1.0'?>\n<model documentVersion='\(version)'><entity name='A'/></model>"
+        let document = try ModelDocument(xml: Data(xml.utf8), path: "f")
+        let error = try #require(throws: ModelFileError.self) { try ManagedObjectModel(document) }
+
+        #expect(error.problems.map(\.kind) == [.unsupported(.documentVersion)])
+        #expect(
+            error.description == "f: line 2: model: documentVersion=\"\(version)\" names a format that Espalier does not "
+                + "know, so the words of the file may have another meaning; save the model in format 1.0")
+        #expect(try ManagedObjectModel(document, ignoring: [.documentVersion]).entities.count == 1)
+        #expect(try ModelDocument(xml: document.xml()).root["documentVersion"] == version)
+    }
+
+    @Test(arguments: [" documentVersion='1.0'", " documentVersion='1'", " documentVersion=''", ""])
+    func `the known format, and a file that names none, are read`(version: String) throws {
+        #expect(try conversion("<model\(version)><entity name='A'/></model>").unsupported.isEmpty)
+    }
+
+    @Test func `words that another format may have are reported after the format`() throws {
+        let xml = "<model documentVersion='9.0'><gadget/></model>"
+        let error = try #require(throws: ModelFileError.self) { try ModelDocument(xml: Data(xml.utf8), path: "f") }
+
+        #expect(error.problems.map(\.kind) == [.unsupported(.documentVersion), .unknownElement])
+    }
+
     @Test func `a request that gives no objects is left out if the application can do without`() throws {
         let xml = "<model><entity name='A'/><fetchRequest name='q' entity='A' resultType='2'/></model>"
         let document = try ModelDocument(xml: Data(xml.utf8), path: "f")

@@ -59,6 +59,25 @@ import Testing
         }
     }
 
+    @Test func `a file that is no store and one that is cut short are refused with what to do`() throws {
+        try withBookmarks { source, target in
+            let whole = try Data(contentsOf: URL(filePath: source))
+            try FileManager.default.removeItem(atPath: source + "-wal")
+            for (bytes, reason) in [
+                (Data(repeating: 65, count: 4_096), "this is not a SQLite 3 file; name the SQLite file"),
+                (Data(), "the file is empty; name the SQLite file"),
+                (whole.prefix(whole.count / 2), "the file is cut short: it has \(whole.count / 2) bytes"),
+                (whole.prefix(60), "the file ends after 60 bytes, within its header; copy the whole file"),
+            ] {
+                try bytes.write(to: URL(filePath: source))
+                let run = ToolRun("import-coredata", source, "-o", target)
+                #expect(run.code == 3)
+                #expect(run.errors.contains("\(source): \(reason)"))
+                #expect(!FileManager.default.fileExists(atPath: target))
+            }
+        }
+    }
+
     @Test func `a model that is not the store's is refused with the name of the entity`() throws {
         try withBookmarks { source, target in
             let models = Checkout.root.appending(
