@@ -33,7 +33,7 @@ public enum CoreDataImportError: Error, Sendable, CustomStringConvertible {
     public var description: String {
         switch self {
         case .sqlite(let error): error.description
-        case .notAStore(let path, let reason): 
+        case .notAStore(let path, let reason):
             "\(path): this is not a store of Core Data: \(reason); name the SQLite or XML file of a store that Core Data "
                 + "has written"
         case .malformedXML(let path, let line, let reason):

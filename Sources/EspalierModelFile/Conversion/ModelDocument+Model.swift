@@ -35,7 +35,8 @@ private struct ModelDescriptionWriter {
         var root = ModelElement(
             .model,
             [
-                .init("type", "com.apple.IDECoreDataModeler.DataModel"), .init("documentVersion", ModelElement.documentVersion),
+                .init("type", "com.apple.IDECoreDataModeler.DataModel"),
+                .init("documentVersion", ModelElement.documentVersion),
                 .init("lastSavedToolsVersion", "22522"), .init("systemVersion", "23G93"),
                 .init("minimumToolsVersion", "Automatic"), .init("sourceLanguage", "Swift"),
                 .init("userDefinedModelVersionIdentifier", model.versionIdentifiers.first ?? ""),

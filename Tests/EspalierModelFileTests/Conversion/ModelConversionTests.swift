@@ -155,8 +155,8 @@ import Testing
 
         #expect(error.problems.map(\.kind) == [.unsupported(.documentVersion)])
         #expect(
-            error.description == "f: line 2: model: documentVersion=\"\(version)\" names a format that Espalier does not "
-                + "know, so the words of the file may have another meaning; save the model in format 1.0")
+            error.description == "f: line 2: model: documentVersion=\"\(version)\" names a format that Espalier does "
+                + "not know, so the words of the file may have another meaning; save the model in format 1.0")
         #expect(try ManagedObjectModel(document, ignoring: [.documentVersion]).entities.count == 1)
         #expect(try ModelDocument(xml: document.xml()).root["documentVersion"] == version)
     }
