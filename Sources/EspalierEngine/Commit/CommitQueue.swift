@@ -71,7 +71,7 @@ package final class CommitQueue: @unchecked Sendable {
 
     /// Waits until the commit that ends at `lsn` is visible; the calling thread may become the leader.
     ///
-    /// - Throws: `commitOutcomeUnknown` if a sync that the commit needs fails.
+    /// - Throws: `commitOutcomeUnknown` if the sync that this commit waits for fails, or one failed before.
     package func waitUntilVisible(_ lsn: UInt64, log: Log) throws(StorageError) {
         while true {
             let mustLead = monitor.withLock { () -> Bool in

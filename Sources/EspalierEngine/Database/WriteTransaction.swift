@@ -331,8 +331,8 @@ public struct WriteTransaction: ~Copyable {
     /// - Throws: `transaction(.failed)`, `diskFull`, `logFull`, `removed` (without `.durable`, if it happened more than
     ///   a millisecond ago), `forked`, `poisoned`: nothing was committed. `io`: nothing was committed for this process
     ///   and its later transactions. But the system may have written the bytes that it reported as failed; if the
-    ///   process then ends before the next commit, the next open finds the commit, whole. `commitOutcomeUnknown` if the
-    ///   sync failed: after the next open the commit is there completely or not at all.
+    ///   process then ends before the next commit, the next open finds the commit, whole. `commitOutcomeUnknown` if a
+    ///   sync on which the commit depends failed: after the next open the commit is there completely or not at all.
     @discardableResult
     public consuming func commit(_ durability: Durability? = nil) throws(StorageError) -> CommitReceipt {
         try pages.checkUsable()

@@ -67,8 +67,10 @@ extension Engine {
     /// The caller holds the writer gate.
     ///
     /// - Returns: what `Log.appendCommit` returns, and whether the commit is durable already.
-    /// - Throws: `commitOutcomeUnknown` if a sync failed, after which the next process may find the commit. After any
-    ///   error the log ends as before.
+    /// - Throws: `commitOutcomeUnknown` if this is the first commit of a session, and one of the syncs failed that make
+    ///   its log, the log's name and the slot durable: the next process finds the commit if it finds the slot that
+    ///   names the log, and nothing of it otherwise. Later commits are not synced here. After any error the log of this
+    ///   process ends as before.
     func appendCommit(
         _ pages: [LoggedPage], after earlier: [(page: PageNumber, place: LogPlace)], record: CommitRecord, to log: Log
     ) throws(StorageError) -> (appended: Log.AppendedCommit, isDurable: Bool) {

@@ -146,10 +146,11 @@ extension Engine {
         return isDamaged
     }
 
-    /// Checks the claim of a clean slot that the log holds nothing newer (rule 12).
+    /// Checks that no commit in the log says of a position after a clean slot that it was durable (rule 12).
     ///
-    /// If the claim is wrong, a newer slot is damaged, and the use of the older one would silently drop acknowledged
-    /// commits.
+    /// If one does, a newer slot is damaged, or an older copy of the store was put under this log: the use of the slot
+    /// would silently drop commits that may have been acknowledged. A single commit is not noticed, since no later one
+    /// vouches for it.
     func checkNothingNewer(than slot: CheckpointSlot) throws(StorageError) {
         guard slot.isClean,
             let file = try entry.log.openIfPresent(role: .log, mode: .readOnly)

@@ -14,7 +14,7 @@ public enum OpeningFault: Hashable, Sendable {
     case unsupportedFeatures(UInt64)
     /// A process, perhaps this one, has the store open; `pid` is 0 if it is unknown.
     case storeBusy(pid: Int32)
-    /// Acknowledged commits in the log are damaged from this logical position on.
+    /// Commits in the log that were durable, and may have been acknowledged, are damaged from this logical position on.
     case logCorrupt(lsn: UInt64)
     /// The store was not closed cleanly, and there is no log beside it.
     case logMissing

@@ -13,7 +13,11 @@ public enum TransactionFault: UInt8, Sendable {
     case snapshotExpired
     /// The log is full: open snapshots still need its commits, or the transaction is larger than the log's cap.
     case logFull
-    /// The sync of this commit failed: after the next open it is there completely or not at all.
+    /// A sync on which this commit depends failed: its own or one that it shares, that of a durable commit before it,
+    /// or one of those with which the first commit of a session makes its log count, whatever its durability.
+    ///
+    /// Read transactions of this process do not see the commit, and it writes no other one. After the next open the
+    /// commit is there completely or not at all.
     case commitOutcomeUnknown
     /// The savepoint belongs to another transaction, was released, or was discarded by a rollback to an earlier one.
     case noSuchSavepoint
@@ -38,8 +42,8 @@ extension TransactionFault: CustomStringConvertible {
             "The log has no room, or cannot be emptied: the transaction is larger than the cap, or a snapshot is open; "
                 + "end open transactions, or raise logByteCountMax."
         case .commitOutcomeUnknown:
-            "The sync of this commit failed; close the store and open it again: it then has the whole commit or none "
-                + "of it."
+            "A sync on which this commit depends failed; close the store and open it again: it then has the whole "
+                + "commit or none of it."
         case .noSuchSavepoint:
             "The savepoint is not open in this transaction: it was released, or a rollback to an earlier one "
                 + "discarded it."

@@ -5,12 +5,16 @@
 //      s x segmentByteCount on, so a position determines its segment and its offset in it. No position is used twice
 //      for frames that are kept: later frames overwrite those of a failed append or of a transaction that was rolled
 //      back.
-//   2. `active` lists segments in use, oldest first, with consecutive sequence numbers; the last one is being filled.
-//      `vacant` lists the others. Each was written once before (see Decisions, "Segments that were written"), except in
-//      recovery, which removes the log in the end, and the first of a new log, of which only `firstWritten` bytes were.
+//   2. `active` lists the segments that were opened by this value, oldest first, with consecutive sequence numbers; the
+//      last one is being filled. `vacant` lists the segments that may be opened next. Recovery leaves out of both lists
+//      the segments that the newest slot still needs (`inUse`); otherwise each segment is in one of them. A vacant
+//      segment was written as a whole before (see Decisions, "Segments that were written"), with two exceptions:
+//      recovery only reserves the segments that it adds, because it removes the log in the end; and the first segment
+//      of a new log is written in pieces, of which `firstWritten` is the end.
 //   3. A segment becomes vacant only when all of it is before the *durable* checkpoint (rule F3).
 //   4. Space is reserved before frames are built (rule F8). A failed append leaves position, chain and ring as they
-//      were; the next append overwrites the bytes that it wrote, or recovery ignores them.
+//      were, and the next append overwrites the bytes that it wrote. If the process ends before that, recovery ignores
+//      these bytes, unless they are a whole commit that only seemed to fail: it then finds the commit.
 //   5. A thread that appends holds the writer gate. `lock` orders its appends against the releases of a checkpoint.
 
 // SAFETY: @unchecked Sendable, because `ring` and `index` are touched only while `lock` is held.
@@ -76,7 +80,10 @@ package final class Log: @unchecked Sendable {
     let buffer: ScratchBytes
     var buffered = 0
     var bufferOffset: UInt64 = 0
-    /// How many bytes of a new log's first segment were written for many laps; `nil` if all were.
+    /// The end of the bytes of a new log's first segment that were written for many laps.
+    ///
+    /// The frames of the first append are written over space that is only reserved. `nil` for every other log, and once
+    /// nothing is left to do.
     private var firstWritten: Int?
 
     /// A log over `file`, whose header is already written, with no segment in use.

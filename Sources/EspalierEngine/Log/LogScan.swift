@@ -5,8 +5,8 @@
 //      the first frame that does not is the end of the log ("the break").
 //   2. A page version counts only if a later commit covers it: a commit states how many of the preceding page frames
 //      it covers. Earlier ones, of transactions that were rolled back, do not count.
-//   3. If a commit beyond the break states that positions beyond the break were durable, acknowledged commits are
-//      damaged: `logCorrupt`. Otherwise the break is where a power loss tore the log.
+//   3. If a commit beyond the break states that positions beyond the break were durable, commits are damaged that may
+//      have been acknowledged: `logCorrupt`. Otherwise the break is where a power loss tore the log.
 //   4. A later call can continue the scan from its end (for a reader that follows a writing process).
 // Memory: one window of 1 MiB, and 24 bytes per page version.
 
