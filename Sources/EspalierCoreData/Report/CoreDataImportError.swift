@@ -34,8 +34,8 @@ public enum CoreDataImportError: Error, Sendable, CustomStringConvertible {
         switch self {
         case .sqlite(let error): error.description
         case .notAStore(let path, let reason):
-            "\(path): this is not a store of Core Data: \(reason); name the SQLite or XML file of a store that Core Data "
-                + "has written"
+            "\(path): this is not a store of Core Data: \(reason); name the SQLite or XML file of a store that Core "
+                + "Data has written"
         case .malformedXML(let path, let line, let reason):
             "\(path): line \(line): \(reason); use another copy of the file, or mend it there"
         case .noModel(let path, let reason): "\(path): the model is missing: \(reason)"
