@@ -295,6 +295,49 @@ private struct DirectoryRun {
         #expect(outcomes[true] ?? 0 > 10 && outcomes[false] ?? 0 > 10, "\(outcomes)")
     }
 
+    @Test func `a power loss while a store is replaced leaves the former store or the copy, whole (PS-03)`() throws {
+        let seed = testSeed(default: 4070)
+        let system = SimulatedFileSystem(seed: seed)
+        let options = DatabaseOptions()
+        var databases: [Database] = []
+        for (name, value) in [("store", 1), ("source", 2)] as [(String, UInt8)] {
+            let database = try Database.open(name, in: system, options: options)
+            databases.append(database)
+            var write = try database.beginWrite()
+            let tree = try write.tree(named: "t", orCreate: UInt64.self)
+            try write.put([value], for: 7, in: tree)
+            try write.commit(.durable)
+        }
+        // Neither store was closed: their logs have the only copies of the commits.
+        let killed = system.afterKill()
+        withExtendedLifetime(databases) {}
+        let images = Mutex<[SimulatedFileSystem]>([])
+        killed.beforeEachChange { [weak killed] operation in
+            guard let killed else { return }
+            for number in 0..<UInt64(killed.hasUnsyncedNames ? 20 : 3) {
+                let image = killed.afterPowerLoss(seed: UInt64(operation) &* 1009 &+ number)
+                images.withLock { $0.append(image) }
+            }
+        }
+        try Database.replace(at: "store", withStoreAt: "source", in: killed, options: options)
+        killed.beforeEachChange(nil)
+        #expect(!killed.paths.contains("store-wal") && killed.contents(of: "source-wal") != nil)
+        images.withLock { $0.append(killed) }
+
+        var outcomes: [[UInt8]: Int] = [:]
+        for image in images.withLock(\.self) {
+            for (name, values) in [("store", [[1], [2]]), ("source", [[2]])] as [(String, [[UInt8]])] {
+                let again = try Database.open(name, in: image, options: options)
+                let value = try Workload.content(of: again).content["t"]?[Workload.bytes(of: 7)] ?? []
+                #expect(values.contains(value), "seed \(seed): \(name) has \(value) in \(image.paths)")
+                #expect(try again.check().findings.isEmpty)
+                if name == "store" { outcomes[value, default: 0] += 1 }
+                try again.close()
+            }
+        }
+        #expect(outcomes[[1]] ?? 0 > 10 && outcomes[[2]] ?? 0 > 5, "\(outcomes)")
+    }
+
     @Test func `names that no sync covers survive a power loss in every part and order`() throws {
         let system = SimulatedFileSystem(seed: 1)
         for name in ["a", "b"] { _ = try system.open(name, role: .store, mode: .createExclusively) }

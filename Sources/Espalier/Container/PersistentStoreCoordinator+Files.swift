@@ -1,4 +1,4 @@
-// Store files that a coordinator finds, removes and asks without opening them (PS-03 to PS-05).
+// Store files that a coordinator finds, removes, replaces and asks without opening them (PS-03 to PS-05).
 
 public import EspalierStore
 import FoundationEssentials
@@ -36,6 +36,28 @@ extension PersistentStoreCoordinator {
             try BTreeStore.destroy(at: path)
         } catch  where error.isMissingFile {
             return
+        } catch {
+            throw ContextError(error)
+        }
+    }
+
+    /// Replaces the file of a described store, with its log, by a copy of another store's, in one step; without a file
+    /// the copy is made there (PS-03).
+    ///
+    /// Remove the former store from its coordinator first. The other store may be open and in use: the copy has its
+    /// newest save. The IDs of objects have the UUID of the copy, and the keys that they have in the other store.
+    ///
+    /// - Throws: `ContextError.unsupportedStore` for stores that are no B-tree files; `.store`, if a process has the
+    ///   file open for writing, if there is no store to copy or it is the same one, among other reasons. The former
+    ///   file is then as it was.
+    /// - Complexity: O(size of the copied store).
+    public func replacePersistentStore(
+        _ description: PersistentStoreDescription, withStoreFrom source: PersistentStoreDescription
+    ) throws(ContextError) {
+        for end in [description, source] where end.type != .btree { throw .unsupportedStore(end.type) }
+        guard let path = description.path, let sourcePath = source.path else { throw .unsupportedStore(.btree) }
+        do throws(StoreError) {
+            try BTreeStore.replace(at: path, withStoreAt: sourcePath)
         } catch {
             throw ContextError(error)
         }

@@ -17,6 +17,18 @@ extension Database {
     /// - Complexity: O(pages); memory for 1 MiB beside the cache.
     @discardableResult
     public func backUp(to path: String, progress: CopyWatcher? = nil) throws(StorageError) -> CopyReceipt {
+        try copy(
+            to: try engine.copyFileSystem.entry(at: path), replacing: nil, in: engine.copyFileSystem,
+            progress: progress)
+    }
+
+    /// Copies the newest commit to a file with the name `entry`.
+    ///
+    /// - Parameter former: the file that has the name and is replaced; `nil` if no file may have it.
+    func copy(
+        to entry: DirectoryEntry, replacing former: FileIdentity?, in fileSystem: any FileSystem,
+        progress: CopyWatcher? = nil
+    ) throws(StorageError) -> CopyReceipt {
         try checkOpen()
         let pages = try engine.beginDurableRead()
         defer { pages.end() }
@@ -24,7 +36,7 @@ extension Database {
         let head = CopyHead(
             superblock: engine.superblock.copied(in: engine.fileSystem), state: state,
             origin: engine.superblock.storeIdentifier)
-        let written = try WholeFile.write(path, in: engine.copyFileSystem) {
+        let written = try WholeFile.write(entry, replacing: former, in: fileSystem) {
             file throws(StorageError) in
             try pages.writeCopy(to: file, head: head, watcher: progress)
         }

@@ -44,7 +44,7 @@ extension Database {
     }
 
     /// Throws `notAStore` if neither the superblock nor its copy can be read.
-    private static func requireStore(_ file: any StorageFile) throws(StorageError) {
+    static func requireStore(_ file: any StorageFile) throws(StorageError) {
         let bytes = ScratchBytes(byteCount: 4096)
         let count = try bytes.read(0..<4096, from: file, at: 0)
         try bytes.withThrowing(0..<count) { span throws(StorageError) in

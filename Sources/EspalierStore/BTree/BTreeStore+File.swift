@@ -1,4 +1,4 @@
-// What can be done with a store's file without a model: reading what it says of itself, and removing it.
+// What can be done with a store's file without a model: reading what it says of itself, removing it, and replacing it.
 
 import EspalierEngine
 public import EspalierModel
@@ -56,5 +56,18 @@ extension BTreeStore {
     /// - Throws: `StoreError.storage` with the engine's error: `noSuchStore`, `notAStore`, `storeBusy`, `path`, `io`.
     public static func destroy(at path: String) throws(StoreError) {
         try StoreError.withPath(path) { () throws(StoreError) in try withStoreErrors(try Database.remove(at: path)) }
+    }
+
+    /// Replaces the store at `path`, with its log, by a copy of the one at `source`, which may be in use; without a
+    /// store at `path` the copy is made there (PS-03).
+    ///
+    /// No process may have the store at `path` open for writing. The copy has a UUID of its own.
+    ///
+    /// - Throws: `StoreError.storage` with the engine's error: `noSuchStore` and `destinationExists`, if there is no
+    ///   store at `source` or it is the same one; `storeBusy`, `notAStore`, `path`, `diskFull`, `io`.
+    public static func replace(at path: String, withStoreAt source: String) throws(StoreError) {
+        try StoreError.withPath(path) { () throws(StoreError) in
+            _ = try withStoreErrors(try Database.replace(at: path, withStoreAt: source))
+        }
     }
 }

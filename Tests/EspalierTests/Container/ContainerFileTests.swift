@@ -200,6 +200,61 @@ import Testing
         }
     }
 
+    @MainActor @Test
+    func `the file of a closed store is replaced by a copy of another store, which may be in use (PS-03)`() throws {
+        try withTemporaryFolder { folder in
+            let description = PersistentStoreDescription(url: folder.appending(path: "music.espalier"))
+            let source = PersistentStoreDescription(url: folder.appending(path: "other.espalier"))
+            let model = try ManagedObjectModel(for: musicClasses)
+            let former = try PersistentContainer(model: model, stores: [description])
+            Artist(context: former.viewContext).name = "Miles"
+            try former.viewContext.save()
+            let open = try PersistentContainer(model: model, stores: [source])
+            let coordinator = open.persistentStoreCoordinator
+            let artist = Artist(context: open.viewContext)
+            artist.name = "Nina"
+            try open.viewContext.save()
+            func replace() -> ContextError? {
+                contextError { try coordinator.replacePersistentStore(description, withStoreFrom: source) }
+            }
+
+            #expect(replace()?.code == 134030)
+            #expect(try former.viewContext.fetch(FetchRequest<Artist>()).map(\.name) == ["Miles"])
+            try former.close()
+            #expect(replace() == nil)
+            #expect(
+                try Set(FileManager.default.contentsOfDirectory(atPath: folder.path))
+                    == ["music.espalier", "other.espalier", "other.espalier-wal"])
+            // Both stores go on, each for itself.
+            artist.name = "Nina Simone"
+            try open.viewContext.save()
+            let copy = try PersistentContainer(model: model, stores: [description])
+            let store = try #require(copy.persistentStoreCoordinator.persistentStores.first)
+            let copied = try #require(try copy.viewContext.fetch(FetchRequest<Artist>()).first)
+            #expect(copied.name == "Nina" && copied.objectID.key == artist.objectID.key)
+            #expect(store.identifier != coordinator.persistentStores.first?.identifier)
+            Artist(context: copy.viewContext).name = "Ella"
+            try copy.viewContext.save()
+            #expect(try open.viewContext.count(for: FetchRequest<Artist>()) == 1)
+            try copy.close()
+
+            // Without a file the copy is made.
+            let new = PersistentStoreDescription(url: folder.appending(path: "new.espalier"))
+            try coordinator.replacePersistentStore(new, withStoreFrom: source)
+            #expect(
+                try PersistentStoreCoordinator.metadataForPersistentStore(atPath: new.path ?? "").isCompatible(
+                    with: model))
+            try open.close()
+            let missing = PersistentStoreDescription(url: folder.appending(path: "missing"))
+            for (target, from) in [(new, missing), (source, source), (.inMemory, source), (new, .inMemory)] {
+                #expect(contextError { try coordinator.replacePersistentStore(target, withStoreFrom: from) } != nil)
+            }
+            let again = try PersistentContainer(model: model, stores: [source])
+            #expect(try again.viewContext.fetch(FetchRequest<Artist>()).map(\.name) == ["Nina Simone"])
+            try again.close()
+        }
+    }
+
     @MainActor @Test(arguments: StoreKind.allCases)
     func `an erased container is empty and goes on, and its view context forgets what it had`(kind: StoreKind) throws {
         try withTemporaryFolder { folder in
