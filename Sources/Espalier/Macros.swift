@@ -99,6 +99,10 @@ public macro _EntityProperty(at index: Int) = #externalMacro(module: "EspalierMa
 public struct AttributeOption: Sendable, Hashable {
     /// The store keeps an index of the attribute.
     public static let indexed = AttributeOption(.indexed)
+    /// A store may keep large values of binary data in files of their own (MD-22).
+    ///
+    /// The stores of Espalier keep them in the pages of their own file: see the article NotYet, MD-22.
+    public static let externalStorage = AttributeOption(.externalStorage)
     /// No two objects have the same value; a save refuses a new object with a value that another one has, unless the
     /// merge policy decides otherwise.
     public static let unique = AttributeOption(.unique(nil))
@@ -145,6 +149,7 @@ public struct AttributeOption: Sendable, Hashable {
     // The macro reads the options from the source; the compiler checks their types.
     private enum Kind: Hashable {
         case indexed
+        case externalStorage
         case unique(ConstraintAction?)
         case transformable(by: String)
         case derived(DerivedValue)
@@ -198,6 +203,26 @@ public macro Transient() = #externalMacro(module: "EspalierMacros", type: "Prope
 public macro Relationship(
     inverse: Any? = nil, deleteRule: DeleteRule = .nullify, isRequired: Bool = false, minimum: Int = 0,
     maximum: Int? = nil, originalName: String? = nil, hashModifier: String? = nil
+) = #externalMacro(module: "EspalierMacros", type: "PropertyMarkMacro")
+
+/// Makes a property of an `@Entity` class the result of a request (FR-24): an array of objects that can only be read.
+///
+///     @FetchedProperty(where: "genre == $FETCH_SOURCE.genre AND SELF != $FETCH_SOURCE", sortedBy: [.init("title")])
+///     var similar: [Album]
+///
+/// The request is made when the property is first read, and its result is kept until the object is refreshed. If the
+/// request fails, the property is empty and the next save reports the error; `fetchedObjects(forKey:)` throws it.
+///
+/// - Parameters:
+///   - condition: In Core Data's predicate language, with the variables `$FETCH_SOURCE` for the object and
+///     `$FETCHED_PROPERTY` for the description (PR-15); `nil` for all objects.
+///   - sortElements: The order of the objects, most significant criterion first.
+///   - limit: The greatest number of objects; 0 for no limit.
+///   - userInfo: Texts of the application's own, which the condition reads as `$FETCHED_PROPERTY.userInfo.name`.
+@attached(peer)
+public macro FetchedProperty(
+    where condition: String? = nil, sortedBy sortElements: [FetchedPropertyDescription.SortElement] = [],
+    limit: Int = 0, userInfo: [String: String] = [:]
 ) = #externalMacro(module: "EspalierMacros", type: "PropertyMarkMacro")
 
 /// Makes a struct the type of composite attributes: its stored properties become the elements (MD-26).

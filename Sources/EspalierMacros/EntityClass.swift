@@ -116,6 +116,7 @@ struct EntityClass {
         declaration.memberBlock.members.compactMap { item in
             guard let variable = item.decl.as(VariableDeclSyntax.self),
                 case .modelled(let property) = ModelledProperty.read(variable), property.transientMark == nil,
+                property.fetchedMark == nil,
                 !Self.reservedNames.contains(property.name)
             else { return nil }
             return property.name

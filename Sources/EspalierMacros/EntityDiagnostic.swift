@@ -36,6 +36,8 @@ enum EntityDiagnostic: DiagnosticMessage {
     case optionNotLiteral
     case inverseNotLiteral
     case inverseOfItself(name: String)
+    case fetchedWithMark(name: String, other: String)
+    case fetchedDefault(name: String)
     case markOutsideEntity(mark: String)
     case markOnUnmodelledProperty(mark: String)
 
@@ -94,6 +96,9 @@ enum EntityDiagnostic: DiagnosticMessage {
                 + "'\"tracks\"'"
         case .inverseOfItself(let name):
             "a key path cannot lead from \(name) to \(name) itself; write the name of the inverse, '\"\(name)\"'"
+        case .fetchedWithMark(let name, let other):
+            "\(name) is a fetched property, whose value is never stored: remove @\(other)"
+        case .fetchedDefault(let name): "\(name) is a fetched property and has no default: its request gives its value"
         case .markOutsideEntity(let mark): "@\(mark) belongs on a stored property of a class with @Entity"
         case .markOnUnmodelledProperty(let mark):
             "@\(mark) belongs on a stored property; this is not a property of the model"

@@ -32,6 +32,7 @@ extension ModelledProperty {
 
     /// The runtime call that describes the property of `className`; reports contradictions between its marks.
     func description(of className: String, in context: some MacroExpansionContext) -> String {
+        if let fetchedMark { return fetchedDescription(fetchedMark, in: context) }
         var arguments = ["\"\(name)\"", "\(typeName).self"]
         if let transformer {
             arguments.append("by: \(transformer)")
@@ -44,6 +45,19 @@ extension ModelledProperty {
         if !options.isEmpty { arguments.append("options: PropertyOptions(\(options.joined(separator: ", ")))") }
         let call = transformer == nil ? "_property" : "_transformable"
         return "EntityDescription.\(call)(\(arguments.joined(separator: ", ")))"
+    }
+
+    /// The runtime call that describes a fetched property.
+    private func fetchedDescription(_ mark: AttributeSyntax, in context: some MacroExpansionContext) -> String {
+        if let other = attributeMark ?? relationshipMark ?? transientMark {
+            context.report(.fetchedWithMark(name: name, other: other.attributeName.trimmedDescription), at: other)
+        }
+        if let defaultValue { context.report(.fetchedDefault(name: name), at: defaultValue) }
+        let options = mark.labeledArguments.map { argument in
+            (argument.label.map { "\($0.text): " } ?? "") + argument.expression.trimmedDescription
+        }
+        let arguments = ["\"\(name)\"", "\(typeName).self"] + options
+        return "EntityDescription._fetched(\(arguments.joined(separator: ", ")))"
     }
 
     /// The type in a form that is valid in a value expression.
@@ -102,9 +116,10 @@ extension ModelledProperty {
                 context.report(.optionNotLiteral, at: argument.expression)
             }
         }
-        let known = [("indexed", "isIndexed"), ("unique", "isUnique")]
-        let options = known.compactMap { flags.contains($0.0) ? "\($0.1): true" : nil }
-        return options + action + (transientMark == nil ? [] : ["isTransient: true"])
+        func flag(_ name: String, _ option: String) -> [String] { flags.contains(name) ? ["\(option): true"] : [] }
+        let options = flag("indexed", "isIndexed") + flag("unique", "isUnique")
+        return options + action + flag("externalStorage", "allowsExternalStorage")
+            + (transientMark == nil ? [] : ["isTransient: true"])
             + (derivation(in: context).map { ["derivation: \($0)"] } ?? [])
             + (rules.isEmpty ? [] : ["rules: [\(rules.joined(separator: ", "))]"]) + named
     }

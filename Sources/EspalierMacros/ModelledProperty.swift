@@ -30,6 +30,8 @@ struct ModelledProperty {
     let relationshipMark: AttributeSyntax?
     /// The mark `@Transient`.
     let transientMark: AttributeSyntax?
+    /// The mark `@FetchedProperty` with its arguments.
+    let fetchedMark: AttributeSyntax?
 
     /// Reads a variable declared in an entity class.
     static func read(_ variable: VariableDeclSyntax) -> Reading {
@@ -83,7 +85,8 @@ struct ModelledProperty {
                 name: name, type: type, defaultValue: binding.initializer?.value,
                 attributeMark: variable.attributes.attribute(named: "Attribute"),
                 relationshipMark: variable.attributes.attribute(named: "Relationship"),
-                transientMark: variable.attributes.attribute(named: "Transient")))
+                transientMark: variable.attributes.attribute(named: "Transient"),
+                fetchedMark: variable.attributes.attribute(named: "FetchedProperty")))
     }
 }
 

@@ -14,6 +14,7 @@ enum PropertyAccessorMacro: AccessorMacro {
             case .modelled(let property) = ModelledProperty.read(variable),
             let index = node.arguments?.as(LabeledExprListSyntax.self)?.first?.expression
         else { return [] }
+        if property.fetchedMark != nil { return ["get { _getFetched(\(literal: property.name)) }"] }
         if let transformer = property.transformer {
             return [
                 "get { _getTransformed(\(literal: property.name), at: \(index), by: \(transformer)) }",
@@ -29,7 +30,8 @@ enum PropertyAccessorMacro: AccessorMacro {
     }
 }
 
-/// The marks `@Attribute`, `@Relationship` and `@Transient`, which generate nothing: `@Entity` reads them.
+/// The marks `@Attribute`, `@Relationship`, `@Transient` and `@FetchedProperty`, which generate nothing: `@Entity`
+/// reads them.
 ///
 /// A mark is an error where `@Entity` does not read it.
 enum PropertyMarkMacro: PeerMacro {

@@ -14,10 +14,12 @@ extension ManagedObjectContext {
     /// - Parameter mergesChanges: `true` keeps unsaved changes on top of the newer row (MC-26). `false` discards them
     ///   (MC-27): a relationship may then differ between its two sides until the other side is refreshed too. A refresh
     ///   does not change new objects. With `true` it does not change objects either that have changes and whose row is
-    ///   deleted: the next save reports those.
+    ///   deleted: the next save reports those. The results of fetched properties are forgotten in each case (FR-24).
     public func refresh(_ object: ManagedObject, mergesChanges: Bool) {
-        guard object.managedObjectContext === self, !object.isInserted else { return }
-        if object.managedObjectContext === self { advanceGeneration() }
+        guard object.managedObjectContext === self else { return }
+        fetchedResults?.forget(object)
+        guard !object.isInserted else { return }
+        advanceGeneration()
         reread(object, mergesChanges: mergesChanges)
     }
 
@@ -28,6 +30,7 @@ extension ManagedObjectContext {
         defer { journal?.resume() }
         beginEvent()
         defer { endEvent() }
+        fetchedResults?.forget(object)
         if mergesChanges && object.hasChanges { return adoptNewerRows(of: [object], isAsked: true) }
         // An observer may have read a list of an object that is a fault.
         if !object.isFault || object.hasChanges { noteRefreshed(object) } else { noteObserved(object) }
@@ -45,6 +48,9 @@ extension ManagedObjectContext {
     /// The context moves to the newest generation, unless it is pinned to another one.
     public func refreshAllObjects() {
         advanceGeneration()
+        let results = fetchedResults
+        fetchedResults = nil
+        withExtendedLifetime(results) {}
         refreshAll(isAsked: true)
     }
 

@@ -43,6 +43,8 @@ public enum ContextError: Error, Sendable {
     case wrongResultType(entity: String, found: String, expected: String)
     /// The predicate or a sort key does not fit the entity.
     case invalidPredicate(FetchPredicateError)
+    /// The request of a fetched property has failed, with this error (FR-24).
+    indirect case fetchedProperty(String, entity: String, underlying: ContextError)
     /// A relationship named for prefetching does not exist.
     case unknownRelationship(String, entity: String)
     /// No open store can hold objects of this entity: the application has added none, or has closed it.
@@ -91,6 +93,7 @@ public enum ContextError: Error, Sendable {
         case .objectNotFound, .references: 133000
         case .readOnlyStore: 513
         case .partlySaved: 134040
+        case .fetchedProperty(_, _, let error): error.code
         case .store(.incompatibleModel), .store(.otherFormat): 134100
         case .store(.migrationRefused): 134190
         case .store(.migrationCancelled): 134120
@@ -150,6 +153,8 @@ extension ContextError: CustomStringConvertible {
         case .wrongResultType(let entity, let found, let expected):
             "objects of \(entity) are of class \(found), but the request asks for class \(expected)"
         case .invalidPredicate(let error): "\(error)"
+        case .fetchedProperty(let name, let entity, let error):
+            "the fetched property '\(entity).\(name)' could not be read: \(error)"
         case .unknownRelationship(let name, let entity): "\(entity) has no relationship \"\(name)\""
         case .noStore(let entity):
             "no open store accepts objects of \(entity): add one to the coordinator first, or open the container again "

@@ -196,6 +196,7 @@ open class ManagedObject {
         assert(state.isDisjoint(with: [.inserted, .updated, .deleted]), "invariant 2: a changed object ends")
         withContext { context in
             context.memory.registry.remove(self)
+            context.fetchedResults?.forget(self)
             if storedState.contains(.observed) { context.observed?.forget(self) }
         }
         storedCohort.withObject { $0.removeObject() }

@@ -162,6 +162,8 @@ public final class ManagedObjectContext {
     var eventRecord: EventRecord? { didSet { updateNoting() } }
     /// The objects that `withObservationTracking` follows; `nil` if the context does not care.
     var observed: ObservedObjects?
+    /// The results of fetched properties; `nil` if none was read.
+    var fetchedResults: FetchedResults?
     /// The reads of stores in the block of an assertion; `nil` outside of such blocks.
     var tripLog: TripLog?
     /// The condition of the last fetch, if the log wants values.
@@ -406,6 +408,9 @@ public final class ManagedObjectContext {
         }
         (shapes, memory.shapesByTag) = (Array(repeating: nil, count: shapes.count), [])
         (shapesByClass, lastShape) = ([:], nil)
+        let results = fetchedResults
+        fetchedResults = nil
+        withExtendedLifetime(results) {}
     }
 
     /// The shape of a row that a store has returned.

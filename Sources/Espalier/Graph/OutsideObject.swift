@@ -96,6 +96,6 @@ enum OutsideEntities {
             relationships: lines.flatMap(\.relationships).enumerated().map {
                 Relationship(description: $1, slot: $0, declaredBy: 0, destination: 0, inverse: nil)
             },
-            uniquenessConstraints: [], indexes: [])
+            fetchedProperties: lines.flatMap(\.fetchedProperties), uniquenessConstraints: [], indexes: [])
     }
 }

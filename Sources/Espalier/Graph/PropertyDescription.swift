@@ -1,4 +1,5 @@
-// One property as the class of an entity describes it: what a model needs, and the class to which a relationship leads.
+// One property as the class of an entity describes it: what a model needs, and the class to which a relationship or a
+// fetched property leads.
 
 public import EspalierModel
 
@@ -10,4 +11,6 @@ public enum _PropertyDescription: Sendable {
     case attribute(AttributeDescription, isUnique: Bool, action: ConstraintAction? = nil)
     /// A relationship, and the class of its destinations.
     case relationship(RelationshipDescription, to: ManagedObject.Type)
+    /// A fetched property, and the class of its objects.
+    case fetched(FetchedPropertyDescription, of: ManagedObject.Type)
 }

@@ -30,6 +30,8 @@ public struct Violation: Error, Sendable, CustomStringConvertible {
         case unknownKey(known: [String])
         /// Refused: stores compute the value, by this expression (MD-27).
         case derivedAttribute(expression: String)
+        /// Refused: the value is the result of a request (FR-24).
+        case fetchedProperty
         /// Refused: the object belongs to another context; fetch it in this one by its ID.
         case objectOfOtherContext(ObjectID)
         /// Refused: a deleted object cannot be a destination.
@@ -109,7 +111,8 @@ public struct Violation: Error, Sendable, CustomStringConvertible {
         case .tooManyDestinations: 1590
         case .deniedDelete: 1600
         case .rowIsGone, .unreadable: 133000
-        case .custom, .wrongType, .unknownKey, .derivedAttribute, .unknownValue, .objectOfOtherContext,
+        case .custom, .wrongType, .unknownKey, .derivedAttribute, .fetchedProperty, .unknownValue,
+            .objectOfOtherContext,
             .destinationIsDeleted, .objectIsDeleted, .objectIsMerged, .indexOutOfRange, .noContext, .abstractEntity,
             .unknownEntity,
             .notWhileSaving, .transformer, .assignment, .more:
@@ -123,7 +126,8 @@ public struct Violation: Error, Sendable, CustomStringConvertible {
         case .outOfRange(let value, _, _), .ruleBroken(_, let value), .unknownValue(let value, _): value
         case .missingValue: .null
         case .tooFewDestinations, .tooManyDestinations, .deniedDelete, .custom, .wrongType, .unknownKey,
-            .derivedAttribute, .objectOfOtherContext, .destinationIsDeleted, .objectIsDeleted, .objectIsMerged,
+            .derivedAttribute, .fetchedProperty, .objectOfOtherContext, .destinationIsDeleted, .objectIsDeleted,
+            .objectIsMerged,
             .rowIsGone,
             .indexOutOfRange, .noContext, .abstractEntity, .unknownEntity, .notWhileSaving, .transformer, .assignment,
             .unreadable, .more:
@@ -171,6 +175,7 @@ extension Violation.Reason {
         case .custom: "correct what the class has found"
         case .wrongType(_, let expected): "pass \(expected)"
         case .unknownKey(let known): "use one of \(known.joined(separator: ", "))"
+        case .fetchedProperty: "change the objects that its request finds"
         case .derivedAttribute: "set the values from which it is derived"
         case .objectOfOtherContext(let id): "pass existingObject(with: \(id)) of this context"
         case .destinationIsDeleted: "relate an object that is not deleted"
@@ -216,6 +221,8 @@ extension Violation.Reason {
                 : "the property does not exist; the entity has \(known.joined(separator: ", "))"
         case .derivedAttribute(let expression):
             "the change was refused: stores derive the value by '\(expression)'; set what it is derived from"
+        case .fetchedProperty:
+            "the change was refused: the value is the result of a request; change the objects that the request finds"
         case .objectOfOtherContext(let id):
             "the change was refused: \(id) belongs to another context; get it in this context with "
                 + "existingObject(with:)"
@@ -304,7 +311,9 @@ extension AttributeType {
 
 extension Entity {
     /// The names of all properties, for messages.
-    var propertyNames: [String] { attributes.map(\.name) + relationships.map(\.name) }
+    var propertyNames: [String] {
+        attributes.map(\.name) + relationships.map(\.name) + fetchedProperties.map(\.name)
+    }
 }
 
 extension ValidationRule {

@@ -6,6 +6,8 @@ import EspalierStore
 extension ManagedObject {
     /// The value of the property called `key`; fires the fault.
     ///
+    /// That of a fetched property is `.toMany`, in the order of its request (``fetchedObjects(forKey:)``).
+    ///
     /// - Throws: `ContextError.violations` if the entity has no such property; `.contextEnded` if only the object's
     ///   context could load the value, and the context has ended; `.objectNotFound` if the row is deleted and the
     ///   context's `shouldDeleteInaccessibleFaults` is `false`.
@@ -21,7 +23,7 @@ extension ManagedObject {
             noteRead(.relationship(slot))
             return entity.relationships[slot].isToMany
                 ? .toMany(destinations(at: slot)) : .toOne(destination(at: slot))
-        case nil: throw .violations([Violation(self, key, .unknownKey(known: entity.propertyNames))])
+        case nil: return .toMany(try fetchedObjects(forKey: key))
         }
     }
 
@@ -41,7 +43,9 @@ extension ManagedObject {
             reason = .wrongType(found: "an object", expected: entity.attributes[slot].type.name)
         case (.relationship, .attribute(let value)):
             reason = .wrongType(found: value.typeName, expected: "an object or objects")
-        case (nil, _): reason = .unknownKey(known: entity.propertyNames)
+        case (nil, _):
+            reason =
+                entity.fetchedProperty(named: key) == nil ? .unknownKey(known: entity.propertyNames) : .fetchedProperty
         }
         if let reason { throw .violations([Violation(self, key, reason)]) }
     }

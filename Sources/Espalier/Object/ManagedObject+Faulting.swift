@@ -65,6 +65,7 @@ extension ManagedObject {
         assert(newValues == nil, "the values of a new object would outlive the fault")
         row = nil
         changes = nil
+        withContext { $0.fetchedResults?.forget(self) }
         state.subtract([.fulfilled, .updated, .inaccessible, .gone])
         didTurnIntoFault()
         state.remove(.turning)

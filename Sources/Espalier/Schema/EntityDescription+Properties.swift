@@ -28,6 +28,8 @@ extension EntityDescription {
                 if let action { self.constraintActions[[attribute.name]] = action }
             case .relationship(let relationship, _):
                 relationships.append(relationship)
+            case .fetched(let property, _):
+                fetchedProperties.append(property)
             }
         }
     }
@@ -104,6 +106,20 @@ extension EntityDescription {
         relationship(name, to: Destination.self, .ordered, options)
     }
 
+    /// A fetched property (FR-24).
+    ///
+    /// For @Entity only.
+    public static func _fetched<Destination: ManagedObject>(
+        _ name: String, _ type: [Destination].Type, where condition: String? = nil,
+        sortedBy sortElements: [FetchedPropertyDescription.SortElement] = [], limit: Int = 0,
+        userInfo: [String: String] = [:]
+    ) -> _PropertyDescription {
+        .fetched(
+            FetchedPropertyDescription(
+                name, of: Destination.entityName, predicateFormat: condition, sortedBy: sortElements,
+                fetchLimit: limit, userInfo: userInfo), of: Destination.self)
+    }
+
     /// The name of an inverse relationship, which the destination has if this call compiles.
     ///
     /// For @Entity only.
@@ -115,7 +131,8 @@ extension EntityDescription {
     ) -> _PropertyDescription {
         let description = AttributeDescription(
             name, type, isOptional: isOptional, isTransient: options.isTransient, defaultValue: defaultValue ?? .null,
-            isIndexed: options.isIndexed, elements: elements, valueTransformerName: transformerName,
+            isIndexed: options.isIndexed, allowsExternalBinaryDataStorage: options.allowsExternalStorage,
+            elements: elements, valueTransformerName: transformerName,
             renamingIdentifier: options.renamingIdentifier, versionHashModifier: options.versionHashModifier,
             validationRules: options.rules.map { $0.converted(to: type) }, derivation: options.derivation)
         return .attribute(description, isUnique: options.isUnique, action: options.uniqueAction)

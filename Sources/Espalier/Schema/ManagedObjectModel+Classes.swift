@@ -68,7 +68,12 @@ private struct ClassCollector {
             if description.superentity == nil { description.superentity = above.entityName }
         }
         descriptions.append(description)
-        for case .relationship(_, let destination) in objectClass._entityProperties { destinations.append(destination) }
+        for property in objectClass._entityProperties {
+            switch property {
+            case .relationship(_, let destination), .fetched(_, let destination): destinations.append(destination)
+            case .attribute: continue
+            }
+        }
     }
 
     /// Adds the classes to which relationships lead, and those to which their relationships lead.

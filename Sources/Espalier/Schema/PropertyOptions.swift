@@ -11,6 +11,8 @@ public struct PropertyOptions: Sendable, Hashable {
     /// Attribute: the action of a save on new objects with a value that another one has, if the value is unique; `nil`
     /// = the merge policy decides.
     public var uniqueAction: ConstraintAction?
+    /// Attribute: whether a store may keep large values in files of their own.
+    public var allowsExternalStorage: Bool
     /// Attribute: whether its value is only in the object and never stored.
     public var isTransient: Bool
     /// Attribute: the rule by which stores compute the value; `nil` = the application sets it.
@@ -35,13 +37,15 @@ public struct PropertyOptions: Sendable, Hashable {
     /// Options; parameters that are left out have their defaults.
     public init(
         isIndexed: Bool = false, isUnique: Bool = false, uniqueAction: ConstraintAction? = nil,
-        isTransient: Bool = false, derivation: Derivation? = nil, rules: [ValidationRule] = [], inverse: String? = nil,
-        deleteRule: DeleteRule = .nullify, isRequired: Bool = false, minCount: Int = 0, maxCount: Int? = nil,
-        renamingIdentifier: String? = nil, versionHashModifier: String? = nil
+        allowsExternalStorage: Bool = false, isTransient: Bool = false, derivation: Derivation? = nil,
+        rules: [ValidationRule] = [], inverse: String? = nil, deleteRule: DeleteRule = .nullify,
+        isRequired: Bool = false, minCount: Int = 0, maxCount: Int? = nil, renamingIdentifier: String? = nil,
+        versionHashModifier: String? = nil
     ) {
         self.isIndexed = isIndexed
         self.isUnique = isUnique
         self.uniqueAction = uniqueAction
+        self.allowsExternalStorage = allowsExternalStorage
         self.isTransient = isTransient
         self.derivation = derivation
         self.rules = rules

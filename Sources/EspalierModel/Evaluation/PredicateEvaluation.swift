@@ -44,6 +44,11 @@ extension ResolvedExpression {
     package func value<Subject: PredicateSubject>(on subject: Subject) throws(Subject.Failure) -> AttributeValue {
         try PredicateEvaluation(subject: subject, variables: [], memo: nil).value(of: self)
     }
+
+    /// The values of an expression that is a collection, for such an object.
+    package func values<Subject: PredicateSubject>(on subject: Subject) throws(Subject.Failure) -> [AttributeValue] {
+        try PredicateEvaluation(subject: subject, variables: [], memo: nil).values(of: self)
+    }
 }
 
 /// One evaluation: the object, and the current elements of the enclosing SUBQUERYs.
@@ -157,7 +162,7 @@ private struct PredicateEvaluation<Subject: PredicateSubject> {
     }
 
     /// The values of an expression; a single value counts as a collection of one.
-    private func values(of expression: ResolvedExpression) throws(Subject.Failure) -> [AttributeValue] {
+    func values(of expression: ResolvedExpression) throws(Subject.Failure) -> [AttributeValue] {
         switch expression {
         case .values(let values): return values
         case .list(let elements):

@@ -34,6 +34,10 @@ public struct FetchPredicateError: Error, Hashable, Sendable, CustomStringConver
         case propertyOfSubentity(String, entity: String, subentity: String)
         /// The property is not stored, so it cannot be fetched by (PX-02).
         case transientProperty(String, entity: String)
+        /// The property is a fetched one, which has no rows to find objects by (FR-24).
+        case fetchedProperty(String, entity: String)
+        /// A variable of a fetched property has no such part (PR-15).
+        case unknownVariablePart(String, known: [String])
         /// The path continues after an attribute.
         case pathBeyondAttribute(String, next: String)
         /// No collection operator has this name, or it is used without a collection.
@@ -174,6 +178,10 @@ extension FetchPredicateError.Reason: CustomStringConvertible {
             "entity '\(entity)' has no property '\(name)', but its subentity '\(subentity)' has; fetch that entity"
         case .transientProperty(let name, let entity):
             "'\(entity).\(name)' is not stored, so a fetch cannot find or sort objects by it"
+        case .fetchedProperty(let name, let entity):
+            "'\(entity).\(name)' is a fetched property: read it, and use its objects as an argument"
+        case .unknownVariablePart(let path, let known):
+            "\(path) does not exist; the variable has \(known.joined(separator: ", "))"
         case .pathBeyondAttribute(let name, let next): "'\(name)' is an attribute and has no '\(next)'"
         case .collectionOperator(let name, let problem): "collection operator '\(name)': \(problem)"
         case .toManyPath(let path, let advice): "'\(path)' leads to many values; \(advice)"

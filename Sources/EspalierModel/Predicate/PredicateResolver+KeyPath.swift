@@ -176,6 +176,9 @@ extension PredicateResolver {
                 .propertyOfSubentity(name, entity: entity.name, subentity: subentity), at: keyPath,
                 component: position)
         }
+        guard entity.fetchedProperty(named: name) == nil else {
+            return located(.fetchedProperty(name, entity: entity.name), at: keyPath, component: position)
+        }
         let names = entity.attributes.map(\.name) + entity.relationships.map(\.name)
         return located(
             .unknownProperty(name, entity: entity.name), at: keyPath, component: position,

@@ -6,7 +6,8 @@
 //      optional, transient and elements; of each relationship name, destination, inverse, cardinality, optional,
 //      minCount and maxCount; the uniqueness constraints (MD-12); the version hash modifiers, if there are any.
 //   2. The hash excludes defaults, delete rules, actions of constraints, validation rules, value transformers, renaming
-//      identifiers, indexes, whether the entity is abstract, and the order of declarations.
+//      identifiers, indexes, fetched properties, whether large values may be in files of their own, whether the entity
+//      is abstract, and the order of declarations.
 //   3. The hash is FNV-1a with 128 bits over the canonical encoding below, most significant byte first. It is stored in
 //      files: changing the hash or the encoding changes the file format.
 

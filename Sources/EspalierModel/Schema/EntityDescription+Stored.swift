@@ -1,12 +1,12 @@
-// The part of the descriptions that a store keeps: all except class names, actions of constraints, validation
-// rules, version hash modifiers and user info.
+// The part of the descriptions that a store keeps: all except class names, fetched properties, actions of constraints,
+// validation rules, wishes for files of their own, version hash modifiers and user info.
 
 extension EntityDescription {
     /// This entity without the parts that a store does not keep.
     package var stored: EntityDescription {
         var entity = self
         (entity.managedObjectClassName, entity.versionHashModifier, entity.userInfo) = (nil, nil, [:])
-        entity.constraintActions = [:]
+        (entity.constraintActions, entity.fetchedProperties) = ([:], [])
         entity.attributes = attributes.map(\.stored)
         entity.relationships = relationships.map { relationship in
             var relationship = relationship
@@ -21,6 +21,7 @@ extension AttributeDescription {
     fileprivate var stored: AttributeDescription {
         var attribute = self
         (attribute.versionHashModifier, attribute.userInfo, attribute.validationRules) = (nil, [:], [])
+        attribute.allowsExternalBinaryDataStorage = false
         attribute.elements = elements.map(\.stored)
         return attribute
     }

@@ -43,6 +43,8 @@ public struct EntityDescription: Sendable, Hashable, Codable {
     public var attributes: [AttributeDescription]
     /// The entity's own relationships, without inherited ones, in the developer's order.
     public var relationships: [RelationshipDescription]
+    /// The entity's own fetched properties, without inherited ones (FR-24); stores do not keep them.
+    public var fetchedProperties: [FetchedPropertyDescription]
     /// Groups of properties whose combined values must be unique (MD-12).
     public var uniquenessConstraints: [[String]]
     /// The actions of a save on new objects whose unique values another one has already, by the properties of the
@@ -66,8 +68,9 @@ public struct EntityDescription: Sendable, Hashable, Codable {
     /// Describes an entity.
     public init(
         _ name: String, superentity: String? = nil, isAbstract: Bool = false, attributes: [AttributeDescription] = [],
-        relationships: [RelationshipDescription] = [], uniquenessConstraints: [[String]] = [],
-        constraintActions: [[String]: ConstraintAction] = [:], indexes: [Index] = [],
+        relationships: [RelationshipDescription] = [], fetchedProperties: [FetchedPropertyDescription] = [],
+        uniquenessConstraints: [[String]] = [], constraintActions: [[String]: ConstraintAction] = [:],
+        indexes: [Index] = [],
         renamingIdentifier: String? = nil, managedObjectClassName: String? = nil, versionHashModifier: String? = nil,
         userInfo: [String: String] = [:]
     ) {
@@ -76,6 +79,7 @@ public struct EntityDescription: Sendable, Hashable, Codable {
         self.isAbstract = isAbstract
         self.attributes = attributes
         self.relationships = relationships
+        self.fetchedProperties = fetchedProperties
         self.uniquenessConstraints = uniquenessConstraints
         self.constraintActions = constraintActions
         self.indexes = indexes

@@ -61,9 +61,9 @@ extension ManagedObjectModel {
             if parts.count == 1 {
                 isKnown = entity(named: name) != nil
             } else if parts[0].isEmpty {
-                isKnown = entities.contains { $0.property(named: parts[1]) != nil }
+                isKnown = entities.contains { $0.hasProperty(named: parts[1]) }
             } else {
-                isKnown = entity(named: parts[0])?.property(named: parts[1]) != nil
+                isKnown = entity(named: parts[0])?.hasProperty(named: parts[1]) ?? false
             }
             guard !isKnown else { continue }
             problems.append(
@@ -88,5 +88,12 @@ extension MessageTable {
             }
         }
         return complete
+    }
+}
+
+extension Entity {
+    /// Whether it has a property of any kind with this name.
+    fileprivate func hasProperty(named name: String) -> Bool {
+        property(named: name) != nil || fetchedProperty(named: name) != nil
     }
 }

@@ -71,7 +71,7 @@ public final class ManagedObjectModel: Sendable {
         self.fetchRequestTemplates = fetchRequestTemplates
         self.classes = classes
         (messageTables, language, messages) = ([:], nil, nil)
-        let wrong = derivationProblems + indexConditionProblems
+        let wrong = derivationProblems + indexConditionProblems + fetchedPropertyProblems
         guard wrong.isEmpty else { throw ModelError(problems: wrong) }
     }
 
@@ -140,6 +140,8 @@ public final class Entity: Sendable {
     public let attributes: [Attribute]
     /// All relationships, inherited ones first; the index is the relationship's slot.
     public let relationships: [Relationship]
+    /// All fetched properties, inherited ones first.
+    public let fetchedProperties: [FetchedPropertyDescription]
     /// All uniqueness constraints, inherited ones first.
     public let uniquenessConstraints: [[String]]
     /// All indexes, inherited ones first.
@@ -152,8 +154,8 @@ public final class Entity: Sendable {
 
     package init(
         description: EntityDescription, index: Int, superentity: Int?, root: Int, family: [Int],
-        attributes: [Attribute], relationships: [Relationship], uniquenessConstraints: [[String]],
-        indexes: [EntityDescription.Index]
+        attributes: [Attribute], relationships: [Relationship], fetchedProperties: [FetchedPropertyDescription],
+        uniquenessConstraints: [[String]], indexes: [EntityDescription.Index]
     ) {
         self.description = description
         self.index = index
@@ -162,6 +164,7 @@ public final class Entity: Sendable {
         self.family = family
         self.attributes = attributes
         self.relationships = relationships
+        self.fetchedProperties = fetchedProperties
         self.uniquenessConstraints = uniquenessConstraints
         self.indexes = indexes
         tag = Interned.entities.tag(of: description.name)
@@ -188,6 +191,11 @@ public final class Entity: Sendable {
     public func relationship(named name: String) -> Relationship? {
         guard case .relationship(let slot)? = propertiesByName[name] else { return nil }
         return relationships[slot]
+    }
+
+    /// The fetched property called `name` (FR-24).
+    public func fetchedProperty(named name: String) -> FetchedPropertyDescription? {
+        fetchedProperties.first { $0.name == name }
     }
 
     /// Whether this entity is `other` or inherits from it.

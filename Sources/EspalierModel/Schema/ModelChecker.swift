@@ -95,6 +95,7 @@ struct ModelChecker {
             checkRelationship(relationship, of: entity)
             checkModifier(relationship.versionHashModifier, of: entity, property: relationship.name)
         }
+        for property in entity.fetchedProperties { checkFetchedProperty(property, of: entity) }
         checkConstraints(of: entity)
         checkIndexes(of: entity)
     }
@@ -149,14 +150,13 @@ struct ModelChecker {
     private mutating func checkPropertyNames(of entity: EntityDescription) {
         var owners: [String: String] = [:]
         for ancestor in ancestry(of: entity).dropFirst().reversed() {
-            for name in ancestor.attributes.map(\.name) + ancestor.relationships.map(\.name) {
-                owners[name] = ancestor.name
-            }
+            for name in ancestor.propertyNames { owners[name] = ancestor.name }
         }
         var identifiers: Set<String> = []
         let properties =
             entity.attributes.map { ("an attribute", $0.name, $0.renamingIdentifier) }
             + entity.relationships.map { ("a relationship", $0.name, $0.renamingIdentifier) }
+            + entity.fetchedProperties.map { ("a fetched property", $0.name, nil) }
         for (what, name, identifier) in properties {
             checkName(name, of: what, in: entity, property: name.isEmpty ? nil : name)
             if name.uppercased() == "SELF" {
@@ -176,5 +176,12 @@ struct ModelChecker {
                     "another property has the renaming identifier '\(identifier)' too; only one property can have it")
             }
         }
+    }
+}
+
+extension EntityDescription {
+    /// The names of its own properties.
+    fileprivate var propertyNames: [String] {
+        attributes.map(\.name) + relationships.map(\.name) + fetchedProperties.map(\.name)
     }
 }

@@ -37,6 +37,7 @@ struct ModelResolver {
                     description: relationship.1, slot: slot, declaredBy: relationship.0, destination: destination,
                     inverse: relationship.1.inverse.flatMap { slotOfRelationship(named: $0, in: destination) })
             },
+            fetchedProperties: line.flatMap { descriptions[$0].fetchedProperties },
             uniquenessConstraints: line.flatMap { descriptions[$0].uniquenessConstraints },
             indexes: line.flatMap { owner in
                 descriptions[owner].attributes.filter(\.isIndexed).map { .init($0.name, on: [.init($0.name)]) }

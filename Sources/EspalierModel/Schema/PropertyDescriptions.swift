@@ -32,6 +32,11 @@ public struct AttributeDescription: Sendable, Hashable, Codable {
     public var defaultValue: AttributeValue
     /// Whether the store keeps an index of this attribute alone.
     public var isIndexed: Bool
+    /// Whether a store may keep large values of binary data in files of their own (MD-22); stores do not keep it.
+    ///
+    /// The stores of Espalier keep every value in their own file, or in memory, where it is saved, checked, copied and
+    /// deleted together with its row; a store of the application's own may do otherwise.
+    public var allowsExternalBinaryDataStorage: Bool
     /// The parts of a `composite` attribute.
     public var elements: [AttributeDescription]
     /// The name of the value transformer of a `transformable` attribute.
@@ -50,7 +55,8 @@ public struct AttributeDescription: Sendable, Hashable, Codable {
     /// Describes an attribute.
     public init(
         _ name: String, _ type: AttributeType, isOptional: Bool = true, isTransient: Bool = false,
-        defaultValue: AttributeValue = .null, isIndexed: Bool = false, elements: [AttributeDescription] = [],
+        defaultValue: AttributeValue = .null, isIndexed: Bool = false, allowsExternalBinaryDataStorage: Bool = false,
+        elements: [AttributeDescription] = [],
         valueTransformerName: String? = nil, renamingIdentifier: String? = nil, versionHashModifier: String? = nil,
         userInfo: [String: String] = [:], validationRules: [ValidationRule] = [], derivation: Derivation? = nil
     ) {
@@ -60,6 +66,7 @@ public struct AttributeDescription: Sendable, Hashable, Codable {
         self.isTransient = isTransient
         self.defaultValue = defaultValue
         self.isIndexed = isIndexed
+        self.allowsExternalBinaryDataStorage = allowsExternalBinaryDataStorage
         self.elements = elements
         self.valueTransformerName = valueTransformerName
         self.renamingIdentifier = renamingIdentifier

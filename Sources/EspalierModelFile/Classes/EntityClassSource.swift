@@ -28,7 +28,9 @@ package struct EntityClassSource: Sendable {
                 problems.append(
                     "a class '\(entity.name)' would hide a name of Swift or Espalier; rename the entity")
             }
-            let names = entity.description.attributes.map(\.name) + entity.description.relationships.map(\.name)
+            let own = entity.description
+            let names =
+                own.attributes.map(\.name) + own.relationships.map(\.name) + own.fetchedProperties.map(\.name)
             for name in names where SwiftText.propertyNamesInUse.contains(name) {
                 problems.append(
                     "'\(entity.name).\(name)' has the name of a property of every object; rename it in the model")
@@ -73,6 +75,7 @@ private struct EntityClassWriter {
         text += "\(isLeaf ? "final " : "")class \(entity.name): \(description.superentity ?? "ManagedObject") {\n"
         for attribute in description.attributes { write(attribute, of: description) }
         for relationship in description.relationships { write(relationship) }
+        for property in description.fetchedProperties { write(property, of: description) }
         text += "}\n"
     }
 
@@ -149,6 +152,7 @@ private struct EntityClassWriter {
         var options: [String] = []
         if attribute.isIndexed { options.append(".indexed") }
         if entity.uniquenessConstraints.contains([attribute.name]) { options.append(".unique") }
+        if attribute.allowsExternalBinaryDataStorage { options.append(".externalStorage") }
         if let derivation = attribute.derivation { options.append(".derived(\(rule(derivation, of: entity)))") }
         if let name = attribute.renamingIdentifier { options.append("originalName: \(SwiftText.literal(name))") }
         text += "    "
@@ -211,5 +215,32 @@ private struct EntityClassWriter {
         text += "    "
         if !options.isEmpty { text += "@Relationship(\(options.joined(separator: ", "))) " }
         text += "var \(SwiftText.identifier(relationship.name)): \(type)\n"
+    }
+
+    private mutating func write(_ property: FetchedPropertyDescription, of entity: EntityDescription) {
+        var arguments: [String] = []
+        if let condition = property.predicateFormat { arguments.append("where: \(SwiftText.literal(condition))") }
+        if !property.sortElements.isEmpty {
+            let elements = property.sortElements.map { element in
+                ".init(\(SwiftText.literal(element.keyPath))\(element.isAscending ? "" : ", isAscending: false"))"
+            }
+            arguments.append("sortedBy: [\(elements.joined(separator: ", "))]")
+        }
+        if property.fetchLimit > 0 { arguments.append("limit: \(property.fetchLimit)") }
+        if !property.userInfo.isEmpty {
+            let texts = property.userInfo.sorted { $0.key < $1.key }.map { key, text in
+                "\(SwiftText.literal(key)): \(SwiftText.literal(text))"
+            }
+            arguments.append("userInfo: [\(texts.joined(separator: ", "))]")
+        }
+        let what = "'\(entity.name).\(property.name)'"
+        if property.sortElements.contains(where: { !$0.options.isEmpty }) {
+            omissions.append("the options of the order of \(what) are left out")
+        }
+        if !property.includesSubentities || !property.includesPendingChanges {
+            omissions.append("the request of \(what) includes subentities and unsaved changes")
+        }
+        text += "    @FetchedProperty\(arguments.isEmpty ? "" : "(\(arguments.joined(separator: ", ")))") "
+        text += "var \(SwiftText.identifier(property.name)): [\(property.destination)]\n"
     }
 }

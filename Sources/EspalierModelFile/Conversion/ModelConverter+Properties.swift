@@ -16,6 +16,7 @@ extension ModelConverter {
         var attribute = AttributeDescription(
             element["name"] ?? "", type, isOptional: element["optional"] == "YES",
             isTransient: element["transient"] == "YES", isIndexed: element["indexed"] == "YES",
+            allowsExternalBinaryDataStorage: element["allowsExternalBinaryDataStorage"] == "YES",
             valueTransformerName: element.text("valueTransformerName"), renamingIdentifier: element.text("elementID"),
             versionHashModifier: element.text("versionHashModifier"), userInfo: userInfo(of: element, in: path))
         if type != .transformable { attribute.valueTransformerName = nil }
@@ -113,6 +114,28 @@ extension ModelConverter {
             deleteRule: DeleteRule(modelFileName: element["deletionRule"] ?? "Nullify") ?? .nullify,
             isOptional: element["optional"] == "YES", minCount: count("minCount") ?? 0, maxCount: count("maxCount"),
             renamingIdentifier: element.text("elementID"), versionHashModifier: element.text("versionHashModifier"),
+            userInfo: userInfo(of: element, in: [entity]))
+    }
+
+    /// A fetched property; `nil`, and a note, if its request is missing or does not return objects.
+    mutating func fetchedProperty(
+        _ element: ModelElement, of entity: ModelElement
+    ) -> FetchedPropertyDescription? {
+        let name = element["name"] ?? ""
+        places.note(element, entity: entity["name"] ?? "", property: name)
+        guard let request = element.children(.fetchRequest).first else {
+            note(.fetchedProperties, element, in: [entity], "has no request that can be read, so it is left out")
+            return nil
+        }
+        guard returnsObjects(request) else {
+            note(.fetchedProperties, element, in: [entity], "does not return objects, so it is left out")
+            return nil
+        }
+        return FetchedPropertyDescription(
+            name, of: request["entity"] ?? "", predicateFormat: request.text("predicateString"),
+            fetchLimit: request["fetchLimit"].flatMap { Int($0) } ?? 0,
+            includesSubentities: request.flag("includeSubentities", "includesSubentities"),
+            includesPendingChanges: request.flag("includesPendingChanges"),
             userInfo: userInfo(of: element, in: [entity]))
     }
 }

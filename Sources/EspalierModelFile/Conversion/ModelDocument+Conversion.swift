@@ -102,7 +102,7 @@ struct ModelConverter {
             case .attribute: entity.attributes.append(attribute(child, of: element))
             case .relationship: entity.relationships.append(relationship(child, of: element))
             case .fetchedProperty:
-                note(.fetchedProperties, child, in: [element], "is a fetched property, which objects do not have")
+                if let property = fetchedProperty(child, of: element) { entity.fetchedProperties.append(property) }
             case .fetchIndex: if let index = index(child, of: element) { entity.indexes.append(index) }
             case .compoundIndexes: entity.indexes += compoundIndexes(child, of: name)
             case .uniquenessConstraints:
@@ -114,19 +114,22 @@ struct ModelConverter {
     }
 
     private mutating func convertRequest(_ element: ModelElement) {
-        let objectResults = ["", "0", "NSManagedObjectResultType"]
-        guard objectResults.contains(element["resultType"] ?? "") else {
+        guard returnsObjects(element) else {
             return note(.requestResults, element, in: [], "does not return objects, so it is left out")
         }
-        func flag(_ names: String...) -> Bool { !names.contains { element[$0] == "NO" } }
         templates.append(
             FetchRequestTemplate(
                 element["name"] ?? "", entity: element["entity"] ?? "",
                 predicateFormat: element.text("predicateString"),
                 fetchLimit: element["fetchLimit"].flatMap { Int($0) } ?? 0,
-                includesSubentities: flag("includeSubentities", "includesSubentities"),
-                includesPendingChanges: flag("includesPendingChanges"),
-                returnsObjectsAsFaults: flag("returnObjectsAsFaults", "returnsObjectsAsFaults")))
+                includesSubentities: element.flag("includeSubentities", "includesSubentities"),
+                includesPendingChanges: element.flag("includesPendingChanges"),
+                returnsObjectsAsFaults: element.flag("returnObjectsAsFaults", "returnsObjectsAsFaults")))
+    }
+
+    /// Whether a request returns objects, and not dictionaries, IDs or a count.
+    func returnsObjects(_ request: ModelElement) -> Bool {
+        ["", "0", "NSManagedObjectResultType"].contains(request["resultType"] ?? "")
     }
 
     /// Whether no entity inherits through too many others.
@@ -211,4 +214,7 @@ struct ModelConverter {
 extension ModelElement {
     /// The value of an attribute; `nil` also if it is empty, because editors keep empty attributes.
     func text(_ name: String) -> String? { self[name].flatMap { $0.isEmpty ? nil : $0 } }
+
+    /// Whether an option is on, which has these names in files; it is unless the file says otherwise.
+    func flag(_ names: String...) -> Bool { !names.contains { self[$0] == "NO" } }
 }

@@ -12,8 +12,8 @@ extension ModelDocument {
     /// - Parameters:
     ///   - model: A model, described in code or read from a file.
     ///   - path: The name of the document in messages.
-    /// - Throws: `ModelFileError` for defaults of bytes and composites, attributes of type object ID, and more than one
-    ///   version identifier: files cannot express them.
+    /// - Throws: `ModelFileError` for defaults of bytes and composites, attributes of type object ID, orders of fetched
+    ///   properties, and more than one version identifier: files cannot express them.
     public init(_ model: ManagedObjectModel, path: String = "the model document") throws(ModelFileError) {
         var writer = ModelDescriptionWriter()
         let root = writer.root(model)
@@ -63,6 +63,9 @@ private struct ModelDescriptionWriter {
             element.children.append(self.attribute(attribute, in: "entity '\(entity.name)'", type: entity.name))
         }
         element.children += entity.relationships.map { Self.relationship($0) }
+        for property in entity.fetchedProperties {
+            element.children.append(fetchedProperty(property, in: "entity '\(entity.name)'"))
+        }
         element.children += entity.indexes.map { index in
             let parts = index.elements.map { indexElement($0, of: index, entity) }
             var element = ModelElement(.fetchIndex, [.init("name", index.name)], children: parts)
@@ -128,6 +131,7 @@ private struct ModelDescriptionWriter {
         }
         element["valueTransformerName"] = attribute.valueTransformerName
         if attribute.isIndexed { element["indexed"] = "YES" }
+        if attribute.allowsExternalBinaryDataStorage { element["allowsExternalBinaryDataStorage"] = "YES" }
         element["elementID"] = attribute.renamingIdentifier
         element["versionHashModifier"] = attribute.versionHashModifier
         if attribute.type == .composite { element["composite"] = composite(attribute, label, type: type) }
@@ -164,6 +168,21 @@ private struct ModelDescriptionWriter {
         element["elementID"] = relationship.renamingIdentifier
         element["versionHashModifier"] = relationship.versionHashModifier
         element.children = userInfo(relationship.userInfo)
+        return element
+    }
+
+    private mutating func fetchedProperty(_ property: FetchedPropertyDescription, in place: String) -> ModelElement {
+        if !property.sortElements.isEmpty {
+            report("\(place), fetchedProperty '\(property.name)'", "has an order, which model files cannot express")
+        }
+        var request = ModelElement(
+            .fetchRequest, [.init("name", "fetchedPropertyFetchRequest"), .init("entity", property.destination)])
+        request["predicateString"] = property.predicateFormat
+        if property.fetchLimit > 0 { request["fetchLimit"] = "\(property.fetchLimit)" }
+        if !property.includesSubentities { request["includeSubentities"] = "NO" }
+        if !property.includesPendingChanges { request["includesPendingChanges"] = "NO" }
+        var element = ModelElement(.fetchedProperty, [.init("name", property.name), .init("optional", "YES")])
+        element.children = [request] + Self.userInfo(property.userInfo)
         return element
     }
 

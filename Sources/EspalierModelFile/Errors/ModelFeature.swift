@@ -10,7 +10,8 @@ public enum ModelFeature: String, Sendable, Hashable, CaseIterable {
     /// Attributes that are derived in a way that stores do not keep (MD-27): they become optional attributes that are
     /// not computed.
     case derivedAttributes
-    /// Properties that are requests: objects do not have them.
+    /// Fetched properties without a request, as in compiled models, or whose request returns no objects: they are left
+    /// out.
     case fetchedProperties
     /// Indexes over expressions, parts of composites or map locations, and indexes with a condition: they are not
     /// created.

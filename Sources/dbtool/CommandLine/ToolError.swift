@@ -100,7 +100,7 @@ enum ToolError: Error, CustomStringConvertible {
     private static func exitCode(of error: ContextError) -> ExitCode {
         switch error {
         case .store(let error): exitCode(of: error)
-        case .partlySaved(let error): exitCode(of: error)
+        case .partlySaved(let error), .fetchedProperty(_, _, let error): exitCode(of: error)
         case .violations, .conflicts, .several, .refusedResolutions, .constraints, .references, .unsettledSave,
             .alreadySaving, .unknownEntity, .abstractEntity, .objectOfOtherContext, .objectWithoutContext,
             .contextEnded, .objectNotFound, .wrongResultType, .unknownRelationship, .noStore, .unsupportedStore,

@@ -83,6 +83,38 @@ import Testing
             ])
     }
 
+    @Test func `fetched properties and large values outside become marks (FR-24, MD-22)`() throws {
+        let model = try ManagedObjectModel(
+            entities: [
+                EntityDescription(
+                    "A",
+                    attributes: [
+                        AttributeDescription("n", .string),
+                        AttributeDescription("b", .binary, allowsExternalBinaryDataStorage: true),
+                    ],
+                    fetchedProperties: [
+                        FetchedPropertyDescription("all", of: "A"),
+                        FetchedPropertyDescription(
+                            "same", of: "A", predicateFormat: "n == $FETCH_SOURCE.n",
+                            sortedBy: [.init("n", isAscending: false, options: .caseInsensitive)], fetchLimit: 3,
+                            includesSubentities: false, userInfo: ["k": "v"]),
+                    ])
+            ])
+        let source = try EntityClassSource(model, origin: "a")
+
+        #expect(source.text.contains("    @Attribute(.externalStorage) var b: Data?\n"))
+        #expect(source.text.contains("    @FetchedProperty var all: [A]\n"))
+        #expect(
+            source.text.contains(
+                #"    @FetchedProperty(where: "n == $FETCH_SOURCE.n", sortedBy: [.init("n", isAscending: false)], "#
+                    + #"limit: 3, userInfo: ["k": "v"]) var same: [A]"# + "\n"))
+        #expect(
+            source.omissions == [
+                "the options of the order of 'A.same' are left out",
+                "the request of 'A.same' includes subentities and unsaved changes",
+            ])
+    }
+
     @Test func `what no class can say is told`() throws {
         let model = try ManagedObjectModel(
             entities: [

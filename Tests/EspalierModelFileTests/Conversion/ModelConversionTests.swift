@@ -54,7 +54,8 @@ import Testing
         ) -> AttributeDescription { AttributeDescription(name, type, isOptional: isOptional, defaultValue: value) }
         let point = [one("x", .double, .double(0)), one("y", .double, isOptional: true)]
         return [
-            one("bits", .binary, isOptional: true), one("blue", .boolean, .boolean(true)),
+            AttributeDescription("bits", .binary, allowsExternalBinaryDataStorage: true),
+            one("blue", .boolean, .boolean(true)),
             one("born", .date, .date(Date(timeIntervalSinceReferenceDate: -86400.5))),
             AttributeDescription(
                 "cost", .decimal, defaultValue: .decimal(Decimal(-125) / 10), renamingIdentifier: "price",
@@ -108,9 +109,13 @@ import Testing
                     + "@min or @max of a to-many relationship, the @count of a SUBQUERY, and now()"
             ),
             (
+                .fetchedProperties, "<fetchedProperty name='f'/>",
+                "fetchedProperty 'f': has no request that can be read, so it is left out"
+            ),
+            (
                 .fetchedProperties,
-                "<fetchedProperty name='f'><fetchRequest name='q' entity='A' predicateString='n'/></fetchedProperty>",
-                "fetchedProperty 'f': is a fetched property, which objects do not have"
+                "<fetchedProperty name='f'><fetchRequest name='q' entity='A' resultType='2'/></fetchedProperty>",
+                "fetchedProperty 'f': does not return objects, so it is left out"
             ),
             (
                 .specialIndexes,
@@ -171,6 +176,41 @@ import Testing
         let error = try #require(throws: ModelFileError.self) { try ModelDocument(xml: Data(xml.utf8), path: "f") }
 
         #expect(error.problems.map(\.kind) == [.unsupported(.documentVersion), .unknownElement])
+    }
+
+    @Test func `fetched properties and large values outside are read, written and made classes (FR-24, MD-22)`() throws
+    {
+        let xml = """
+            <model><entity name='A'><attribute name='n' optional='YES' attributeType='String'/>
+            <attribute name='scan' optional='YES' attributeType='Binary' allowsExternalBinaryDataStorage='YES'/>
+            <fetchedProperty name='f' optional='YES'><fetchRequest name='q' entity='A' fetchLimit='3' \
+            predicateString='n == $FETCH_SOURCE.n' includeSubentities='NO'/>
+            <userInfo><entry key='k' value='v'/></userInfo></fetchedProperty></entity></model>
+            """
+        let model = try ManagedObjectModel(try ModelDocument(xml: Data(xml.utf8)))
+        let entity = try #require(model.entity(named: "A"))
+
+        #expect(
+            entity.fetchedProperties == [
+                FetchedPropertyDescription(
+                    "f", of: "A", predicateFormat: "n == $FETCH_SOURCE.n", fetchLimit: 3, includesSubentities: false,
+                    userInfo: ["k": "v"])
+            ])
+        #expect(entity.attributes.map(\.description.allowsExternalBinaryDataStorage) == [false, true])
+        let again = try ManagedObjectModel(try ModelDocument(xml: try ModelDocument(model).xml()))
+        #expect(again.descriptions == model.descriptions)
+        let wrong = xml.replacing("$FETCH_SOURCE.n'", with: "$FETCH_SOURCE.m'")
+        let error = try #require(throws: ModelFileError.self) {
+            try ManagedObjectModel(try ModelDocument(xml: Data(wrong.utf8), path: "f"))
+        }
+        #expect(error.description.hasPrefix("f: line 3: entity 'A', fetchedProperty 'f'"), "\(error)")
+        let sorted = try ManagedObjectModel(
+            entities: [
+                EntityDescription(
+                    "A", attributes: [AttributeDescription("n", .string)],
+                    fetchedProperties: [FetchedPropertyDescription("f", of: "A", sortedBy: [.init("n")])])
+            ])
+        #expect(throws: ModelFileError.self) { try ModelDocument(sorted) }
     }
 
     @Test func `a request that gives no objects is left out if the application can do without`() throws {
