@@ -19,10 +19,12 @@ extension GrowthCases {
             "number == 3 AND weight == 0.375", "number == 3 OR weight == 0.5", "NOT (number > 3 AND number < 9)",
             "number == kind", "number + 1 == kind * 2", "word BEGINSWITH key", "modulus:by:(number, 7) == 3",
             "uppercase(word) == 'WORD NUMBER 7'", "TERNARY(isOpen == YES, number, kind) == 7",
-            "shelf == nil", "shelf != nil", "list.code == 's00000000'", "shelf.code ENDSWITH '77'",
+            "shelf == nil", "shelf != nil", "shelf.code ENDSWITH '77'",
             "shelf.code CONTAINS[c] 'S0000007'", "ANY topics.name BEGINSWITH 'b'", "ALL topics.name == 'all'",
             "NONE topics.name == 'all'", "ANY shelf.papers.number == 7", "topics.@count > 1",
             "shelf.papers.@max.number == 7", "shelf.papers.@sum.number == 7",
             "SUBQUERY(shelf.papers, $p, $p.number == 7).@count == 1", "SELF == nil", "TRUEPREDICATE AND number == 7",
-        ].map(condition)
+        ].map(condition) + [
+            query("where list.code == 's00000000'", 1, "list.code == 's00000000'", reason: "it returns every paper")
+        ]
 }

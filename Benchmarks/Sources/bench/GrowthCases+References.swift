@@ -43,7 +43,9 @@ extension GrowthCases {
                 blackHole(try JSONDecoder().decode([Ref<Paper>].self, from: data).count)
             }
         },
-        GrowthCase("fetch of all papers of a shelf, by its reference", 1) { store in
+        GrowthCase(
+            "fetch of all papers of a shelf, by its reference", 1, reason: "it returns every paper", work: .rows
+        ) { store in
             {
                 let context = store.context()
                 let request = FetchRequest<Paper>(try FetchPredicate(format: "list == %@", shelf(context)))
