@@ -36,5 +36,15 @@ extension ModelDocument {
         checker.check(root)
         guard checker.problems.isEmpty else { throw ModelFileError(path: path, problems: checker.problems) }
         self.init(root: root, path: path)
+        // Names and texts of an archive may be any; those of a document can be written as a model file.
+        do throws(ModelFileError) {
+            _ = try xml()
+        } catch {
+            throw ModelFileError(
+                path: path,
+                problems: error.problems.map {
+                    .init(.malformedArchive, element: $0.element, "\($0.message); compile the model again")
+                })
+        }
     }
 }

@@ -243,6 +243,24 @@ import Testing
                 + "name a model that Core Data's compiler made")
     }
 
+    @Test(arguments: [
+        ("a~b", "x", "'a~b' cannot be the name of an XML attribute"),
+        (
+            "NSRenamingIdentifier", "\u{1}",
+            "the value of 'elementID' contains the character U+1, which XML does not allow; remove it"
+        ),
+    ])
+    func `names and texts that no model file can hold are refused`(name: String, text: String, message: String) throws {
+        var builder = ArchiveBuilder()
+        let entity = builder.add("NSEntityDescription", [("NSEntityName", .text("E")), (name, .text(text))])
+        let root = builder.add("NSManagedObjectModel", [("NSEntities", builder.map([("E", entity)]))])
+        let bytes = builder.archive(root)
+        let error = try #require(throws: ModelFileError.self) { try ModelDocument(compiled: bytes, path: "f") }
+
+        #expect(error.problems.map(\.kind) == [.malformedArchive])
+        #expect(error.description == "f: entity 'E': \(message); compile the model again")
+    }
+
     @Test func `a property list whose objects share bytes is refused`() throws {
         // The 1,000 objects all share one text of 400 bytes.
         let text = [0x5F, 0x11, 0x01, 0x90] + [UInt8](repeating: 0x61, count: 400)
