@@ -87,7 +87,8 @@ import Testing
         let sources = package.appending(path: "Sources/\(name)")
         try write(Self.program + "print(Größe().faktor)\n", to: sources.appending(path: "main.swift"))
         try write(Self.model, to: sources.appending(path: "Maße.xcdatamodel/contents"))
-        let build = try Command("swift", ["run", "--disable-index-store", "-debug-info-format", "none", name], in: package)
+        let options = ["--disable-index-store", "-debug-info-format", "none"]
+        let build = try Command("swift", ["run"] + options + [name], in: package)
         let log = (build.errors + build.output).split(separator: "\n")
         let complaints = log.filter { line in ["error: ", "warning: "].contains { line.contains($0) } }
 
