@@ -90,6 +90,30 @@ import Testing
         )
     }
 
+    @Test func `a fetched property with another mark or a default is an error where that stands (FR-24)`() throws {
+        let snippet = try Snippet(
+            """
+            import Espalier
+            @Entity final class Album: ManagedObject {
+                var title: String
+                @FetchedProperty(where: "title == 'a'")
+                @Attribute(.indexed)
+                var marked: [Album]
+                @FetchedProperty(where: "title == 'b'")
+                var preset: [Album]
+                    = []
+            }
+            """)
+        let faults = snippet.faults.map(\.description)
+
+        #expect(
+            faults.contains("5: marked is a fetched property, whose value is never stored: remove @Attribute"),
+            "\(snippet.log)")
+        #expect(
+            faults.contains("9: preset is a fetched property and has no default: its request gives its value"),
+            "\(snippet.log)")
+    }
+
     @Test func `an inverse that the destination does not have is found, however it is named`() throws {
         let snippet = try Snippet(
             #"""

@@ -17,8 +17,8 @@ private final class Questions: Sendable {
     private static let resolving: [MergePolicy.Rule] = [.storeTrump, .objectTrump, .overwrite, .rollback]
     private static let walksAll = campaignCount("ESPALIER_ALL_MERGINGS", default: 0) > 0
 
-    /// The ways of merging that the `number`-th combination of a row with other arguments is tried with: one in turn, or
-    /// all.
+    /// The ways of merging with which the `number`-th combination of a row with other arguments is tried: one in turn,
+    /// or all.
     private func mergings(_ row: MergeTableTests.Row, _ number: Int) -> [Merging] {
         let turn = row.property.utf8.count + row.mine.count + row.base.count + number
         return Self.walksAll ? Merging.allCases : [Merging.allCases[turn % Merging.allCases.count]]
