@@ -145,6 +145,9 @@ extension StoreType {
         let ids = references.map { ObjectID($0, of: entity, inStore: store) }
 
         #expect(Set(ids).count == references.count && ids.map(\.reference) == references)
+        for (position, reference) in references.enumerated() {
+            #expect(references.indices.filter { references[$0] == reference } == [position], "\(reference)")
+        }
         #expect(references.map { ObjectID($0, of: entity, inStore: store) } == ids)
         for id in ids {
             #expect(ObjectID(uriRepresentation: id.uriRepresentation) == id, "\(id)")

@@ -69,6 +69,8 @@ import Testing
     @Test func `another coordinator of the process has written, once for many saves (PS-28)`() async throws {
         try await Self.withFolder { path in
             let (mine, theirs) = (try Self.coordinator(path), try Self.coordinator(path))
+            // Nobody writes to this one, so that nothing is told of it.
+            try mine.addPersistentStore(.inMemory)
             var iterator = mine.remoteChanges(every: Self.interval).makeAsyncIterator()
             let context = ManagedObjectContext(theirs)
             for number in 0..<10 {

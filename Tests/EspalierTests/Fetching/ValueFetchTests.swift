@@ -80,6 +80,20 @@ import Testing
         #expect(ids == [[.objectID(zebra.objectID), .objectID(rome)]])
     }
 
+    @Test(arguments: SaleBoard.Place.allCases)
+    func `a column across a relationship shows what is changed and not saved (F-3)`(_ place: SaleBoard.Place) throws {
+        let (board, context) = try makeSales(place, isSaved: true)
+        defer { withExtendedLifetime(board) {} }
+        let shops = FetchRequest<ManagedObject>(
+            entityName: "Shop", predicate: try FetchPredicate(format: "town == 'Oslo'"))
+        for shop in try context.fetch(shops) { try shop.setValue(.string("Bergen"), forKey: "town") }
+
+        for child in [context, ManagedObjectContext(parent: context)] {
+            #expect(try child.rows("Sale", ["shop.town"], where: "whole == 3") == [[.string("Bergen")]])
+            #expect(try child.rows("Sale", [.min("shop.town")]) == [[.string("Bergen")]])
+        }
+    }
+
     @Test(arguments: SaleBoard.Place.allCases, [true, false])
     func `objects and values come in the order of the names of their entities, whatever the limit`(
         _ place: SaleBoard.Place, _ isSaved: Bool
