@@ -49,7 +49,7 @@ extension PersistentStoreCoordinator {
     ///
     /// - Throws: `ContextError.unsupportedStore` for stores that are no B-tree files; `.store`, if a process has the
     ///   file open for writing, if there is no store to copy or it is the same one, among other reasons. The former
-    ///   file is then as it was.
+    ///   file is then as it was; or the copy has its place, if only the removal of the former log has failed.
     /// - Complexity: O(size of the copied store).
     public func replacePersistentStore(
         _ description: PersistentStoreDescription, withStoreFrom source: PersistentStoreDescription

@@ -4,18 +4,18 @@ internal import EspalierModel
 
 extension PersistentStore {
     /// Fetches the rows and saves the change as one `SaveRequest`; if another writer has changed one of the rows in
-    /// between, fetches and saves again, up to ten times.
+    /// between, fetches and saves again.
     ///
     /// - Throws: `.brokenRules`, `.constraint`, `.references`, `.invalidRequest`, `.commandCancelled`; `.conflict` if
-    ///   other writers come between each time; the errors of `fetch` and `save`.
+    ///   other writers come between a thousand times, or a row is in conflict ten times without being newer; the errors
+    ///   of `fetch` and `save`.
     /// - Complexity: that of the fetch and the save, with all changed rows in memory.
     public func execute(_ command: StoreCommand) throws(StoreError) -> CommandResult {
         try executeBySaving(command)
     }
 
     func executeBySaving(_ command: StoreCommand) throws(StoreError) -> CommandResult {
-        let attemptCountMax = 10
-        var attemptCount = 1
+        var limit = AttemptLimit()
         let insertions = try command.insertions(model)
         while true {
             let request = try CommandRequest(command, insertions, model, on: try snapshot())
@@ -25,8 +25,7 @@ extension PersistentStore {
                 try? command.progress?.advance(by: request.count)
                 return request.result(saved, StoreSchema(model: model))
             } catch {
-                guard case .conflict = error, attemptCount < attemptCountMax else { throw error }
-                attemptCount += 1
+                guard case .conflict(let conflicts) = error, limit.allowsAnother(after: conflicts) else { throw error }
             }
         }
     }

@@ -1,8 +1,10 @@
 // Batch requests beside objects and unsaved changes: what contexts, children, observers and several stores see of them.
 
 import Espalier
+import EspalierModel
 import EspalierStore
 import Foundation
+import Synchronization
 import TestSupport
 import Testing
 
@@ -188,5 +190,51 @@ import Testing
         try stack.context.execute(BatchUpdateRequest(entityName: "Track", propertiesToUpdate: ["bytes": 2]))
         merging.processPendingChanges()
         #expect(track.bytes == 2)
+    }
+
+    @Test(arguments: [50, Int.max])
+    func `a request that a store carries out by saving is repeated while others are faster, and ends`(
+        _ limit: Int
+    ) throws {
+        let model = try ManagedObjectModel(for: musicClasses)
+        let coordinator = PersistentStoreCoordinator(managedObjectModel: model)
+        let isWatched = Mutex(false)
+        let outruns = Mutex(0)
+        coordinator.add(
+            WatchedStore(model: model) { call in
+                // The save of whoever is faster is none to come between.
+                guard case .save = call,
+                    isWatched.withLock({ isWatched in
+                        defer { isWatched = false }
+                        return isWatched
+                    })
+                else { return }
+                let number = outruns.withLock { count in
+                    count += 1
+                    return count
+                }
+                guard number <= limit else { return }
+                let other = ManagedObjectContext(coordinator)
+                do {
+                    for artist in try other.fetch(FetchRequest<Artist>()) { artist.founded = Int32(number) }
+                    try other.save()
+                } catch {
+                    Issue.record(error)
+                }
+                isWatched.withLock { $0 = true }
+            })
+        let context = ManagedObjectContext(coordinator)
+        Artist(context: context).name = "a"
+        try context.save()
+        isWatched.withLock { $0 = true }
+
+        let error = contextError {
+            try context.execute(BatchUpdateRequest(entityName: "Artist", propertiesToUpdate: ["name": "b"]))
+        }
+
+        let artist = try ManagedObjectContext(coordinator).fetch(FetchRequest<Artist>())[0]
+        #expect((error == nil) == (limit == 50) && artist.name == (limit == 50 ? "b" : "a"))
+        #expect(outruns.withLock(\.self) == (limit == 50 ? 51 : 1000))
+        #expect(artist.founded == Int32(limit == 50 ? 50 : 1000))
     }
 }

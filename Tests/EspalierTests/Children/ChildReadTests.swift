@@ -3,7 +3,6 @@
 import Espalier
 import EspalierModel
 import EspalierStore
-import Foundation
 import Synchronization
 import Testing
 
@@ -11,7 +10,10 @@ import Testing
     @Test(arguments: [0, 1, 50])
     func `a save of a child reads the rows that it updates and deletes once`(_ count: Int) throws {
         let model = try ManagedObjectModel(for: teamClasses)
-        let store = CountingStore(model: model)
+        let rowsRead = Mutex(0)
+        let store = WatchedStore(model: model) { call in
+            if case .rows(let count) = call { rowsRead.withLock { $0 += count } }
+        }
         let coordinator = PersistentStoreCoordinator(managedObjectModel: model)
         coordinator.add(store)
         let writer = ManagedObjectContext(coordinator)
@@ -28,67 +30,14 @@ import Testing
         }
         for duty in duties.prefix(count) { duty.number += 1 }
         for duty in duties.dropFirst(count) { try child.delete(duty) }
-        let before = store.rowsRead
+        let before = rowsRead.withLock(\.self)
 
         try child.save()
 
-        #expect(store.rowsRead - before == max(0, 2 * count - 1))
+        #expect(rowsRead.withLock(\.self) - before == max(0, 2 * count - 1))
         #expect(root.updatedObjects.count == count && root.deletedObjects.count == count)
         try root.save()
         let stored = try ManagedObjectContext(coordinator).fetch(FetchRequest<Duty>(sortedBy: [SortKey("number")]))
         #expect(stored.map(\.number) == Array(1..<count + 1))
     }
-}
-
-/// A store in memory that counts the rows that are read by ID.
-private final class CountingStore: PersistentStore {
-    private let base: InMemoryStore
-    private let counter = Counter()
-
-    init(model: ManagedObjectModel) { base = InMemoryStore(model: model) }
-
-    /// The number of rows that were read by ID.
-    var rowsRead: Int { counter.count.withLock(\.self) }
-
-    var identifier: UUID { base.identifier }
-    var type: StoreType { StoreType(rawValue: "Counting") }
-    var path: String? { nil }
-    var isReadOnly: Bool { false }
-    var model: ManagedObjectModel { base.model }
-
-    func snapshot() throws(StoreError) -> any StoreSnapshot { CountingSnapshot(try base.snapshot(), counter) }
-    func reserveIDs(for entity: Entity, count: Int) throws(StoreError) -> [ObjectID] {
-        try base.reserveIDs(for: entity, count: count)
-    }
-    func save(_ request: SaveRequest) throws(StoreError) -> SaveResult { try base.save(request) }
-    func metadata() throws(StoreError) -> [String: AttributeValue] { try base.metadata() }
-    func setMetadata(_ metadata: [String: AttributeValue]) throws(StoreError) { try base.setMetadata(metadata) }
-    func close() throws(StoreError) { try base.close() }
-}
-
-private final class Counter: Sendable {
-    let count = Mutex(0)
-}
-
-/// A snapshot of a `CountingStore`.
-private final class CountingSnapshot: StoreSnapshot {
-    private let base: any StoreSnapshot
-    private let counter: Counter
-
-    init(_ base: any StoreSnapshot, _ counter: Counter) { (self.base, self.counter) = (base, counter) }
-
-    var generation: UInt64 { base.generation }
-    var isNewest: Bool { base.isNewest }
-
-    func fetch(_ fetch: StoreFetch) throws(StoreError) -> SnapshotList { try base.fetch(fetch) }
-    func fetchIDs(_ fetch: StoreFetch) throws(StoreError) -> [ObjectID] { try base.fetchIDs(fetch) }
-    func count(_ fetch: StoreFetch) throws(StoreError) -> Int { try base.count(fetch) }
-    func snapshots(of ids: [ObjectID]) throws(StoreError) -> [ObjectSnapshot?] {
-        counter.count.withLock { $0 += ids.count }
-        return try base.snapshots(of: ids)
-    }
-    func destinations(of relationship: Relationship, for owners: [ObjectID]) throws(StoreError) -> [[ObjectID]] {
-        try base.destinations(of: relationship, for: owners)
-    }
-    func explain(_ fetch: StoreFetch) throws(StoreError) -> [String] { try base.explain(fetch) }
 }

@@ -27,8 +27,8 @@ import Testing
         let slow = PersistentStoreCoordinator(managedObjectModel: model)
         // The time limit passes only in case of a fault; other tests may hold the pool's threads for minutes on a busy
         // machine.
-        let store = BlockingStore(model: model, seconds: 600)
-        slow.add(store)
+        let gate = Gate(seconds: 600)
+        slow.add(WatchedStore(model: model) { call in if case .fetch = call { gate.wait() } })
         let contextCount = 2 * ProcessInfo.processInfo.activeProcessorCount + 2
 
         let (fetched, answers) = await withTaskGroup(of: Int?.self) { group in
@@ -39,12 +39,12 @@ import Testing
                     }
                 }
             }
-            while store.waitingCount < contextCount, store.timedOutCount == 0 {
+            while gate.waitingCount < contextCount, gate.timedOutCount == 0 {
                 try? await Task.sleep(for: .milliseconds(1))
             }
             var answers: [Int] = []
             for number in 0..<100 { answers.append(await Task.detached { number }.value) }
-            store.release(contextCount)
+            gate.release(contextCount)
             var fetched: [Int?] = []
             for await count in group { fetched.append(count) }
             return (fetched, answers)
@@ -52,7 +52,7 @@ import Testing
 
         #expect(answers == Array(0..<100))
         #expect(fetched == Array(repeating: 0, count: contextCount))
-        #expect(store.timedOutCount == 0)
+        #expect(gate.timedOutCount == 0)
     }
 
     // MARK: Order
