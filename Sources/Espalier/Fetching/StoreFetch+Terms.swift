@@ -7,7 +7,7 @@ extension StoreFetch {
     /// The question that the terms are to the stores of a model.
     ///
     /// - Throws: `ContextError.unknownEntity`, `.invalidPredicate`.
-    init(_ terms: FetchTerms, in model: ManagedObjectModel) throws(ContextError) {
+    init(_ terms: borrowing FetchTerms, in model: ManagedObjectModel) throws(ContextError) {
         guard let entity = model.entity(named: terms.entityName) else {
             throw .unknownEntity(terms.entityName, known: model.entities.map(\.name))
         }
