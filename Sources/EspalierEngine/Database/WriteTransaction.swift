@@ -22,6 +22,9 @@ public struct WriteTransaction: ~Copyable {
     /// The number this transaction will have once it is committed.
     public var transactionID: UInt64 { pages.versions.state.transactionID + 1 }
 
+    /// The size of the cache of pages: what a caller may take for work of its own beside it.
+    package var cacheByteCount: Int { pages.engine.pool.frameCount * pages.engine.pool.pageSize }
+
     // MARK: Reading
 
     /// The tree called `name`, or `nil`.

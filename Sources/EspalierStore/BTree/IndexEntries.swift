@@ -78,7 +78,9 @@ struct IndexEntries {
 
     private mutating func sort() {
         let prefixByteCount = prefixByteCount
-        var sorted = entries
+        // Taken out and put back, so that they are sorted where they are.
+        var sorted: [Entry] = []
+        swap(&sorted, &entries)
         bytes.withRawSpan { bytes in
             for index in sorted.indices {
                 sorted[index].head = bytes.extracting(sorted[index].range).head(from: prefixByteCount)

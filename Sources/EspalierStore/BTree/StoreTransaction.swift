@@ -108,6 +108,9 @@ extension StoreTransaction where Base == WriteTransaction {
     /// A reader of this transaction, which does not own it.
     var reader: WriteReader { base.reader }
 
+    /// The size of the cache of pages, in bytes.
+    var cacheByteCount: Int { base.cacheByteCount }
+
     /// Begins a write transaction.
     ///
     /// - Throws: `.readOnly` for a database that is open for reading only.

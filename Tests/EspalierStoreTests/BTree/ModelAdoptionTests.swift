@@ -138,17 +138,19 @@ import Testing
         }
     }
 
-    @Test func `an index of more than one batch of entries is built in a small cache`() throws {
+    @Test func `an index of entries larger than the cache is built in several batches`() throws {
         try withStorePath { path in
             var options = DatabaseOptions()
             (options.pageSize, options.cacheByteCount) = (4096, 64 * 4096)
             let tail = String(repeating: "y", count: 480)
-            try makeStore(at: path, (0..<18_000).map { "\($0 * 7919 % 18_000) \(tail)" }, options: options)
+            try makeStore(at: path, (0..<2000).map { "\($0 * 7919 % 2000) \(tail)" }, options: options)
 
             let store = try BTreeStore.open(
                 path: path, model: model { $0[0].attributes[0].isIndexed = true }, options: options)
 
-            #expect(try find(store, "Person", "name BEGINSWITH '17 '").count == 1)
+            for number in stride(from: 0, to: 2000, by: 17) {
+                #expect(try find(store, "Person", "name BEGINSWITH '\(number) '").count == 1)
+            }
             #expect(try store.check().isOK && store.database.check().isOK)
             try store.close()
         }
