@@ -83,6 +83,53 @@ import Testing
         }
     }
 
+    /// The dates of change in each store, by title; the roots have none, and the first two versions no such attribute.
+    private static let dates: [String: [String: Double]] = [
+        "V3": [
+            "1": 722787770.189304, "2": 722787770.189348, "3": 722787770.189317, "31": 722787770.18933,
+            "32": 722787770.189342, "33": 722787770.189258, "4": 722787770.189287, "5": 722787770.189297,
+        ],
+        "V4": [
+            "1": 723485158.135943, "2": 723485158.135903, "3": 723485158.135933, "31": 723485158.135921,
+            "32": 723485158.135916, "33": 723485158.135888, "4": 723485158.135948, "5": 723485158.13591,
+        ],
+    ]
+
+    @Test(arguments: ["V1", "V2", "V3", "V4", "V5"])
+    func `the store of each version has the same bookmarks, folders and favourites in their orders`(
+        version: String
+    ) throws {
+        try with("Bookmarks_\(version)") { bookmarks throws in
+            let entity = "BookmarkEntity"
+            #expect(bookmarks.report.objectCounts == [entity: 10] && bookmarks.report.isComplete)
+            #expect(bookmarks.report.ignoredTables.isEmpty)
+            var titles: [UInt64: String] = [:]
+            for key in UInt64(1)...10 {
+                guard case .string(let title) = try bookmarks.value(entity, key, "title") else { continue }
+                titles[key] = title
+                #expect(try bookmarks.value(entity, key, "uuid") == .string(title))
+                let isFolder = ["3", "31", "bookmarks_root", "favorites_root"].contains(title)
+                #expect(try bookmarks.value(entity, key, "isFolder") == .boolean(isFolder))
+                #expect(try bookmarks.value(entity, key, "url") == (isFolder ? .null : .string(title)))
+                guard let dates = Self.dates[version] else { continue }
+                let date = dates[title].map { AttributeValue.date(Date(timeIntervalSinceReferenceDate: $0)) }
+                #expect(try bookmarks.value(entity, key, "modifiedAt") == date ?? .null)
+                #expect(try bookmarks.value(entity, key, "isPendingDeletion") == .boolean(false))
+            }
+            let lists = [
+                "children": ["bookmarks_root": ["1", "2", "3", "4", "5"], "3": ["31", "32", "33"]],
+                "favorites": ["favorites_root": ["5", "4", "33", "32", "2"]],
+            ]
+            for (relationship, owners) in lists {
+                for (key, title) in titles {
+                    let members = try bookmarks.destinations(entity, key, relationship).map { titles[$0] }
+                    #expect(members == owners[title] ?? [], "\(relationship) of \(title)")
+                }
+            }
+            #expect(titles.count == 10)
+        }
+    }
+
     @Test func `rows with unique values and dates that are missing arrive`() throws {
         try with("SyncMetadata_V3") { sync throws in
             #expect(sync.report.objectCounts == ["SyncableSettingsMetadata": 2, "SyncFeatureEntity": 2])
