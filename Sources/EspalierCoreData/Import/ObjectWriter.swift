@@ -125,14 +125,18 @@ final class ObjectWriter {
                 reserved = max(lastKey, row.key + UInt64(limits.rowCount))
                 try storing { () throws(StoreError) in try store.reserveKeys(upTo: reserved, for: root) }
             }
-            var destinations = [ObjectID?](repeating: nil, count: row.destinations.count)
-            for (slot, key) in row.destinations.enumerated() where key != 0 {
+            var destinations: [ObjectID?] = []
+            destinations.reserveCapacity(row.destinations.count)
+            for (slot, key) in row.destinations.enumerated() {
                 let relationship = row.entity.relationships[slot]
-                guard !isForward(relationship, key, from: row.key, of: root) else {
+                if key == 0 {
+                    destinations.append(nil)
+                } else if isForward(relationship, key, from: row.key, of: root) {
                     leadsForward[root.index] = true
-                    continue
+                    destinations.append(nil)
+                } else {
+                    destinations.append(destination(relationship, key, of: row, &report))
                 }
-                destinations[slot] = destination(relationship, key, of: row, &report)
             }
             let id = ObjectID(storeTag: storeTag, entityTag: row.entity.tag, key: row.key)
             batch.insertions.append(.init(id: id, values: row.values, destinations: destinations))

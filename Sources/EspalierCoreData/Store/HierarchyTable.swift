@@ -23,6 +23,15 @@ struct HierarchyTable {
         var destinations: [(slot: Int, column: Int)] = []
         /// The columns that no property of the entity has.
         var others: [Int] = []
+        /// The values and destinations of a row without any: a copy of them costs less than a new array of each.
+        let nulls: [AttributeValue]
+        let noDestinations: [UInt64]
+
+        init(entity: Entity) {
+            self.entity = entity
+            nulls = Array(repeating: .null, count: entity.attributes.count)
+            noDestinations = Array(repeating: 0, count: entity.relationships.count)
+        }
     }
 
     let table: SQLiteTable

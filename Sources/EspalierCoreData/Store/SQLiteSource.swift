@@ -161,7 +161,7 @@ extension SQLiteSource {
                 continue
             }
             if withValues { try withImportErrors { () throws(SQLiteFileError) in try hierarchy.table.check(record) } }
-            var destinations = [UInt64](repeating: 0, count: columns.entity.relationships.count)
+            var destinations = columns.noDestinations
             for (slot, column) in columns.destinations where !record.isNull(column) {
                 if let destination = record.integer(column), destination > 0 {
                     destinations[slot] = UInt64(destination)
@@ -182,7 +182,7 @@ extension SQLiteSource {
         _ record: SQLiteRecord, _ columns: HierarchyTable.EntityColumns, _ key: Int64, _ hierarchy: HierarchyTable,
         _ report: inout CoreDataImportReport
     ) -> [AttributeValue] {
-        var values = [AttributeValue](repeating: .null, count: columns.entity.attributes.count)
+        var values = columns.nulls
         for place in columns.attributes where !record.isNull(place.column) {
             do throws(ColumnValueError) {
                 var value = record.value(place.column)

@@ -14,7 +14,7 @@ extension StoreCheck {
             let isMember = catalog.numbering.isWanted(member.entity, includesSubentities: true)
             let (tree, attribute) = (catalog.rowTree(of: root), member.derivation.attribute)
             try forEachRow(of: root) { key, row throws(StoreError) in
-                guard let number = entityNumber(of: row, key, root), isMember[Int(number)],
+                guard let number = session.entityNumber(of: row, key, root), isMember[Int(number)],
                     let entity = catalog.numbering.entity(number),
                     let id = catalog.numbering.id(entityNumber: number, key: key)
                 else { return countStep() }

@@ -87,7 +87,7 @@ extension StoreCheck {
         var (expected, found): ([EntryItem], [EntryItem]) = ([], [])
         var entry: [UInt8] = []
         try forEachRow(of: root) { key, row in
-            guard let number = entityNumber(of: row, key, root), hasEntry(row, key, number, in: index) else {
+            guard let number = session.entityNumber(of: row, key, root), hasEntry(row, key, number, in: index) else {
                 return countStep()
             }
             let (value, _) = GroupKey.encode(

@@ -170,7 +170,7 @@ extension StoreCheck {
         var expected: [Link] = []
         let root = model.entities[list.tree.member.root]
         try forEachRow(of: root) { key, row in
-            if let number = entityNumber(of: row, key, root), list.tree.mayBeMember[Int(number)],
+            if let number = session.entityNumber(of: row, key, root), list.tree.mayBeMember[Int(number)],
                 let reference = session.reader.reference(at: slot, row)
             {
                 let link = Link(owner: reference.key, destination: key)

@@ -47,7 +47,7 @@ extension StoreCheck {
     /// Collects the keys of the rows of a hierarchy.
     mutating func collectKeys(_ root: Entity) throws(StoreError) {
         try forEachRow(of: root) { key, row in
-            if let number = entityNumber(of: row, key, root) { presence.append(key, entityNumber: number) }
+            if let number = session.entityNumber(of: row, key, root) { presence.append(key, entityNumber: number) }
             return countStep()
         }
     }
@@ -59,7 +59,7 @@ extension StoreCheck {
         var entry: [UInt8] = []
         try forEachRow(of: root) { key, row throws(StoreError) in
             greatestKeys[root.index] = max(greatestKeys[root.index], key)
-            if let number = entityNumber(of: row, key, root), let plan = plans[Int(number)] {
+            if let number = session.entityNumber(of: row, key, root), let plan = plans[Int(number)] {
                 assert(
                     plan.entity.root == root.index, "a row of \(plan.entity.name) is sound in the tree of \(root.name)")
                 counts[Int(number)] += 1
@@ -135,9 +135,11 @@ extension StoreCheck {
     private mutating func expectEntries(
         of row: RawSpan, _ key: UInt64, _ number: UInt16, _ plan: EntityCheckPlan, _ entry: inout [UInt8]
     ) {
-        for group in plan.groups where hasEntry(row, key, number, in: group) {
+        for group in plan.groups {
+            let keyGroup = session.catalog.schema.groups[group]
+            guard keyGroup.hasEntry(of: row, key: key, entityNumber: number, session.reader) else { continue }
             let (value, _) = GroupKey.encode(
-                catalog.schema.groups[group], row, key: key, entityNumber: number, session.reader, into: &entry)
+                keyGroup, row, key: key, entityNumber: number, session.reader, into: &entry)
             if value.isCut { expectedCuts[group] += 1 }
             groupSketches[group].expect(entry.withRawSpan { hash.mark($0, value.number) })
         }

@@ -210,15 +210,6 @@ struct StoreCheck {
         try cursor.forEachValue(body)
     }
 
-    /// The number of a row's entity if the row is sound.
-    @inline(__always)
-    func entityNumber(of row: RawSpan, _ key: UInt64, _ root: Entity) -> UInt16? {
-        guard key != 0, case let number? = try? session.reader.check(row),
-            catalog.numbering.root(ofEntity: number) == root.index
-        else { return nil }
-        return number
-    }
-
     /// Calls `body` with the row that has this key in a hierarchy, if it exists and is sound.
     func withRow<R>(
         _ key: UInt64, of root: Entity, _ body: (_ row: RawSpan, _ entityNumber: UInt16) throws(StoreError) -> R
@@ -227,9 +218,20 @@ struct StoreCheck {
         let tree = catalog.rowTree(of: root)
         if isNew(tree) { return nil }
         return try session.transaction.withValue(of: key, in: tree) { row throws(StoreError) -> R? in
-            guard let number = entityNumber(of: row, key, root) else { return nil }
+            guard let number = session.entityNumber(of: row, key, root) else { return nil }
             return try body(row, number)
         } ?? nil
     }
+}
 
+// A method of the session: as one of the check, it would copy the check for each row.
+extension ReadSession {
+    /// The number of a row's entity if the row is sound.
+    @inline(__always)
+    func entityNumber(of row: RawSpan, _ key: UInt64, _ root: Entity) -> UInt16? {
+        guard key != 0, case let number? = try? reader.check(row),
+            catalog.numbering.root(ofEntity: number) == root.index
+        else { return nil }
+        return number
+    }
 }
