@@ -88,7 +88,7 @@ import Testing
         #expect(stack.context.registeredObjects == before)
     }
 
-    @Test func `prepareForDeletion still sees the relationships of the object (MO-30)`() throws {
+    @Test func `prepareForDeletion still sees the relationships of the object, and is called once (MO-30)`() throws {
         let context = try shelfContext()
         let shelf = Shelf(context: context)
         for _ in 0..<3 { Volume(context: context).shelf = shelf }
@@ -98,6 +98,7 @@ import Testing
 
         try context.delete(shelf)
         #expect(seen == [3])
+        try context.delete(shelf)
         try context.save()
 
         #expect(seen == [3])

@@ -28,8 +28,13 @@ extension ManagedObjectContext {
         replace(\.inserted, by: memory.inserted.filtered(\.isInserted))
         replace(\.updated, by: memory.updated.filtered { $0.state.contains(.updated) })
         replace(\.deleted, by: memory.deleted.filtered { $0.state.contains(.deleted) })
-        locked.removeAll()
-        leavesCascadesToStore = false
+        if outcome.failure == nil {
+            locked.removeAll()
+        } else {
+            // The next save writes what a store has refused, and checks the same locks.
+            locked = locked.filter { lock in !outcome.saved.contains { $0.store.holds(lock.key.storedID) } }
+        }
+        if memory.deleted.isEmpty { leavesCascadesToStore = false }
         if memory.updated.isEmpty { (hasBases, hasMergedSets) = (false, false) }
         reportedConflicts.removeAll()
         changeCount &+= 1

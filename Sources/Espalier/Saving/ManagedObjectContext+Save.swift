@@ -1,10 +1,10 @@
 // Saving: the steps in which changes are written to the stores.
 //
-//   1 merge      what other contexts have saved meanwhile
+//   1 merge      what other contexts have saved meanwhile, if the context merges automatically
 //   2 collect    the changes, with those that delete rules and `willSave` make, until nothing changes any more
 //   3 validate   them, and find everything that is wrong
 //   4 route      them to their stores
-//   5 freeze     a request for each store
+//   5 freeze     a request for each store, all of them before the first one is sent
 //   6 store      each request in one transaction; after conflicts that the merge policy resolves, go on at step 3
 //   7 apply      the IDs, rows and versions that the stores have written
 //   8 notify     other contexts, observers, and the objects by `didSave`
@@ -218,19 +218,28 @@ extension ManagedObjectContext {
         assert(stage?.hook == .storing && memory.checkInvariants(), "changes are sent while a save runs")
         var refusal = Refusal(conflicts: mergeConflicts(among: all.updated))
         guard refusal.isEmpty else { return .refused(refusal) }
-        var outcome = SaveOutcome()
+        // All requests before the first one is sent: what is wrong with the last one must not be found when others
+        // are written.
+        var requests: [(store: SourcePart, changes: ChangeSet, request: SaveRequest)] = []
         for (store, changes) in try route(all) {
-            let request = try freeze(changes, for: store, gone: &refusal.conflicts)
+            requests.append((store, changes, try freeze(changes, for: store, gone: &refusal.conflicts)))
+        }
+        guard refusal.isEmpty else { return .refused(refusal) }
+        var outcome = SaveOutcome()
+        // A store that only checks locks writes nothing: a save that a later store refuses is then undone as a whole.
+        var hasWritten = false
+        for (store, changes, request) in requests {
             do throws(StoreError) {
                 if let result = try result(of: request, from: store, &refusal) {
                     outcome.saved.append(.init(store: store, changes: changes, result: result))
+                    if !request.isEmpty { hasWritten = true }
                     continue
                 }
-                if outcome.saved.isEmpty { return .refused(refusal) }
+                if !hasWritten { return .refused(refusal) }
                 // A later store has failed; those before it have written.
                 outcome.failure = contextError(refusal.error)
             } catch {
-                if outcome.saved.isEmpty { throw contextError(error) }
+                if !hasWritten { throw contextError(error) }
                 outcome.failure = ContextError(error)
             }
             return .written(outcome)
@@ -242,7 +251,6 @@ extension ManagedObjectContext {
     private func result(
         of request: SaveRequest, from store: SourcePart, _ refusal: inout Refusal
     ) throws(StoreError) -> SaveResult? {
-        guard refusal.isEmpty else { return nil }
         if request.isEmpty && request.locks.isEmpty { return SaveResult() }
         do {
             return try send(request, to: store)

@@ -193,6 +193,13 @@ public final class Entity: Sendable {
         return relationships[slot]
     }
 
+    /// The relationships, inherited ones too, whose destination is declared as exactly this entity (MD-09).
+    ///
+    /// - Complexity: O(relationships of the entity).
+    public func relationships(forDestination entity: Entity) -> [Relationship] {
+        relationships.filter { $0.description.destination == entity.name }
+    }
+
     /// The fetched property called `name` (FR-24).
     public func fetchedProperty(named name: String) -> FetchedPropertyDescription? {
         fetchedProperties.first { $0.name == name }

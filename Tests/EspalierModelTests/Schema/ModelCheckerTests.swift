@@ -31,6 +31,19 @@ import Testing
             ])
     }
 
+    @Test func `relationships are found by their destination, inherited ones too (MD-09)`() throws {
+        let model = try ManagedObjectModel(entities: MusicLibrary.descriptions)
+        func names(_ entity: String, to destination: String) throws -> [String] {
+            let (entity, destination) = (model.entity(named: entity), model.entity(named: destination))
+            return try #require(entity).relationships(forDestination: #require(destination)).map(\.name)
+        }
+
+        #expect(try names("Album", to: "Artist") == ["artist"] && names("Album", to: "Track") == ["tracks"])
+        #expect(try names("Band", to: "Album") == ["albums"])
+        #expect(try names("Album", to: "Band") == [] && names("Album", to: "Named") == [])
+        #expect(try names("Named", to: "Album") == [])
+    }
+
     @Test func `all problems are reported at once, each with its place`() {
         let found = problems(
             EntityDescription(

@@ -114,6 +114,8 @@ import Testing
             }
         }
         #expect(context.registeredObjects.isEmpty && context.registeredObject(for: Ref<Artist>(id)) == nil)
+        // The class is checked before the store is asked for the row.
+        #expect(context.faultTrips == 0 && context.rowsFetched == 0)
 
         let found = try context.existingObject(with: id, as: Track.self)
         #expect(try context.object(with: id, as: ManagedObject.self) === found && found.name == track.name)

@@ -54,10 +54,13 @@ import Testing
         #expect(try storedTitles() == ["a", "new"])
     }
 
-    @Test func `hooks that insert one more object at each call end in an error, with the context as before`() throws {
+    @Test(arguments: ["willSave", "validateForInsert"])
+    func `hooks that insert one more object at each call end in an error, with the context as before`(
+        _ hook: String
+    ) throws {
         let context = context
         func multiply(_ report: Report) {
-            if report.hook == "willSave" { Report(context: context).act = multiply }
+            if report.hook == hook { Report(context: context).act = multiply }
         }
         let first = report("a", multiply)
 
