@@ -93,6 +93,13 @@ package final class WritePages: WritablePageSource {
         return try makeEditable(page)
     }
 
+    package func editAgain(_ page: PageNumber) throws(StorageError) -> PagePin? {
+        assert(!isEnded, "page \(page) is changed after the end of the transaction")
+        guard let copy = writes.copy(of: page), copy.epoch == writes.epoch else { return nil }
+        writes.changeCount &+= 1
+        return copy.pin()
+    }
+
     /// Pins a page for writing that has no private copy, or one that a savepoint may have to keep.
     @inline(never)
     private func makeEditable(_ page: PageNumber) throws(StorageError) -> PagePin {

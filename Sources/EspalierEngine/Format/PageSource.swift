@@ -65,6 +65,8 @@ package protocol PageSource {
 package protocol WritablePageSource: PageSource {
     /// Pins `page` for writing (a private copy of the transaction, made at the first call).
     func edit(_ page: PageNumber) throws(StorageError) -> PagePin
+    /// Pins `page` for writing if that costs nothing, because the transaction has changed it already; else `nil`.
+    func editAgain(_ page: PageNumber) throws(StorageError) -> PagePin?
     /// Allocates 1 to `count` consecutive pages, zeroed, if possible soon after `near`.
     ///
     /// The tree writes their headers; the source sets LSN and checksum (`PageView.seal`).
@@ -73,6 +75,11 @@ package protocol WritablePageSource: PageSource {
     ///
     /// - Throws: `corruption(.pageReachedButFree)` if it is free already.
     func free(_ page: PageNumber) throws(StorageError)
+}
+
+extension WritablePageSource {
+    /// A source that has one version of each page changes it in place.
+    package func editAgain(_ page: PageNumber) throws(StorageError) -> PagePin? { try edit(page) }
 }
 
 extension PageSource {

@@ -39,7 +39,7 @@ extension BTree where Source: WritablePageSource {
     ) throws(StorageError) -> Bool? {
         assert(record.hint.isInRun && record.hint.leaf != 0, "the last change left its leaf")
         let leaf = record.hint.leaf
-        let pin = try source.edit(leaf)
+        guard let pin = try source.editAgain(leaf) else { return nil }
         try check(pin.view, leaf, record, 0)
         guard pin.view.fencesContain(key) else { return nil }
         let position = pin.view.position(of: key)

@@ -44,7 +44,7 @@ extension BTree where Source: WritablePageSource {
     ) throws(StorageError) -> Bool? {
         assert(record.hint.isInRun && record.hint.leaf != 0, "the last insertion left its leaf")
         let leaf = record.hint.leaf
-        let pin = try source.edit(leaf)
+        guard let pin = try source.editAgain(leaf) else { return nil }
         let view = pin.view
         try check(view, leaf, record, 0)
         guard view.fencesContain(key) else { return nil }

@@ -37,8 +37,8 @@ extension BTree where Source: WritablePageSource {
         let leaf = record.hint.removalLeaf
         let wantsMerge: Bool
         do {
-            // The removal before this one made the page writable.
-            let pin = try source.edit(leaf)
+            // A leaf of an earlier transaction would be copied, and logged, even if the key is elsewhere.
+            guard let pin = try source.editAgain(leaf) else { return nil }
             try check(pin.view, leaf, record, 0)
             guard pin.view.fencesContain(key) else { return nil }
             let position = pin.view.position(of: key)
