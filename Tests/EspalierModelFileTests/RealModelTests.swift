@@ -7,10 +7,10 @@ import TestSupport
 import Testing
 
 @Suite struct RealModelTests {
-    @Test func `there are 36 versions of 19 models`() {
-        #expect(RealModels.paths.count == 36)
+    @Test func `there are 38 versions of 21 models`() {
+        #expect(RealModels.paths.count == 38)
         // One more model is in no folder of versions.
-        #expect(RealModels.versionPaths.count == 18)
+        #expect(RealModels.versionPaths.count == 20)
     }
 
     @Test(arguments: RealModels.paths) func `a document that is written has the bytes that were read`(path: String)
@@ -106,6 +106,12 @@ import Testing
         #expect(mood.attribute(named: "remoteID")?.description.renamingIdentifier == "remoteIdentifier")
         #expect(mood.attribute(named: "colors")?.description.valueTransformerName == "ColorsTransformer")
         #expect(mood.description.indexes.map(\.name) == ["compoundIndex1"])
+
+        let flow = try ManagedObjectModel(
+            contentsOf: RealModels.url("fatbobman+CoreDataEvolution/GeneratedFlowModel.xcdatamodeld"))
+        let task = try #require(flow.entity(named: "FlowTask"))
+        #expect(task.attribute(named: "tags_payload")?.description.type == .transformable)
+        #expect(task.attribute(named: "location")?.description.elements.map(\.name) == ["lat", "lng"])
 
         let store = try ManagedObjectModel(
             contentsOf: RealModels.url("JohnEstropia+CoreStore/Model.xcdatamodeld"))
