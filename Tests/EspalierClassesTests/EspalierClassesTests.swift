@@ -65,14 +65,16 @@ import Testing
             let (model, output) = (folder.appending(path: "A.xcdatamodel"), folder.appending(path: "A.swift"))
             try FileManager.default.createDirectory(at: model, withIntermediateDirectories: true)
             let xml = "<model><entity name='A' versionHashModifier='x'><attribute name='n' attributeType='String'/>"
-            try Data("\(xml)</entity></model>".utf8).write(to: model.appending(path: "contents"))
+            let own = "<userInfo><entry key='k' value='v'/></userInfo>"
+            try Data("\(xml)\(own)</entity></model>".utf8).write(to: model.appending(path: "contents"))
             let (code, text) = try write(model, output)
             let past = Date(timeIntervalSinceReferenceDate: 1000)
             try FileManager.default.setAttributes([.modificationDate: past], ofItemAtPath: output.path)
             _ = try write(model, output)
 
-            #expect(code == 0 && text.contains("warning: \(model.path): the version hash modifier of 'A'"), "\(text)")
-            #expect(try String(contentsOf: output, encoding: .utf8).contains("@Entity\nfinal class A: ManagedObject"))
+            #expect(code == 0 && text.contains("warning: \(model.path): the user info of 'A'"), "\(text)")
+            let source = try String(contentsOf: output, encoding: .utf8)
+            #expect(source.contains("@Entity(hashModifier: \"x\")\nfinal class A: ManagedObject"))
             let date = try FileManager.default.attributesOfItem(atPath: output.path)[.modificationDate]
             #expect(date as? Date == past)
         }

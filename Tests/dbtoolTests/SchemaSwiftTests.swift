@@ -86,10 +86,7 @@ import Testing
         ).path
         let model = try ManagedObjectModel(contentsOf: URL(filePath: path))
         let run = ToolRun("schema", path, "--swift")
-        #expect(run.code == 0)
-        // A class has no place for the editor's hash modifiers.
-        let notes = run.errors.split(separator: "\n")
-        #expect(notes.count == 3 && notes.allSatisfy { $0.contains(": the version hash modifier of 'BookmarkEntity.") })
+        #expect(run.code == 0 && run.errors.isEmpty, "\(run.errors)")
         #expect(run.output.hasPrefix("// Made from BookmarksModel.xcdatamodeld by 'dbtool schema --swift'.\n"))
 
         let program = try ExampleProgram(
@@ -99,8 +96,8 @@ import Testing
             modules: ["EspalierEngine", "EspalierModel", "EspalierStore", "Espalier"])
         try withTemporaryFolder { folder in
             let output = try program.run(in: folder)
-            let plain = try ManagedObjectModel(entities: model.storedDescriptions)
-            #expect(output == "\(plain.versionChecksum)\n" && plain.versionChecksum != model.versionChecksum)
+            // The editor's modifiers of the hash are a part of it.
+            #expect(output == "\(model.versionChecksum)\n")
         }
     }
 

@@ -79,20 +79,20 @@ private struct EntityClassWriter {
         text += "}\n"
     }
 
-    /// Notes the modifiers, user info, configurations and requests that the classes omit.
+    /// Notes the user info, configurations, requests and messages that the classes omit.
     mutating func noteFeaturesWithoutClass() {
         for entity in model.descriptions {
             let parts =
-                [(entity.name, entity.versionHashModifier, entity.userInfo)]
-                + entity.attributes.map { ("\(entity.name).\($0.name)", $0.versionHashModifier, $0.userInfo) }
-                + entity.relationships.map { ("\(entity.name).\($0.name)", $0.versionHashModifier, $0.userInfo) }
-            for (name, modifier, texts) in parts {
-                if modifier != nil { omissions.append("the version hash modifier of '\(name)' is left out") }
-                if !texts.isEmpty { omissions.append("the user info of '\(name)' is left out") }
+                [(entity.name, entity.userInfo)]
+                + entity.attributes.map { ("\(entity.name).\($0.name)", $0.userInfo) }
+                + entity.relationships.map { ("\(entity.name).\($0.name)", $0.userInfo) }
+            for (name, texts) in parts where !texts.isEmpty {
+                omissions.append("the user info of '\(name)' is left out")
             }
         }
         omissions += model.configurations.map { "the configuration '\($0.name)' is left out" }
         omissions += model.fetchRequestTemplates.map { "the request '\($0.name)' is left out" }
+        omissions += model.messageTables.keys.sorted().map { "the messages in '\($0)' are left out" }
     }
 
     private func arguments(of entity: Entity) -> String {
@@ -103,6 +103,10 @@ private struct EntityClassWriter {
         if !constraints.isEmpty {
             let groups = constraints.map { "[\($0.map(SwiftText.literal).joined(separator: ", "))]" }
             arguments.append("uniquenessConstraints: [\(groups.joined(separator: ", "))]")
+            let actions = zip(groups, constraints).compactMap { group, names in
+                description.constraintActions[names].map { "\(group): .\($0)" }
+            }
+            if !actions.isEmpty { arguments.append("constraintActions: [\(actions.joined(separator: ", "))]") }
         }
         if !description.indexes.isEmpty {
             let indexes = description.indexes.map { index in
@@ -118,10 +122,17 @@ private struct EntityClassWriter {
             let isLong = line.count > 80 && indexes.count > 1
             arguments.append("indexes: [\(isLong ? Self.lines(indexes) : line)]")
         }
-        if let name = description.renamingIdentifier { arguments.append("originalName: \(SwiftText.literal(name))") }
+        arguments += Self.names(description.renamingIdentifier, description.versionHashModifier)
         guard !arguments.isEmpty else { return "" }
         let line = "(\(arguments.joined(separator: ", ")))"
         return line.count <= 100 ? line : "(\n    \(arguments.joined(separator: ",\n    ")))"
+    }
+
+    /// The arguments of a class or a property for its name in an older version and for its hash modifier.
+    private static func names(_ original: String?, _ modifier: String?) -> [String] {
+        [("originalName", original), ("hashModifier", modifier)].compactMap { label, text in
+            text.map { "\(label): \(SwiftText.literal($0))" }
+        }
     }
 
     private static func folding(_ options: ComparisonOptions) -> String {
@@ -151,10 +162,14 @@ private struct EntityClassWriter {
         usesFoundation = usesFoundation || SwiftText.foundationTypes.contains(type)
         var options: [String] = []
         if attribute.isIndexed { options.append(".indexed") }
-        if entity.uniquenessConstraints.contains([attribute.name]) { options.append(".unique") }
+        if entity.uniquenessConstraints.contains([attribute.name]) {
+            let action = entity.constraintActions[[attribute.name]].map { "(onConflict: .\($0))" }
+            options.append(".unique" + (action ?? ""))
+        }
         if attribute.allowsExternalBinaryDataStorage { options.append(".externalStorage") }
         if let derivation = attribute.derivation { options.append(".derived(\(rule(derivation, of: entity)))") }
-        if let name = attribute.renamingIdentifier { options.append("originalName: \(SwiftText.literal(name))") }
+        options += rules(of: attribute, of: entity)
+        options += Self.names(attribute.renamingIdentifier, attribute.versionHashModifier)
         text += "    "
         if attribute.isTransient { text += "@Transient " }
         if !options.isEmpty { text += "@Attribute(\(options.joined(separator: ", "))) " }
@@ -168,6 +183,16 @@ private struct EntityClassWriter {
             }
         }
         text += "\n"
+    }
+
+    /// The options for the validation rules of an attribute; notes those that no option expresses.
+    private mutating func rules(of attribute: AttributeDescription, of entity: EntityDescription) -> [String] {
+        let options = attribute.validationRules.compactMap(SwiftText.option)
+        if options.count < attribute.validationRules.count {
+            omissions.append(
+                "a rule of '\(entity.name).\(attribute.name)' is left out: no Swift literal expresses its limit")
+        }
+        return options
     }
 
     /// The rule of a derived attribute, with key paths.
@@ -205,7 +230,7 @@ private struct EntityClassWriter {
         if relationship.cardinality != .toOne, relationship.maxCount > 0 {
             options.append("maximum: \(relationship.maxCount)")
         }
-        if let name = relationship.renamingIdentifier { options.append("originalName: \(SwiftText.literal(name))") }
+        options += Self.names(relationship.renamingIdentifier, relationship.versionHashModifier)
         let type =
             switch relationship.cardinality {
             case .toOne: "\(relationship.destination)?"

@@ -72,6 +72,29 @@ enum SwiftText {
         }
     }
 
+    /// The option of `@Attribute` for a rule; `nil` if no literal or initializer call expresses its limit.
+    static func option(_ rule: ValidationRule) -> String? {
+        let (name, argument): (String, String?) =
+            switch rule.condition {
+            case .minimum(let limit): ("minimum", self.limit(limit))
+            case .maximum(let limit): ("maximum", self.limit(limit))
+            case .minimumLength(let count): ("minimumLength", "\(count)")
+            case .maximumLength(let count): ("maximumLength", "\(count)")
+            case .pattern(let pattern): ("pattern", literal(pattern))
+            case .predicate(let format): ("predicate", literal(format))
+            }
+        let message = rule.message.map { ", message: \(literal($0))" } ?? ""
+        return argument.map { ".\(name)(\($0)\(message))" }
+    }
+
+    /// An expression for the limit of a rule, of the limit's own type.
+    private static func limit(_ value: AttributeValue) -> String? {
+        let text = expression(value, isOptional: false)
+        // A literal alone is a double, which has most values of a float not exactly.
+        if case .float = value { return text.map { "Float(\($0))" } }
+        return text
+    }
+
     /// The Swift keywords that a property name can be only in backticks.
     static let keywords: Set = [
         "Any", "Protocol", "Self", "Type", "as", "associatedtype", "await", "break", "case", "catch", "class",

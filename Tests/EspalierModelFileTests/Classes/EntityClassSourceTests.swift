@@ -115,6 +115,51 @@ import Testing
             ])
     }
 
+    @Test func `rules, actions of constraints and modifiers of hashes become arguments (MD-16, F-6, MD-05)`() throws {
+        let model = try ManagedObjectModel(
+            entities: [
+                EntityDescription(
+                    "A",
+                    attributes: [
+                        AttributeDescription(
+                            "a", .float, isOptional: false, isIndexed: true, versionHashModifier: "2",
+                            validationRules: [ValidationRule(.minimum(.float(-0.1)), message: "too \"low\"")]),
+                        AttributeDescription(
+                            "b", .string, renamingIdentifier: "c",
+                            validationRules: [
+                                ValidationRule(.maximumLength(4)), ValidationRule(.minimumLength(1)),
+                                ValidationRule(.pattern("\\d+")), ValidationRule(.predicate("SELF != '0'")),
+                            ]),
+                        AttributeDescription(
+                            "d", .decimal, validationRules: [ValidationRule(.maximum(.decimal(Decimal(5) / 4)))]),
+                    ],
+                    relationships: [RelationshipDescription("r", to: "A", versionHashModifier: "3")],
+                    uniquenessConstraints: [["a"], ["b", "r"], ["a", "b"]],
+                    constraintActions: [["a"]: .merge, ["a", "b"]: .keep], versionHashModifier: "4")
+            ])
+        let source = try EntityClassSource(model, origin: "a")
+
+        #expect(
+            source.text.hasSuffix(
+                #"""
+
+                @Entity(
+                    uniquenessConstraints: [["b", "r"], ["a", "b"]],
+                    constraintActions: [["a", "b"]: .keep],
+                    hashModifier: "4")
+                final class A: ManagedObject {
+                    @Attribute(.indexed, .unique(onConflict: .merge), .minimum(Float(-0.1), message: "too \"low\""), \#
+                hashModifier: "2") var a: Float
+                    @Attribute(.maximumLength(4), .minimumLength(1), .pattern("\\d+"), .predicate("SELF != '0'"), \#
+                originalName: "c") var b: String?
+                    @Attribute(.maximum(Decimal(string: "1.25") ?? 0)) var d: Decimal?
+                    @Relationship(hashModifier: "3") var r: A?
+                }
+
+                """#), "\(source.text)")
+        #expect(source.omissions.isEmpty)
+    }
+
     @Test func `what no class can say is told`() throws {
         let model = try ManagedObjectModel(
             entities: [
@@ -122,20 +167,23 @@ import Testing
                     "A",
                     attributes: [
                         AttributeDescription("n", .string, userInfo: ["k": "v"]),
-                        AttributeDescription("b", .binary, defaultValue: .binary(Data([1]))),
-                    ], versionHashModifier: "2")
+                        AttributeDescription(
+                            "b", .binary, defaultValue: .binary(Data([1])),
+                            validationRules: [ValidationRule(.maximum(.binary(Data([2]))))]),
+                    ])
             ], configurations: [ConfigurationDescription("C", entities: ["A"])],
-            fetchRequestTemplates: [FetchRequestTemplate("q", entity: "A")])
+            fetchRequestTemplates: [FetchRequestTemplate("q", entity: "A")]
+        ).localized(["de": MessageTable([1570: "fehlt"])])
         let source = try EntityClassSource(model, origin: "a\nb")
 
         #expect(source.text.hasPrefix("// Made from a b by"))
         #expect(source.text.contains("    var b: Data?\n"))
         #expect(
             source.omissions == [
+                "a rule of 'A.b' is left out: no Swift literal expresses its limit",
                 "the default of 'A.b' is left out: no Swift literal expresses it",
-                "the version hash modifier of 'A' is left out",
                 "the user info of 'A.n' is left out", "the configuration 'C' is left out",
-                "the request 'q' is left out",
+                "the request 'q' is left out", "the messages in 'de' are left out",
             ])
     }
 
