@@ -1,4 +1,5 @@
-// A model file, made for these tests, with every element and every attribute that has been found in files.
+// A model file, made for these tests, with every element and every attribute that has been found in files, and with all
+// words for rules of attributes.
 
 enum EveryWord {
     /// The file as the editor would write it.
@@ -23,15 +24,17 @@ enum EveryWord {
                 <attribute name="bits" optional="YES" attributeType="Binary" allowsExternalBinaryDataStorage="YES" \
         preserveAfterDeletion="YES"/>
                 <attribute name="blue" attributeType="Boolean" defaultValueString="YES" usesScalarValueType="YES"/>
-                <attribute name="born" attributeType="Date" defaultDateTimeInterval="-86400.5" \
-        usesScalarValueType="NO"/>
+                <attribute name="born" attributeType="Date" minDateTimeInterval="-86400.5" \
+        maxDateTimeInterval="864000" defaultDateTimeInterval="-86400.5" usesScalarValueType="NO"/>
                 <attribute name="cost" optional="YES" attributeType="Decimal" defaultValueString="-12.50" \
         elementID="price" versionHashModifier="m2"/>
-                <attribute name="days" attributeType="Integer 16" defaultValueString="-7"/>
+                <attribute name="days" attributeType="Integer 16" minValueString="-7.0" maxValueString="366" \
+        defaultValueString="-7"/>
                 <attribute name="heat" attributeType="Float" defaultValueString="0.25"/>
                 <attribute name="home" optional="YES" attributeType="URI" defaultValueString="https://example.com/a"/>
                 <attribute name="mass" attributeType="Double" defaultValueString="1e+100"/>
-                <attribute name="memo" attributeType="String" defaultValueString="a &amp; b" \
+                <attribute name="memo" attributeType="String" minValueString="0" maxValueString="80" \
+        defaultValueString="a &amp; b" regularExpressionString="[^&lt;&gt;]*" \
         spotlightIndexingEnabled="YES" storedInTruthFile="YES"/>
                 <attribute name="rows" attributeType="Integer 32" defaultValueString="0.0"/>
                 <attribute name="runs" attributeType="Integer 64" defaultValueString="9223372036854775807"/>

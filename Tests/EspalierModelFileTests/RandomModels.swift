@@ -76,6 +76,7 @@ struct RandomModels {
             versionHashModifier: chance(8) ? "m\(name)" : nil, userInfo: texts())
         let hasOrder = ![.undefined, .transformable, .composite].contains(type)
         attribute.isIndexed = depth == 0 && hasOrder && !attribute.isTransient && chance(4)
+        if depth == 0, chance(3) { attribute.validationRules = rules(of: type) }
         if type == .transformable, chance(2) { attribute.valueTransformerName = "T\(name)" }
         if type == .composite {
             attribute.elements = (0...Int.random(in: 0...2, using: &random)).map {
@@ -83,6 +84,22 @@ struct RandomModels {
             }
         }
         return attribute
+    }
+
+    /// Rules that files have words for, in any order.
+    private mutating func rules(of type: AttributeType) -> [ValidationRule] {
+        let conditions: [ValidationRule.Condition] =
+            switch type {
+            case .string:
+                [
+                    .minimumLength(.random(in: 0...9, using: &random)),
+                    .maximumLength(.random(in: 0 ... .max, using: &random)), .pattern("[^<>&\"]*\n?"),
+                ]
+            case .integer16, .integer32, .integer64, .decimal, .double, .float, .date:
+                [.minimum(value(of: type)), .maximum(value(of: type))]
+            default: []
+            }
+        return conditions.shuffled(using: &random).filter { _ in chance(2) }.map { ValidationRule($0) }
     }
 
     private mutating func value(of type: AttributeType) -> AttributeValue {

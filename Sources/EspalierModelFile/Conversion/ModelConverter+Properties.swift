@@ -1,4 +1,5 @@
 // Converts attributes with types, defaults and parts of composites, and relationships with inverses, counts and rules.
+// Not here: validation rules of attributes (ModelConverter+Rules).
 
 import EspalierModel
 
@@ -22,15 +23,7 @@ extension ModelConverter {
         if type != .transformable { attribute.valueTransformerName = nil }
         attribute.defaultValue = defaultValue(of: element, type, in: path)
         if type == .composite { attribute.elements = parts(of: element, in: path, depth: depth) }
-        let rules = [
-            "minValueString", "maxValueString", "minDateTimeInterval", "maxDateTimeInterval", "regularExpressionString",
-            "validationPredicates",
-        ].filter { element.text($0) != nil }
-        if !rules.isEmpty {
-            note(
-                .validationRules, element, in: path,
-                "has validation rules (\(rules.joined(separator: ", "))), which Espalier does not check")
-        }
+        attribute.validationRules = rules(of: attribute, element, in: path, depth: depth)
         if element["derived"] == "YES" { derive(&attribute, element, in: path) }
         return attribute
     }

@@ -12,8 +12,9 @@ extension ModelDocument {
     /// - Parameters:
     ///   - model: A model, described in code or read from a file.
     ///   - path: The name of the document in messages.
-    /// - Throws: `ModelFileError` for defaults of bytes and composites, attributes of type object ID, orders of fetched
-    ///   properties, and more than one version identifier: files cannot express them.
+    /// - Throws: `ModelFileError` for what files cannot express: defaults of bytes and composites, attributes of type
+    ///   object ID, orders of fetched properties, rules with a condition or a message, actions of constraints, messages
+    ///   by language, and more than one version identifier.
     public init(_ model: ManagedObjectModel, path: String = "the model document") throws(ModelFileError) {
         var writer = ModelDescriptionWriter()
         let root = writer.root(model)
@@ -32,6 +33,10 @@ private struct ModelDescriptionWriter {
             report("model", "has \(model.versionIdentifiers.count) version identifiers, but a file can have only one")
         }
         if model.versionIdentifiers == [""] { report("model", "has an empty version identifier; leave it out") }
+        if !model.messageTables.isEmpty {
+            let languages = model.messageTables.keys.sorted().joined(separator: ", ")
+            report("model", "has messages (\(languages)), which model files cannot express; add them in code")
+        }
         var root = ModelElement(
             .model,
             [
@@ -71,6 +76,12 @@ private struct ModelDescriptionWriter {
             var element = ModelElement(.fetchIndex, [.init("name", index.name)], children: parts)
             element["partialIndexPredicate"] = index.predicateFormat
             return element
+        }
+        for names in entity.uniquenessConstraints {
+            guard let action = entity.constraintActions[names] else { continue }
+            report(
+                "entity '\(entity.name)', uniquenessConstraint '\(names.joined(separator: ", "))'",
+                "has the action \(action), which model files cannot express; set it in code")
         }
         if !entity.uniquenessConstraints.isEmpty {
             let constraints = entity.uniquenessConstraints.map { names in
@@ -118,6 +129,7 @@ private struct ModelDescriptionWriter {
         } else {
             report(label, "has type \(attribute.type), for which model files have no name")
         }
+        write(attribute.validationRules, of: attribute.type, label, to: &element)
         if !attribute.defaultValue.isNull {
             let name = attribute.type == .date ? "defaultDateTimeInterval" : "defaultValueString"
             element[name] = attribute.defaultValue.modelFileText
@@ -137,6 +149,26 @@ private struct ModelDescriptionWriter {
         if attribute.type == .composite { element["composite"] = composite(attribute, label, type: type) }
         element.children = Self.userInfo(attribute.userInfo)
         return element
+    }
+
+    /// Adds the words of an attribute's rules to its element.
+    private mutating func write(
+        _ rules: [ValidationRule], of type: AttributeType, _ label: String, to element: inout ModelElement
+    ) {
+        for rule in rules {
+            let kind = rule.condition.kindDescription
+            guard let (word, text) = rule.condition.modelFileWord(of: type) else {
+                report(label, "has \(kind) that model files cannot express for type \(type); set it in code")
+                continue
+            }
+            if rule.message != nil {
+                report(label, "has \(kind) with a message, which model files cannot express; set it in code")
+            }
+            if element[word.rawValue] != nil {
+                report(label, "has \(kind) twice, which model files cannot express; combine the two")
+            }
+            element[word.rawValue] = text
+        }
     }
 
     /// Adds the composite type of an attribute, and returns its name.

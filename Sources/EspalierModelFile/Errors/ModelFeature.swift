@@ -5,7 +5,9 @@
 /// A document keeps all of it, so reading and writing loses nothing. Making a model of the document is refused until
 /// the caller ignores each feature that the document uses.
 public enum ModelFeature: String, Sendable, Hashable, CaseIterable {
-    /// Minimum and maximum values, lengths and regular expressions of attributes (MD-16): values are not checked.
+    /// Validation rules that Espalier does not check (MD-16): predicates of compiled models, rules of parts of
+    /// composites, regular expressions that it cannot parse, and limits that do not fit the type of their attribute.
+    /// Each of them is left out; all others become rules of the model.
     case validationRules
     /// Attributes that are derived in a way that stores do not keep (MD-27): they become optional attributes that are
     /// not computed.
@@ -13,8 +15,8 @@ public enum ModelFeature: String, Sendable, Hashable, CaseIterable {
     /// Fetched properties without a request, as in compiled models, or whose request returns no objects: they are left
     /// out.
     case fetchedProperties
-    /// Indexes over expressions, parts of composites or map locations, and indexes with a condition: they are not
-    /// created.
+    /// Indexes over map locations or over expressions other than `canonical:`, and indexes with a condition that
+    /// Espalier cannot parse: they are not created.
     case specialIndexes
     /// Relationships that are not stored: Espalier stores them.
     case transientRelationships

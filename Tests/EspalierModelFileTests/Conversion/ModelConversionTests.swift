@@ -52,18 +52,31 @@ import Testing
         func one(
             _ name: String, _ type: AttributeType, _ value: AttributeValue = .null, isOptional: Bool = false
         ) -> AttributeDescription { AttributeDescription(name, type, isOptional: isOptional, defaultValue: value) }
+        func ruled(
+            _ attribute: AttributeDescription, _ conditions: ValidationRule.Condition...
+        ) -> AttributeDescription {
+            var attribute = attribute
+            attribute.validationRules = conditions.map { ValidationRule($0) }
+            return attribute
+        }
         let point = [one("x", .double, .double(0)), one("y", .double, isOptional: true)]
         return [
             AttributeDescription("bits", .binary, allowsExternalBinaryDataStorage: true),
             one("blue", .boolean, .boolean(true)),
-            one("born", .date, .date(Date(timeIntervalSinceReferenceDate: -86400.5))),
+            ruled(
+                one("born", .date, .date(Date(timeIntervalSinceReferenceDate: -86400.5))),
+                .minimum(.date(Date(timeIntervalSinceReferenceDate: -86400.5))),
+                .maximum(.date(Date(timeIntervalSinceReferenceDate: 864_000)))),
             AttributeDescription(
                 "cost", .decimal, defaultValue: .decimal(Decimal(-125) / 10), renamingIdentifier: "price",
                 versionHashModifier: "m2"),
-            one("days", .integer16, .integer(-7)), one("heat", .float, .float(0.25)),
+            ruled(one("days", .integer16, .integer(-7)), .minimum(.integer(-7)), .maximum(.integer(366))),
+            one("heat", .float, .float(0.25)),
             AttributeDescription(
                 "home", .uri, defaultValue: URL(string: "https://example.com/a").map(AttributeValue.uri) ?? .null),
-            one("mass", .double, .double(1e100)), one("memo", .string, .string("a & b")),
+            one("mass", .double, .double(1e100)),
+            ruled(
+                one("memo", .string, .string("a & b")), .minimumLength(0), .maximumLength(80), .pattern("[^<>]*")),
             one("rows", .integer32, .integer(0)), one("runs", .integer64, .integer(.max)),
             AttributeDescription(
                 "size", .composite,
@@ -92,14 +105,34 @@ import Testing
     @Test(
         arguments: [
             (
-                .validationRules,
-                "<attribute name='n' attributeType='String' maxValueString='9' regularExpressionString='a'/>",
-                "attribute 'n': has validation rules (maxValueString, regularExpressionString), which "
-                    + "Espalier does not check"
+                .validationRules, "<attribute name='n' attributeType='String' regularExpressionString='a('/>",
+                "attribute 'n': has the rule regularExpressionString=\"a(\", which Espalier does not check: "
+                    + "\"a(\" is not a valid regular expression: '(' has no ')', at position 2"
             ),
             (
-                .validationRules, "<attribute name='n' attributeType='Date' minDateTimeInterval='0'/>",
-                "attribute 'n': has validation rules (minDateTimeInterval), which Espalier does not check"
+                .validationRules, "<attribute name='n' attributeType='String' minValueString='-1'/>",
+                "attribute 'n': has the rule minValueString=\"-1\", which Espalier does not check: "
+                    + "a length is a whole number, 0 or more"
+            ),
+            (
+                .validationRules, "<attribute name='n' attributeType='Integer 16' maxValueString='65535'/>",
+                "attribute 'n': has the rule maxValueString=\"65535\", which Espalier does not check: "
+                    + "it is not a value of type integer16"
+            ),
+            (
+                .validationRules, "<attribute name='n' attributeType='Double' minValueString='nan'/>",
+                "attribute 'n': has the rule minValueString=\"nan\", which Espalier does not check: "
+                    + "it is not a value of type double"
+            ),
+            (
+                .validationRules, "<attribute name='n' attributeType='Date' minValueString='0'/>",
+                "attribute 'n': has the rule minValueString=\"0\", which Espalier does not check: "
+                    + "it has no meaning for type date"
+            ),
+            (
+                .validationRules, "<attribute name='n' attributeType='String' validationPredicates='YES'/>",
+                "attribute 'n': has the rule validationPredicates=\"YES\", which Espalier does not check: "
+                    + "the predicates of compiled models are not read"
             ),
             (
                 .derivedAttributes,
@@ -228,7 +261,7 @@ import Testing
     }
 
     @Test func `many problems of one feature do not hide another feature`() throws {
-        let rules = (0..<200).map { "<attribute name='a\($0)' attributeType='String' minValueString='1'/>" }.joined()
+        let rules = (0..<200).map { "<attribute name='a\($0)' attributeType='UUID' minValueString='1'/>" }.joined()
         let conversion = try conversion(
             "<model><entity name='A'>\(rules)<attribute name='b' attributeType='String' derived='YES'/>"
                 + "</entity></model>"

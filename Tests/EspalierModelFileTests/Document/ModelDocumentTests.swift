@@ -27,7 +27,7 @@ import Testing
         }
         visit(try document(EveryWord.xml).root)
 
-        // A fetched property has its own test, since no model can be made from it.
+        // Fetched properties have a test of their own.
         #expect(kinds.union([.fetchedProperty]) == Set(ModelElement.Kind.allCases))
     }
 

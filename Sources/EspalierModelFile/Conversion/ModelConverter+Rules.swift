@@ -1,0 +1,24 @@
+// Converts the rules of attributes. A rule that no description says is noted with its word and text.
+
+import EspalierModel
+
+extension ModelConverter {
+    /// The rules of an attribute, in the order of its words in the file.
+    mutating func rules(
+        of attribute: AttributeDescription, _ element: ModelElement, in path: [ModelElement], depth: Int
+    ) -> [ValidationRule] {
+        var rules: [ValidationRule] = []
+        for (name, text) in element.attributes.map({ ($0.name, $0.value) }) where !text.isEmpty {
+            guard let word = ModelRuleWord(rawValue: name) else { continue }
+            do throws(ModelRuleError) {
+                if depth > 0 { throw ModelRuleError(reason: "a part of a composite has no rules") }
+                rules.append(ValidationRule(try ValidationRule.Condition(word, text, of: attribute)))
+            } catch {
+                note(
+                    .validationRules, element, in: path,
+                    "has the rule \(name)=\"\(text.shortened)\", which Espalier does not check: \(error.reason)")
+            }
+        }
+        return rules
+    }
+}
