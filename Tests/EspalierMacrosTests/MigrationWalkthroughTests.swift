@@ -206,12 +206,13 @@ private enum Split {
             let unknown = #expect(throws: SchemaMigrationError.self) {
                 try SchemaMigrationPlan(from: second).migrate(storeAt: path)
             }
-            guard case .unknownVersion(let found, let known)? = unknown else {
+            guard case .unknownVersion(path, let found, let known)? = unknown else {
                 Issue.record("\(String(describing: unknown))")
                 return
             }
             #expect(found == first.versionChecksum && known == [second.versionChecksum])
             #expect(unknown?.description.contains("add the version with which the store was made") == true)
+            #expect(unknown?.description.contains(path) == true)
 
             for isBefore in [true, false] {
                 let stop: MigrationStage.Work = { _ in throw Stop() }
@@ -221,13 +222,68 @@ private enum Split {
                 let error = #expect(throws: SchemaMigrationError.self) {
                     try SchemaMigrationPlan(from: first).then(stage, to: second).migrate(storeAt: path)
                 }
-                guard case .stage(from: 0, let reached, let underlying)? = error else {
+                guard case .stage(path, from: 0, reached: 0, let underlying)? = error else {
                     Issue.record("\(String(describing: error))")
                     return
                 }
-                #expect(reached == (isBefore ? 0 : 1) && underlying is Stop)
+                #expect(underlying is Stop && error?.description.contains(path) == true)
             }
-            try PersistentContainer(for: Self.second, at: path).close()
+            try PersistentContainer(for: Self.first, at: path, migration: .off).close()
+        }
+    }
+
+    /// The names of the tracks in a store of the first version.
+    private func trackNames(at path: String) throws -> [String] {
+        let container = try PersistentContainer(for: Self.first, at: path, migration: .off)
+        let context = ManagedObjectContext(container.persistentStoreCoordinator)
+        let names = try context.fetch(FetchRequest<First.Track>()).map(\.name)
+        try container.close()
+        return names
+    }
+
+    @Test func `a step that fails leaves the store as it was, and in the next run each work changes it once`() throws {
+        struct Stop: Error {}
+        try withTemporaryFolder { folder in
+            let path = folder.appending(path: "music.espalier").path
+            try makeStore(at: path)
+            let (first, second) = (
+                try ManagedObjectModel(for: Self.first), try ManagedObjectModel(for: Self.second)
+            )
+            let names = try trackNames(at: path)
+            let loss = MigrationLoss.removal(of: "Track.mood")
+            func plan(allowing: Set<MigrationLoss>, stopsBefore: Bool, stopsAfter: Bool) -> SchemaMigrationPlan {
+                SchemaMigrationPlan(from: first).then(
+                    .custom(
+                        allowing: allowing,
+                        willMigrate: { context in
+                            for track in try context.fetch(FetchRequest<First.Track>()) { track.name += "!" }
+                            try context.save()
+                            if stopsBefore { throw Stop() }
+                        },
+                        didMigrate: { context in
+                            for song in try context.fetch(FetchRequest<Second.Song>()) { song.rating += 1 }
+                            try context.save()
+                            if stopsAfter { throw Stop() }
+                        }), to: second)
+            }
+
+            for failing in [
+                plan(allowing: [loss], stopsBefore: true, stopsAfter: false),
+                plan(allowing: [], stopsBefore: false, stopsAfter: false),
+                plan(allowing: [loss], stopsBefore: false, stopsAfter: true),
+            ] {
+                #expect(throws: SchemaMigrationError.self) { try failing.migrate(storeAt: path) }
+                #expect(try trackNames(at: path) == names)
+            }
+            let plan = plan(allowing: [loss], stopsBefore: false, stopsAfter: false)
+            #expect(try plan.migrate(storeAt: path).count == 1)
+            #expect(try plan.migrate(storeAt: path).isEmpty)
+
+            let container = try PersistentContainer(for: Self.second, at: path, migration: .off)
+            let context = ManagedObjectContext(container.persistentStoreCoordinator)
+            let songs = try context.fetch(FetchRequest<Second.Song>())
+            #expect(songs.map(\.title) == names.map { $0 + "!" } && songs.map(\.rating) == [4, 4, 4])
+            try container.close()
         }
     }
 }

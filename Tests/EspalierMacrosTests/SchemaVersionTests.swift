@@ -165,13 +165,41 @@ private enum Version3: VersionedSchema {
                 try Self.plan().migrate(storeAt: path, progress: cancelled)
             }
 
-            guard case .stage(from: 1, reached: 1, let underlying)? = error,
+            guard case .stage(path, from: 1, reached: 1, let underlying)? = error,
                 case StoreError.migrationCancelled? = underlying as? StoreError
             else {
                 Issue.record("\(String(describing: error))")
                 return
             }
             #expect(try Self.plan().migrate(storeAt: path).count == 1)
+        }
+    }
+
+    @Test func `code between versions that a store does not tell apart is refused before anything is done`() throws {
+        try withStorePath { path in
+            try Self.makeStore(at: path)
+            let (first, second) = (try Version1.model, try Version2.model)
+            var entities = first.descriptions
+            entities[0].versionHashModifier = "2"
+            let modified = try ManagedObjectModel(entities: entities)
+            #expect(modified.versionChecksum != first.versionChecksum)
+            let work = MigrationStage.custom(didMigrate: { _ in Issue.record("the work runs") })
+            let start = SchemaMigrationPlan(from: first)
+            let refused = [
+                start.then(work, to: modified).then(.mapped(by: try Self.mappings()), to: second),
+                start.then(.mapped(by: MappingModel()), to: first), start.then(work, to: second).then(work, to: first),
+            ]
+            for (plan, last) in zip(refused, [1, 1, 2]) {
+                let error = #expect(throws: SchemaMigrationError.self) { try plan.migrate(storeAt: path) }
+                guard case .equalVersions(0, last)? = error else {
+                    Issue.record("\(String(describing: error))")
+                    continue
+                }
+                #expect(error?.description.contains("add or change a stored property") == true)
+            }
+
+            let skipped = start.then(.lightweight(), to: modified).then(.mapped(by: try Self.mappings()), to: second)
+            #expect(try skipped.migrate(storeAt: path).count == 1)
         }
     }
 }

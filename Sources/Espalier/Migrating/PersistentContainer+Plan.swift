@@ -8,7 +8,7 @@ extension PersistentContainer {
     /// if it does not exist.
     ///
     /// - Parameter progress: shows the progress of the whole plan, and can cancel it.
-    /// - Throws: `SchemaMigrationError` of the plan, as of `SchemaMigrationPlan.migrate(storeAt:progress:)`;
+    /// - Throws: `SchemaMigrationError` of the plan, as of `SchemaMigrationPlan.migrate`;
     ///   `ContextError` if the file cannot be opened.
     /// - Complexity: as of the plan's stages; O(1) for a store of the last version.
     public convenience init(

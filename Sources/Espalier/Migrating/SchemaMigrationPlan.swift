@@ -1,18 +1,20 @@
 // A chain of model versions and the steps between them: it migrates a store of any version to the last one.
 //
 // Invariants
-//   1. After every commit the store has exactly one version, completely. A step commits up to three times: the save of
-//      its first closure, the migration, the save of its second closure. If a step fails, the commits before the
-//      failure stay, and the error says which version the store has; the next run does not repeat the work after a
-//      migration.
+//   1. Each step is one commit: the saves of its first closure, the migration, and the saves of its second closure.
+//      After an error and after a crash the store has the older version without a change of the step, or the newer
+//      version with all of them.
+//   2. Work runs for every store of an older version, because versions with work between them have different checksums.
 // Not here: what a single step does to rows (EspalierStore).
 
 public import EspalierModel
 public import EspalierStore
 
-/// The step from one version of a model to the next (Behaviour MG-12).
+/// The step from one version of a model to the next (Behaviour MG-12), which is one transaction.
 public struct MigrationStage: Sendable {
     /// Works with the objects of a store; its changes are saved when it returns.
+    ///
+    /// It may also save itself. Nothing is committed before the end of the step: an error undoes every save.
     public typealias Work = @Sendable (ManagedObjectContext) throws -> Void
 
     let allowing: Set<MigrationLoss>
@@ -40,36 +42,15 @@ public struct MigrationStage: Sendable {
     /// A step with work of the application before it, on objects of the older version, and after it, on objects of the
     /// newer one.
     ///
+    /// The work and the migration are one transaction: each work runs once for each store, or the store is as it was.
+    /// The work after may set required values that the migration leaves empty. The two versions must differ in a part
+    /// that stores keep.
+    ///
     /// - Parameter allowing: the data that the migration itself may lose.
     public static func custom(
         allowing: Set<MigrationLoss> = [], willMigrate: Work? = nil, didMigrate: Work? = nil
     ) -> MigrationStage {
         MigrationStage(allowing: allowing, willMigrate: willMigrate, didMigrate: didMigrate)
-    }
-}
-
-/// The reasons why a migration did not reach the last version (Behaviour MG-13).
-public enum SchemaMigrationError: Error {
-    /// The store has none of the versions (134504): its checksum, and those of the versions.
-    case unknownVersion(found: String, known: [String])
-    /// The step from version number `from` (the first is 0) failed; the store now has version number `reached`.
-    case stage(from: Int, reached: Int, underlying: any Error)
-    /// The store could not be read.
-    case store(StoreError)
-}
-
-extension SchemaMigrationError: CustomStringConvertible {
-    /// The error, and how to correct it.
-    public var description: String {
-        switch self {
-        case .unknownVersion(let found, let known):
-            "the store's model has the checksum \(found), but the versions have \(known.joined(separator: ", ")); "
-                + "add the version with which the store was made"
-        case .stage(let version, let reached, let error):
-            "the step from version \(version) to version \(version + 1) failed; the store now has version \(reached): "
-                + "\(error)"
-        case .store(let error): "\(error)"
-        }
     }
 }
 
@@ -115,35 +96,56 @@ public struct SchemaMigrationPlan: Sendable {
     /// Migrates the store at `path` from its version to the last one; no other process or store object may have it
     /// open.
     ///
-    /// The plan distinguishes versions by their version hashes. Of versions with equal hashes the last one counts,
-    /// because there is nothing to do between them.
+    /// The plan distinguishes versions by their version hashes without hash modifiers, which no store keeps. Of
+    /// versions with equal hashes the last one counts; the steps between them must be lightweight.
     ///
-    /// - Parameter progress: shows the progress of the whole plan, and can cancel it: the steps before the present one
-    ///   stay done, and the next run continues with the present one.
-    /// - Parameter log: gets what each step does (DB-03).
+    /// - Parameters:
+    ///   - backupPath: the path of a backup that is written before the first step changes the store; `nil` = no backup.
+    ///     The file must not exist. No backup is written if the store has the last version.
+    ///   - progress: shows the progress of the whole plan, and can cancel it: the steps before the present one stay
+    ///     done, and the next run continues with the present one.
+    ///   - log: gets what each step does (DB-03).
     /// - Returns: what each step did; none if the store has the last version.
-    /// - Throws: `SchemaMigrationError`.
+    /// - Throws: `SchemaMigrationError`; the steps before the one that failed stay done.
+    /// - Complexity: that of the migrations and of the work; O(size of the versions) if the store has the last version.
     public func migrate(
-        storeAt path: String, progress: MigrationProgress? = nil, log: MigrationLog? = nil
+        storeAt path: String, backupPath: String? = nil, progress: MigrationProgress? = nil, log: MigrationLog? = nil
     ) throws(SchemaMigrationError) -> [MigrationPlan] {
         let log = log ?? .ofProcess
         let checksums = versions.map { Self.storedChecksum(of: $0) }
+        try checkWork(checksums)
         let found = try checksum(ofStoreAt: path)
         guard let start = checksums.lastIndex(of: found) else {
-            throw .unknownVersion(found: found, known: checksums)
+            throw .unknownVersion(path: path, found: found, known: checksums)
         }
         var done: [MigrationPlan] = []
         for version in start..<versions.count - 1 {
-            var reached = version
             log?.note(.stage(from: version, of: versions.count))
             progress?.beginStage(version - start, of: versions.count - 1 - start)
+            let isUnchanged = done.allSatisfy(\.difference.isEmpty)
+            let options = MigrationOptions(
+                allowing: stages[version].allowing, backupPath: isUnchanged ? backupPath : nil, progress: progress,
+                log: log)
             do {
-                done.append(try migrate(path, from: version, &reached, progress, log))
+                done.append(try migrate(path, from: version, options))
             } catch {
-                throw .stage(from: version, reached: reached, underlying: error)
+                // Closing the file may have failed after the commit.
+                let present = try? BTreeStore.metadata(ofStoreAt: path).model.versionChecksum
+                let reached = present == checksums[version + 1] ? version + 1 : version
+                throw .stage(path: path, from: version, reached: reached, underlying: error)
             }
         }
         return done
+    }
+
+    /// Requires that no store of a version before work has the checksum of a version after it.
+    private func checkWork(_ checksums: [String]) throws(SchemaMigrationError) {
+        for (version, checksum) in checksums.enumerated() {
+            guard let last = checksums.lastIndex(of: checksum), stages[version..<last].contains(where: \.hasCode) else {
+                continue
+            }
+            throw .equalVersions(version, last)
+        }
     }
 
     /// The checksum of a model after a store has saved it, which is without hash modifiers.
@@ -164,36 +166,40 @@ public struct SchemaMigrationPlan: Sendable {
     }
 
     private func migrate(
-        _ path: String, from version: Int, _ reached: inout Int, _ progress: MigrationProgress?,
-        _ log: MigrationLog?
+        _ path: String, from version: Int, _ options: MigrationOptions
     ) throws -> MigrationPlan {
-        let stage = stages[version]
-        if let work = stage.willMigrate { try run(work, path, versions[version]) }
-        let options = MigrationOptions(allowing: stage.allowing, progress: progress, log: log)
-        let (former, next) = (versions[version], versions[version + 1])
-        let plan =
-            if let mappings = stage.mappings {
-                try mappings.migrate(storeAt: path, from: former, to: next, options)
-            } else {
-                try BTreeStore.migrate(at: path, to: next, migration: options)
-            }
-        reached = version + 1
-        if let work = stage.didMigrate { try run(work, path, versions[version + 1]) }
-        return plan
+        let (stage, former, next) = (stages[version], versions[version], versions[version + 1])
+        if let mappings = stage.mappings { return try mappings.migrate(storeAt: path, from: former, to: next, options) }
+        guard stage.hasCode else { return try BTreeStore.migrate(at: path, to: next, migration: options) }
+        return try stage.migrate(try StagedMigration.begin(at: path, from: former, to: next, options))
     }
+}
 
-    /// Runs `work` with the objects of a store, and saves.
-    private func run(_ work: MigrationStage.Work, _ path: String, _ model: ManagedObjectModel) throws {
-        let container = try PersistentContainer(model: model, stores: [PersistentStoreDescription(path: path)])
+extension MigrationStage {
+    /// Whether the step is more than what the library infers.
+    fileprivate var hasCode: Bool { mappings != nil || willMigrate != nil || didMigrate != nil }
+
+    /// Carries out a step with work in a migration that has begun, and ends it.
+    ///
+    /// - Throws: the errors of the work and of the migration; then the file is as it was.
+    package func migrate(_ open: StagedMigration) throws -> MigrationPlan {
         do {
-            let context = ManagedObjectContext(container.persistentStoreCoordinator)
-            try work(context)
-            if context.hasChanges { try context.save() }
+            if let willMigrate { try Self.run(willMigrate, open.former, try open.beginWork()) }
+            try open.migrate()
+            if let didMigrate { try Self.run(didMigrate, open.model, try open.continueWork()) }
+            return try open.finish()
         } catch {
-            // The caller gets the first error.
-            try? container.close()
+            open.cancel("\(error)")
             throw error
         }
-        try container.close()
+    }
+
+    /// Runs `work` with the objects of `store`, and saves.
+    private static func run(_ work: Work, _ model: ManagedObjectModel, _ store: BTreeStore) throws {
+        let coordinator = PersistentStoreCoordinator(managedObjectModel: model)
+        coordinator.add(store)
+        let context = ManagedObjectContext(coordinator)
+        try work(context)
+        if context.hasChanges { try context.save() }
     }
 }

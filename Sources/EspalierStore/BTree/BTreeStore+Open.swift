@@ -169,7 +169,13 @@ extension BTreeStore {
     static func storedModel(
         _ database: Database
     ) throws(StoreError) -> (model: ManagedObjectModel, format: UInt16)? {
-        let transaction = try StoreTransaction(reading: database)
+        try storedModel(in: try StoreTransaction(reading: database))
+    }
+
+    /// The model that a transaction sees, and the format of its rows; `nil` if the file is new.
+    static func storedModel<Base: TreeReading & ~Copyable>(
+        in transaction: borrowing StoreTransaction<Base>
+    ) throws(StoreError) -> (model: ManagedObjectModel, format: UInt16)? {
         guard let records = try transaction.tree(named: StoreName.schema, keys: [UInt8].self) else { return nil }
         guard let format = try transaction.get(StoreName.format, from: records), format.count == 2 else {
             throw .damaged(reason: "schema: the format version is missing")

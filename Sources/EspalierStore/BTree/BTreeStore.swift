@@ -62,22 +62,22 @@ public final class BTreeStore: PersistentStore {
 
     /// Permanent IDs for objects that will be inserted (MC-37).
     ///
-    /// The reservation is committed with `Durability.ordered` before the IDs are returned.
+    /// The reservation is committed with `Durability.ordered` before the IDs are returned. In the
+    /// work of a migration it is part of the migration's transaction.
     public func reserveIDs(for entity: Entity, count: Int) throws(StoreError) -> [ObjectID] {
         guard model.entity(named: entity.name) === entity, !entity.isAbstract, count >= 0 else {
             throw .invalidRequest(reason: "cannot reserve \(count) IDs for \(entity.name)")
         }
-        return try withPath { () throws(StoreError) in
-            var transaction = try beginWrite()
-            let counter = Counter.lastKey(rootNumber: catalog.numbering.entityNumbers[entity.root])
+        let counter = Counter.lastKey(rootNumber: catalog.numbering.entityNumbers[entity.root])
+        let last = try write(.ordered) { transaction throws(StoreError) in
             let last = try transaction.counter(counter, catalog)
             try catalog.checkKeys(after: last, count: count, of: entity)
             assert(UInt64.max - last >= UInt64(count), "keys after \(last) were checked")
             try transaction.setCounter(counter, to: last + UInt64(count), catalog)
-            try transaction.commit(.ordered)
-            return (0..<UInt64(count)).map {
-                ObjectID(storeTag: catalog.numbering.storeTag, entityTag: entity.tag, key: last + 1 + $0)
-            }
+            return last
+        }
+        return (0..<UInt64(count)).map {
+            ObjectID(storeTag: catalog.numbering.storeTag, entityTag: entity.tag, key: last + 1 + $0)
         }
     }
 
@@ -98,20 +98,27 @@ public final class BTreeStore: PersistentStore {
     /// The values that the application keeps with the store.
     public func metadata() throws(StoreError) -> [String: AttributeValue] {
         try withPath { () throws(StoreError) in
-            var values: [String: AttributeValue] = [:]
-            if case .held = access { throw Self.busyWithMigration }
             let transaction = try beginRead()
-            try transaction.forEach(in: catalog.metadata, from: [], below: nil) { key, value throws(StoreError) in
-                guard let name = String(validating: key.copy(0..<key.byteCount), as: UTF8.self),
-                    let value = TaggedValue.decode(value.copy(0..<value.byteCount))
-                else {
-                    throw .damaged(reason: "an entry of the metadata is not a value")
-                }
-                values[name] = value
-                return true
-            }
-            return values
+            guard case .held(let held) = access else { return try metadata(in: transaction) }
+            guard held.servesWork else { throw Self.busyWithMigration }
+            return try held.exclusively { () throws(StoreError) in try metadata(in: transaction) }
         }
+    }
+
+    private func metadata(
+        in transaction: borrowing StoreTransaction<SessionSource>
+    ) throws(StoreError) -> [String: AttributeValue] {
+        var values: [String: AttributeValue] = [:]
+        try transaction.forEach(in: catalog.metadata, from: [], below: nil) { key, value throws(StoreError) in
+            guard let name = String(validating: key.copy(0..<key.byteCount), as: UTF8.self),
+                let value = TaggedValue.decode(value.copy(0..<value.byteCount))
+            else {
+                throw .damaged(reason: "an entry of the metadata is not a value")
+            }
+            values[name] = value
+            return true
+        }
+        return values
     }
 
     /// Replaces the application's values.
@@ -119,8 +126,7 @@ public final class BTreeStore: PersistentStore {
     /// - Throws: `.invalidRequest` if composites nest more than 15 deep.
     public func setMetadata(_ metadata: [String: AttributeValue]) throws(StoreError) {
         try SaveChecks.check(metadata: metadata)
-        try withPath { () throws(StoreError) in
-            var transaction = try beginWrite()
+        try write { transaction throws(StoreError) in
             var old: [[UInt8]] = []
             try transaction.forEach(in: catalog.metadata, from: [], below: nil) { key, _ in
                 old.append(key.copy(0..<key.byteCount))
@@ -132,7 +138,6 @@ public final class BTreeStore: PersistentStore {
                 TaggedValue.append(value, to: &bytes)
                 try transaction.put(bytes, for: Array(name.utf8), in: catalog.metadata)
             }
-            try transaction.commit()
         }
     }
 
@@ -207,10 +212,26 @@ public final class BTreeStore: PersistentStore {
         }
     }
 
+    /// Changes the store in a transaction of its own; in the work of a migration, in that of the migration, which
+    /// commits it.
+    private func write<Answer: Sendable>(
+        _ durability: Durability? = nil,
+        _ body: (inout StoreTransaction<WriteTransaction>) throws(StoreError) -> Answer
+    ) throws(StoreError) -> Answer {
+        try withPath { () throws(StoreError) in
+            try checkOpen()
+            if case .held(let held) = access, held.servesWork { return try held.change(body) }
+            var transaction = try beginWrite()
+            let answer = try body(&transaction)
+            try transaction.commit(durability)
+            return answer
+        }
+    }
+
     private static var busyWithMigration: StoreError {
         .invalidRequest(
-            reason: "while a migration runs, its objects can be fetched and saved, but IDs cannot be reserved, and "
-                + "metadata can be neither read nor set: do that after the migration")
+            reason: "while a migration runs, its objects can be fetched and saved, but mappings can neither reserve "
+                + "IDs nor read or set metadata, and the store cannot be rebuilt: do that after the migration")
     }
 
     /// Runs `body`, and adds the path of the file to its errors.

@@ -183,6 +183,20 @@ extension StoreTransaction where Base == WriteTransaction {
         _ = try withStoreErrors(try base.removeAll(keys, from: tree))
     }
 
+    /// Opens a savepoint, so that the transaction can be rolled back to its present state.
+    mutating func savepoint() throws(StoreError) -> Savepoint { try withStoreErrors(try base.savepoint()) }
+
+    /// Undoes all changes since `savepoint`, which ends.
+    mutating func undo(to savepoint: Savepoint) throws(StoreError) {
+        try withStoreErrors(try base.rollback(to: savepoint))
+        try release(savepoint)
+    }
+
+    /// Ends `savepoint` and keeps the changes.
+    mutating func release(_ savepoint: Savepoint) throws(StoreError) {
+        try withStoreErrors(try base.release(savepoint))
+    }
+
     /// Commits the transaction, and returns the number of the commit; `nil` uses the durability of the database.
     @discardableResult
     consuming func commit(_ durability: Durability? = nil) throws(StoreError) -> UInt64 {
