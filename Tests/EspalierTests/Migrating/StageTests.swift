@@ -174,12 +174,16 @@ import Testing
         try withStorePath { path in
             try Self.makeStore(at: path, ["5", "7"])
             let (first, second) = (
-                try Self.model(isNew: false) { ($0.uniquenessConstraints, $0.attributes[0].isIndexed) = ([], true) },
-                try Self.model(isNew: true) { ($0.uniquenessConstraints, $0.attributes[0].isIndexed) = ([], true) }
+                try Self.model(isNew: false) { $0.attributes[1].isIndexed = true },
+                try Self.model(isNew: true) { $0.attributes[1].isIndexed = true }
             )
             let stage = MigrationStage.custom(willMigrate: { context in
-                for track in try Self.tracks(context) { try track.setValue(.string("same"), forKey: "name") }
+                for track in try Self.tracks(context) { try track.setValue(.string("6"), forKey: "length") }
                 try Self.insert("third", "9", context)
+                try context.save()
+                let same = FetchRequest<ManagedObject>(
+                    entityName: "Track", predicate: try FetchPredicate(format: "length == '6'"))
+                #expect(try context.count(for: same) == 2)
             })
 
             _ = try SchemaMigrationPlan(from: first).then(stage, to: second).migrate(storeAt: path)
@@ -189,7 +193,7 @@ import Testing
             #expect(report.isOK && report.rowCounts["Track"] == 3, "\(report.findings)")
             try store.close()
             let same = FetchRequest<ManagedObject>(
-                entityName: "Track", predicate: try FetchPredicate(format: "name == 'same'"))
+                entityName: "Track", predicate: try FetchPredicate(format: "length == 6"))
             let count = try Self.withContext(at: path, second) { try $0.count(for: same) }
             #expect(count == 2)
         }
