@@ -56,7 +56,7 @@ extension ManagedObjectContext {
             }
             let object = saved.changes.inserted[position]
             if object.storedID == ids[position] {
-                // Reads of the row that had this ID before are outdated.
+                // The ID was reserved, or a deleted row is inserted again: what was read of a former row is outdated.
                 cache.invalidate(object.storedID)
                 noteOwners(of: object, in: &savedChanges)
             }

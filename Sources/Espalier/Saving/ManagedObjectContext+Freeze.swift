@@ -159,7 +159,7 @@ extension ManagedObjectContext {
         }
     }
 
-    /// The change of an ordered relationship: as few edits of a stored order, if it is one, and as the whole order.
+    /// The change of an ordered relationship: the edits of the stored order if they are known, else the whole order.
     private func order(
         _ change: ToManyChange, of object: ManagedObject, _ slot: Int, _ inverse: Relationship?
     ) -> SaveRequest.LinkChange {

@@ -62,7 +62,7 @@ package final class CommitQueue: @unchecked Sendable {
             appendedLSN = state.commitLSN
             if isDurable {
                 durableLSN = state.commitLSN
-                // Here, because whoever comes next finds nothing to sync, and would not see the commit.
+                // `makeDurable` finds nothing to sync and returns without publishing, so the commit is published here.
                 publishReady()
             }
             assert(checkInvariants())

@@ -193,7 +193,7 @@ package final class Engine: @unchecked Sendable {
         do throws(StorageError) {
             try queue.waitUntilVisible(queue.appendedPosition, log: log)
         } catch {
-            // The commits are those of others: not their outcome is of interest here, but what failed.
+            // The caller has no commit among these: report the failed sync itself, and not an unknown outcome.
             try syncs.check()
             throw error
         }

@@ -80,8 +80,8 @@ final class WriteSet {
     private let copyNumbers = PageMap()
     /// The newest version of each page in the log: its number in `spilled`.
     private let spilledNumbers = PageMap()
-    /// The version seen of each page that has a newer one in the log: its number in `spilled` + 1; 0 if it is
-    /// committed.
+    /// Only for pages of which a rollback to a savepoint made an older version the valid one: that version's number in
+    /// `spilled`, plus 1; 0 = the committed version.
     private let older = PageMap()
     private let fresh = PageMap()
 

@@ -27,7 +27,8 @@ public final class BTreeSnapshot: StoreSnapshot {
 
     var catalog: StoreCatalog { store.catalog }
 
-    /// Calls `body` with the transaction and the question, which a closure would copy if it captured it.
+    /// Calls `body` with the transaction and the question, an argument because a closure that captured it would copy
+    /// it.
     ///
     /// - Throws: the errors of `body`; `.closed` if the store was closed; `.storage(.snapshotExpired)` if closing the
     ///   store failed, because that ends the transaction too.

@@ -19,8 +19,8 @@ extension BTreeStore {
             do throws(StoreError) {
                 return try execution.run(request)
             } catch {
-                // The commits that refuse the save may wait for their sync. Who resolves the refusal must find them in
-                // a snapshot, or would be refused again until the sync has ended.
+                // The commits that refuse the save may wait for their sync. A caller that resolves the refusal must
+                // find them in a snapshot; otherwise it would be refused again until the sync has ended.
                 if error.isRefusal { try withStoreErrors(try database.waitForCommits()) }
                 throw error
             }

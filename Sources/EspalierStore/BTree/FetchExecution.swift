@@ -10,8 +10,8 @@ internal import EspalierEngine
 internal import EspalierModel
 
 struct FetchExecution: ~Copyable {
-    /// `find` tries a scan of the first rows only with a limit below this number and more candidates than this number;
-    /// the scan may visit at least as many rows.
+    /// If the limit is below this number and there are more candidates than this, `find` first scans the first rows,
+    /// and at least this many of them.
     private static let firstCountMax = 512
 
     private let plan: FetchPlan
@@ -112,6 +112,7 @@ struct FetchExecution: ~Copyable {
         let saved = (residual, acceptsEveryRow)
         try visit(nil)
         guard rowsToScan == 0, let resumeKey else { return }
+        // Too few of the first rows match: the candidates find the rest.
         assert(keys.contains(resumeKey), "a scan of \(keys) stops at \(resumeKey)")
         rowsToScan = Int.max
         (residual, acceptsEveryRow) = saved
@@ -213,8 +214,12 @@ struct FetchExecution: ~Copyable {
 
     /// The result of `examine(_:key:)`.
     private enum Step {
-        /// More rows are wanted, or no more; or the row is in `scratch` now, to be evaluated.
-        case more, enough, test
+        /// More rows are wanted.
+        case more
+        /// The result is complete.
+        case enough
+        /// The row was copied to `scratch`, because its bytes alone do not decide.
+        case test
     }
 
     /// Finishes the visit of a row: tests its copy if `step` asks for it; returns whether more rows are wanted.

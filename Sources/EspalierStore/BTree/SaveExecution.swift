@@ -342,8 +342,8 @@ struct SaveExecution: ~Copyable {
         let (id, version, catalog) = (update.id, update.expectedVersion, catalog)
         let entity = catalog.model.entities[catalog.schema.entityIndex(of: id)]
         var outcome = PatchOutcome.outdated
-        // The visit borrows the transaction, so the rows to report are moved out of `self` until it ends, and no
-        // longer: rows that are added to `self.updatedRows` in the meantime would be lost.
+        // The visit borrows the transaction, a part of `self`, so `updatedRows` is moved out for the visit. It must be
+        // back before other rows are written, because rows that are added in between would be lost.
         var rows = SnapshotBuilder(numbering: catalog.numbering)
         swap(&rows, &updatedRows)
         defer { swap(&rows, &updatedRows) }

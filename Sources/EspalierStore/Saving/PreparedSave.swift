@@ -38,7 +38,8 @@ struct PreparedSave {
     let deletions: [SaveRequest.Expectation]
     let locks: [SaveRequest.Expectation]
     private(set) var links: [ListChange] = []
-    /// For rows into which insertions were merged, the IDs in the request: that of the row, if named, and those merged.
+    /// By the row into which insertions were merged: the IDs of that row in the request, first its own if the request
+    /// names it, then those of the insertions.
     private var mergedIDs: [ObjectID: [ObjectID]] = [:]
     /// The permanent IDs by the temporary ones.
     var permanentIDs: PermanentIDs { checks.permanentIDs }
