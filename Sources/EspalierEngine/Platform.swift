@@ -44,9 +44,7 @@ package enum Platform {
     private static func retrying(_ body: () -> Int) -> Int {
         while true {
             let result = body()
-            if result >= 0 { return result }
-            let code = errno
-            if code != EINTR { return -Int(code) }
+            if result >= 0 || errno != EINTR { return result >= 0 ? result : -Int(errno) }
         }
     }
 
@@ -58,9 +56,7 @@ package enum Platform {
     /// Opens `name` in a directory without following a symbolic link; returns a descriptor.
     ///
     /// Never waits for another process, as opening a pipe would, and never makes a terminal the controlling one.
-    package static func open(
-        _ name: String, in directory: Int32, writable: Bool, createExclusively: Bool
-    ) -> Int {
+    package static func open(_ name: String, in directory: Int32, writable: Bool, createExclusively: Bool) -> Int {
         let creating = createExclusively ? O_CREAT | O_EXCL : 0
         let flags = (writable ? O_RDWR : O_RDONLY) | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | creating
         return retrying { Int(openFile(directory, name, flags)) }
@@ -138,6 +134,15 @@ package enum Platform {
         /// The number of names of the file.
         package let linkCount: UInt64
         package let isRegular: Bool, isDirectory: Bool
+
+        fileprivate init(_ raw: stat) {
+            device = UInt64(raw.st_dev)
+            inode = UInt64(raw.st_ino)
+            byteCount = UInt64(max(raw.st_size, 0))
+            linkCount = UInt64(raw.st_nlink)
+            isRegular = raw.st_mode & S_IFMT == S_IFREG
+            isDirectory = raw.st_mode & S_IFMT == S_IFDIR
+        }
     }
 
     /// The status of an open file.
@@ -281,10 +286,8 @@ package enum Platform {
 
     private static func lockRange(_ byte: UInt64, _ type: Int16) -> flock {
         var range = flock()
-        range.l_type = type
-        range.l_whence = Int16(SEEK_SET)
-        range.l_start = off_t(byte)
-        range.l_len = 1
+        (range.l_type, range.l_whence) = (type, Int16(SEEK_SET))
+        (range.l_start, range.l_len) = (off_t(byte), 1)
         return range
     }
 
@@ -376,6 +379,13 @@ package enum Platform {
     // SAFETY: the caller is the last user of the memory.
     static func freeMemory(_ memory: UnsafeMutableRawPointer) { unsafe free(memory) }
 
+    /// The first place of `value` in `bytes`.
+    static func firstIndex(of value: UInt8, in bytes: UnsafeRawBufferPointer) -> Int? {
+        // SAFETY: the C library reads the bytes of the buffer only, and finds an address within it.
+        guard let start = unsafe bytes.baseAddress else { return nil }
+        return unsafe memchr(start, Int32(value), bytes.count).map { unsafe UnsafeRawPointer($0) - start }
+    }
+
     /// Asks for huge pages in a range of memory; changes no byte of it, and the system may refuse.
     static func preferHugePages(_ range: UnsafeMutableRawBufferPointer) {
         #if os(Linux)
@@ -388,17 +398,6 @@ package enum Platform {
     static func giveUpContent(_ range: UnsafeMutableRawBufferPointer) {
         // SAFETY: the caller reads no byte of the range before it has written it again.
         _ = unsafe madvise(range.baseAddress, range.count, MADV_FREE)
-    }
-}
-
-extension Platform.FileStatus {
-    fileprivate init(_ raw: stat) {
-        device = UInt64(raw.st_dev)
-        inode = UInt64(raw.st_ino)
-        byteCount = UInt64(max(raw.st_size, 0))
-        linkCount = UInt64(raw.st_nlink)
-        isRegular = raw.st_mode & S_IFMT == S_IFREG
-        isDirectory = raw.st_mode & S_IFMT == S_IFDIR
     }
 }
 

@@ -38,6 +38,14 @@ extension RawSpan {
         unsafe extracting(offset..<offset + count).withUnsafeBytes { unsafe [UInt8]($0) }
     }
 
+    /// The offset of the first `value` at or after `start`.
+    package func firstIndex(of value: UInt8, from start: Int) -> Int? {
+        // SAFETY: the buffer is used only within the closure.
+        unsafe extracting(start..<byteCount).withUnsafeBytes { bytes in
+            unsafe Platform.firstIndex(of: value, in: bytes).map { start + $0 }
+        }
+    }
+
     /// Whether all bytes in `range` are zero.
     package func isZero(in range: Range<Int>) -> Bool {
         for offset in range where loadUInt8(at: offset) != 0 { return false }

@@ -115,6 +115,30 @@ package struct FrameHeader: Hashable, Sendable {
         guard page == 0, holeOffset == 0, holeByteCount == 0 else { return nil }
     }
 
+    /// The offset of the first whole commit frame in `bytes`, as far as the fixed fields before its LSN tell.
+    ///
+    /// Whoever looks for commits in damaged logs reads every byte: the search is for one byte, which the C library does
+    /// many at a time, and only where that byte stands are the fields compared.
+    package static func firstCommit(in bytes: RawSpan) -> Int? {
+        let frameByteCount = FrameHeaderLayout.byteCount + CommitRecordLayout.byteCount
+        let start = UInt64(FrameType.commit.rawValue) | UInt64(FrameHeaderLayout.byteCount) << 16
+        let payload = UInt64(CommitRecordLayout.byteCount)
+        var offset = 0
+        while offset + frameByteCount <= bytes.byteCount {
+            guard let found = bytes.firstIndex(of: UInt8(payload), from: offset + FrameHeaderLayout.payloadByteCount)
+            else { return nil }
+            offset = found - FrameHeaderLayout.payloadByteCount
+            guard offset + frameByteCount <= bytes.byteCount else { return nil }
+            if bytes.loadUInt64(at: offset + FrameHeaderLayout.type) == start,
+                bytes.loadUInt64(at: offset + FrameHeaderLayout.payloadByteCount) == payload
+            {
+                return offset
+            }
+            offset += 1
+        }
+        return nil
+    }
+
     /// The chain value of the 48 header bytes in `bytes` after `previousChain`.
     package static func chain(of bytes: RawSpan, after previousChain: UInt64) -> UInt64 {
         bytes.checksum(of: 0..<FrameHeaderLayout.chain, seed: previousChain)

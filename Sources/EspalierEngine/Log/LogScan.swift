@@ -318,14 +318,7 @@ package struct LogScan: ~Copyable {
         while position + UInt64(frameByteCount) <= end {
             let bytes = try look(at: position, count: frameByteCount, in: place)
             guard bytes.count == frameByteCount else { return nil }
-            // The position is compared first, because random bytes match it most rarely.
-            let candidate = window.with(bytes.lowerBound..<windowCount) { span -> Int? in
-                for offset in 0...span.byteCount - frameByteCount
-                where span.loadUInt64(at: offset + FrameHeaderLayout.lsn) == position + UInt64(offset) {
-                    return offset
-                }
-                return nil
-            }
+            let candidate = window.with(bytes.lowerBound..<windowCount) { FrameHeader.firstCommit(in: $0) }
             guard let candidate else {
                 position = windowStart + UInt64(windowCount - frameByteCount + 1)
                 continue
@@ -333,7 +326,7 @@ package struct LogScan: ~Copyable {
             position += UInt64(candidate)
             let found = try look(at: position, count: frameByteCount, in: place)
             let frame = window.with(found) { FrameHeader(decoding: $0, pageSize: geometry.pageSize) }
-            if let frame, frame.type == .commit, anySalt || frame.salt == place.header.salt,
+            if let frame, frame.lsn == position, anySalt || frame.salt == place.header.salt,
                 let record = try commitRecord(of: frame, in: place)
             {
                 return (position, record)

@@ -10,6 +10,34 @@ import Testing
         case chain, salt, position, length, pageBytes, commitBytes, commitPosition, frameCount, transaction
     }
 
+    @Test func `the first commit frame is found wherever it stands, and nothing that resembles one`() {
+        let seed = testSeed(default: 0x10F7A3)
+        var chance = SeededGenerator(seed: seed)
+        let frameByteCount = FrameHeaderLayout.byteCount + CommitRecordLayout.byteCount
+        let commit = ScratchPage(byteCount: FrameHeaderLayout.byteCount)
+        var header = FrameHeader(
+            type: .commit, page: 0, payloadByteCount: CommitRecordLayout.byteCount, lsn: 77, salt: 5, payloadChecksum: 9)
+        header.encode(to: commit.view, previousChain: 3)
+        let frame = commit.view.bytes(0, FrameHeaderLayout.byteCount).array
+
+        for round in 0..<500 {
+            // Bytes of which the fixed fields of the header consist, so that beginnings of it occur by chance.
+            var bytes = (0..<Int.random(in: 0...1000, using: &chance)).map { _ in
+                Bool.random(using: &chance) ? 0 : frame[Int.random(in: 0..<16, using: &chance)]
+            }
+            for _ in 0..<Int.random(in: 0...2, using: &chance) where bytes.count >= frame.count {
+                let place = Int.random(in: 0...bytes.count - frame.count, using: &chance)
+                bytes.replaceSubrange(place..<place + frame.count, with: frame)
+                if Bool.random(using: &chance) { bytes[place + Int.random(in: 0..<16, using: &chance)] ^= 1 }
+            }
+            let span = unsafe bytes.span.bytes
+            let expected = (0..<max(bytes.count - frameByteCount + 1, 0)).first { offset in
+                FrameHeader(decoding: span.extracting(offset..<bytes.count), pageSize: 4096)?.type == .commit
+            }
+            #expect(FrameHeader.firstCommit(in: span) == expected, "seed \(seed), round \(round)")
+        }
+    }
+
     @Test func `an unchanged log is walked to its newest commit`() throws {
         #expect(try LogImage(commits: 4).scan().transactionID == 4)
         #expect(try LogImage(commits: 4, byteCount: 60_000).scan().transactionID == 4)
