@@ -140,8 +140,8 @@ import Testing
         let seed = testSeed(default: 321)
         var damagedCount = 0
         // Some kinds of damage need two similar entries, which not every random choice finds.
-        for run in 0..<UInt64(20 * Self.runs(3)) where damagedCount < Self.runs(3) {
-            let files = try Self.sample(Int(run % 3))
+        for run in 0..<UInt64(20 * Self.runs(2)) where damagedCount < Self.runs(2) {
+            let files = try Self.sample(Int(run % 2))
             guard let damaged = try damage.applied(to: files, seed: seed &+ run) else { continue }
             damagedCount += 1
 
@@ -242,7 +242,7 @@ import Testing
         let good = try Self.sample(1)
         let names = Dictionary(uniqueKeysWithValues: try Self.audit(good).trees.map { ($0.number, $0.name) })
         var objections = 0
-        for round in 0..<campaignCount("ESPALIER_OBJECT_FORGERIES", default: 120) {
+        for round in 0..<campaignCount("ESPALIER_OBJECT_FORGERIES", default: 40) {
             var files = good
             // Choose mostly pages of records and rows, of which the audit decodes the most.
             let pages = (2..<files.pageCount).filter { page in
@@ -264,7 +264,7 @@ import Testing
     }
 
     private static let samples = Result {
-        try (0..<3).map { try ObjectSampleRun.files(seed: 330 + UInt64($0), saves: 50) }
+        try (0..<2).map { try ObjectSampleRun.files(seed: 330 + UInt64($0), saves: 30) }
     }
 
     private static func sample(_ index: Int) throws -> ForgedFiles { try samples.get()[index] }

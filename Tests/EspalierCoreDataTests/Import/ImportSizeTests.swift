@@ -10,16 +10,20 @@ import Testing
 @Suite struct ImportSizeTests {
     private static let keys: [UInt64] = [255, 256, 1 << 32 - 1, 1 << 32, 1 << 62, 1 << 63 - 1]
 
-    private func with(_ name: String, _ body: (ImportedStore) throws -> Void) throws {
-        for limits in [ImportLimits(), .init(rowCount: 1, memberCount: 1)] {
-            try ImportedStore.with(
-                files: ["zoo.sqlite": try Files.bytes(name)], name: "zoo.sqlite", model: try Files.zooModel(),
-                limits: limits, body)
-        }
+    /// The store of all ends, read once: to inflate its 30 MB takes longer than to import it.
+    private static let edges = Result { try Files.bytes("zoo-edges.sqlite") }
+    /// Limits of one row and one member, so that each is a save of its own.
+    private static let ones = ImportLimits(rowCount: 1, memberCount: 1)
+
+    private func withEdges(_ limits: ImportLimits, _ body: (ImportedStore) throws -> Void) throws {
+        try ImportedStore.with(
+            files: ["zoo.sqlite": try Self.edges.get()], name: "zoo.sqlite", model: try Files.zooModel(),
+            limits: limits, body)
     }
 
-    @Test func `rows with keys of every width arrive, with what leads to them`() throws {
-        try with("zoo-edges.sqlite") { zoo throws in
+    @Test func `rows with keys of every width arrive, with what leads to them, and a value of 30 MB`() throws {
+        try withEdges(Self.ones) { zoo throws in
+            #expect(try zoo.value("Person", 1 << 32 - 1, "raw") == .binary(Data(count: 30_000_000)))
             for (key, next) in zip(Self.keys, Self.keys.dropFirst()) {
                 #expect(try zoo.destination("Person", next, "boss") == "Person/\(key)")
                 #expect(try zoo.destinations("Person", key, "reports") == [next])
@@ -32,14 +36,8 @@ import Testing
         }
     }
 
-    @Test func `a value of 30 MB arrives`() throws {
-        try with("zoo-edges.sqlite") { zoo throws in
-            #expect(try zoo.value("Person", 1 << 32 - 1, "raw") == .binary(Data(count: 30_000_000)))
-        }
-    }
-
     @Test func `a number that its attribute cannot hold is listed, and an infinite one arrives`() throws {
-        try with("zoo-edges.sqlite") { zoo throws in
+        try withEdges(ImportLimits()) { zoo throws in
             let found = Set(zoo.report.findings.map { "\($0.kind) \($0.entity)/\($0.key).\($0.property)" })
             #expect(
                 found == [
@@ -55,11 +53,16 @@ import Testing
     }
 
     @Test func `a store without a row is a store without a row`() throws {
-        try with("zoo-empty.sqlite") { zoo throws in
-            #expect(zoo.report.objectCounts.values.allSatisfy { $0 == 0 })
-            #expect(zoo.report.findings.map(\.kind) == [.metadata])
-            let person = try #require(zoo.store.model.entity(named: "Person"))
-            #expect(try zoo.store.fetchIDs(StoreFetch(entity: person)).isEmpty)
+        for limits in [ImportLimits(), Self.ones] {
+            try ImportedStore.with(
+                files: ["zoo.sqlite": try Files.bytes("zoo-empty.sqlite")], name: "zoo.sqlite",
+                model: try Files.zooModel(), limits: limits
+            ) { zoo throws in
+                #expect(zoo.report.objectCounts.values.allSatisfy { $0 == 0 })
+                #expect(zoo.report.findings.map(\.kind) == [.metadata])
+                let person = try #require(zoo.store.model.entity(named: "Person"))
+                #expect(try zoo.store.fetchIDs(StoreFetch(entity: person)).isEmpty)
+            }
         }
     }
 }

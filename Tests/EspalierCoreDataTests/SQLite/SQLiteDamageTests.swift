@@ -29,7 +29,9 @@ import TestSupport
         let file = try Files.bytes("page-512.sqlite")
         var chance = SeededGenerator(seed: testSeed(default: 1701))
         var rules: [SQLiteFileError.Rule: Int] = [:]
-        for place in stride(from: Int.random(in: 0..<40, using: &chance), to: file.count, by: 41) {
+        // Each time the whole file is read.
+        let step = campaignCount("ESPALIER_SQLITE_FLIP_STEP", default: 241)
+        for place in stride(from: Int.random(in: 0..<step, using: &chance), to: file.count, by: step) {
             var damaged = file
             damaged[place] ^= 1 << UInt8.random(in: 0..<8, using: &chance)
             do { _ = try readAll(["file": damaged]) } catch let error as SQLiteFileError {

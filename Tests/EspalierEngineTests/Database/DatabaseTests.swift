@@ -352,18 +352,18 @@ import Testing
         for commits in [true, false, true] {
             let base: UInt64 = commits ? 0 : 100_000
             var write = try database.beginWrite()
-            for key in 0..<UInt64(4000) {
+            for key in 0..<UInt64(1500) {
                 try write.put(
-                    [UInt8](repeating: UInt8(key % 251), count: 300), for: base + key * 7919 % 4001, in: integers)
+                    [UInt8](repeating: UInt8(key % 251), count: 300), for: base + key * 7919 % 1501, in: integers)
             }
-            for key in 0..<UInt64(4000) where key % 37 == 0 {
-                #expect(try write.get(base + key * 7919 % 4001, from: integers)?.first == UInt8(key % 251))
+            for key in 0..<UInt64(1500) where key % 37 == 0 {
+                #expect(try write.get(base + key * 7919 % 1501, from: integers)?.first == UInt8(key % 251))
             }
             if commits { try write.commit() } else { write.rollback() }
             #expect(try database.check().findings.isEmpty)
         }
 
-        #expect(try database.beginRead().count(of: integers) == 4000)
+        #expect(try database.beginRead().count(of: integers) == 1500)
     }
 
     @Test func `a dropped tree gives its pages back`() throws {

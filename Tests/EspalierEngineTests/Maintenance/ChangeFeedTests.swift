@@ -12,7 +12,7 @@ import Testing
         try Database.bringForward(copy, by: copy + ".\(number)")
     }
 
-    @Test(arguments: 0..<UInt64(campaignCount("ESPALIER_FEED_SEEDS", default: 2)))
+    @Test(arguments: 0..<UInt64(campaignCount("ESPALIER_FEED_SEEDS", default: 1)))
     func `a follower that forgets, lags and comes back is the original page for page`(seed: UInt64) throws {
         try withStorePath { path in
             var chance = SeededGenerator(seed: testSeed(default: 51) + seed)

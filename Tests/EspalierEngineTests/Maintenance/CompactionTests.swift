@@ -11,11 +11,11 @@ import Testing
     private func makeSparseStore(at path: String, seed: UInt64) throws -> StoreImage {
         let database = try Database.open(path, options: RandomChanges.options)
         var changes = RandomChanges(seed: seed)
-        for _ in 0..<60 { try changes.commit(to: database) }
+        for _ in 0..<30 { try changes.commit(to: database) }
         var write = try database.beginWrite()
         let filler = try write.createTree(named: "filler", keys: UInt64.self)
-        for key in UInt64(0)..<3000 {
-            try write.put([UInt8](repeating: 1, count: 500), for: key &* 7919 % 3000, in: filler)
+        for key in UInt64(0)..<600 {
+            try write.put([UInt8](repeating: 1, count: 500), for: key &* 7919 % 600, in: filler)
         }
         try write.commit()
         write = try database.beginWrite()
