@@ -25,7 +25,7 @@ extension ManagedObjectContext {
         _ request: FetchRequest<Object>, progress: FetchProgress
     ) async throws(ContextError) -> [Object] {
         for _ in 0..<2 {
-            let fetch = try resolve(request.terms)
+            let fetch = try processAndResolve(request.terms)
             let pending = try pendingChanges(for: fetch, request.terms.includesPendingChanges)
             let positions = try positions(for: fetch)
             let isPlain = pending == nil && positions.count == 1

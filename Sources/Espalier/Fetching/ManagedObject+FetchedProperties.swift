@@ -35,7 +35,7 @@ extension ManagedObject {
         fireFault()
         if state.contains(.inaccessible) { return [] }
         do {
-            let found = try context.objects(property, of: self)
+            let found = try context.requestedObjects(property, of: self)
             let results = context.fetchedResults ?? FetchedResults()
             context.fetchedResults = results
             results.keep(found, of: key, for: self)
@@ -66,7 +66,7 @@ extension ManagedObject {
 
 extension ManagedObjectContext {
     /// Makes the request of a fetched property for one object.
-    fileprivate func objects(
+    fileprivate func requestedObjects(
         _ property: FetchedPropertyDescription, of object: ManagedObject
     ) throws(ContextError) -> [ManagedObject] {
         let resolved: ResolvedFetchedProperty
@@ -77,7 +77,7 @@ extension ManagedObjectContext {
         }
         // Delete rules may change what the condition reads from the object.
         processChanges()
-        return try objects(try resolved.terms(for: GraphSubject(object: object)))
+        return try fetchObjects(try resolved.terms(for: GraphSubject(object: object)))
     }
 
     /// The objects of a result; the faults among them that are not in memory fire together (F-2).

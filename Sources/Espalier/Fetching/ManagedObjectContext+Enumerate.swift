@@ -48,13 +48,13 @@ extension ManagedObjectContext {
 
     @usableFromInline
     func forEachObject(_ terms: FetchTerms, batchSize: Int, _ body: (ManagedObject) throws -> Void) throws {
-        let fetch = try resolve(terms)
+        let fetch = try processAndResolve(terms)
         let pending = try pendingChanges(for: fetch, terms.includesPendingChanges)
         guard pending == nil, terms.relationshipKeyPathsForPrefetching.isEmpty,
             let position = generation.onlyPosition(for: fetch)
         else {
             // Unsaved changes, rows of several stores and prefetched relationships need all objects first.
-            let objects = try objects(fetch, pending)
+            let objects = try readObjects(fetch, pending)
             try loadRequestedContents(objects, terms)
             for object in objects where !object.isDeleted { try body(object) }
             return

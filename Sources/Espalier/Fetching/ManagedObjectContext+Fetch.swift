@@ -1,8 +1,8 @@
 // Fetching: sends a request to each store that may answer it, and makes an object of each row.
 //
-// The steps: `resolve` looks up the names in the request; `pendingChanges` finds the unsaved changes that affect it. If
-// there are none and one store answers, `read` asks that store and `materialized` makes the objects. Otherwise `joined`
-// asks all stores, and puts their rows and the unsaved objects in one order.
+// The steps: `processAndResolve` ends the current event and looks up the names in the request; `pendingChanges` finds the
+// unsaved changes that affect it. If there are none and one store answers, `read` asks that store and `materialized`
+// makes the objects. Otherwise `joined` asks all stores, and puts their rows and the unsaved objects in one order.
 //
 // Invariants
 //   1. The rows that one store returns for a fetch are one cohort, if they are several: their faults fire together
@@ -23,7 +23,7 @@ extension ManagedObjectContext {
     @inlinable
     public func fetch<Object: ManagedObject>(_ request: FetchRequest<Object>) throws(ContextError) -> [Object] {
         let terms = request.terms
-        let found = try objects(terms)
+        let found = try fetchObjects(terms)
         // One cast for each run of objects of the same class: most fetches have one class.
         var known: ManagedObject.Type?
         for object in found where type(of: object) != known {
@@ -39,13 +39,13 @@ extension ManagedObjectContext {
         return unsafe unsafeBitCast(found, to: [Object].self)
     }
 
-    /// The matching objects, in order, within offset and limit.
+    /// The objects that `fetch(_:)` returns, before their class is checked.
     @usableFromInline
-    func objects(_ terms: FetchTerms) throws(ContextError) -> [ManagedObject] {
+    func fetchObjects(_ terms: FetchTerms) throws(ContextError) -> [ManagedObject] {
         if terms.shouldRefreshRefetchedObjects { advanceGeneration() }
-        let fetch = try resolve(terms)
+        let fetch = try processAndResolve(terms)
         let pending = try pendingChanges(for: fetch, terms.includesPendingChanges)
-        let found = try terms.includesPropertyValues ? objects(fetch, pending) : faults(fetch, pending)
+        let found = try terms.includesPropertyValues ? readObjects(fetch, pending) : faults(fetch, pending)
         if terms.shouldRefreshRefetchedObjects {
             for object in found where !object.isFault { reread(object, mergesChanges: true) }
         }
@@ -55,7 +55,7 @@ extension ManagedObjectContext {
     /// The matching objects, in order, without their rows; unsaved changes that affect the fetch need rows (FR-06).
     private func faults(_ fetch: StoreFetch, _ pending: PendingChanges?) throws(ContextError) -> [ManagedObject] {
         guard pending == nil, let position = generation.onlyPosition(for: fetch) else {
-            return try objects(fetch, pending)
+            return try readObjects(fetch, pending)
         }
         let ids = try read(position, fetch) { snapshot, fetch throws(StoreError) in try snapshot.fetchIDs(fetch) }
         guard let first = ids.first else { return [] }
@@ -74,19 +74,19 @@ extension ManagedObjectContext {
     ///
     /// - Throws: as `fetch(_:)`.
     public func fetchIDs<Result>(_ request: FetchRequest<Result>) throws(ContextError) -> [ObjectID] {
-        let fetch = try resolve(request.terms)
+        let fetch = try processAndResolve(request.terms)
         let pending = try pendingChanges(for: fetch, request.includesPendingChanges)
         if pending == nil, let position = generation.onlyPosition(for: fetch) {
             return try read(position, fetch) { snapshot, fetch throws(StoreError) in try snapshot.fetchIDs(fetch) }
         }
-        return try objects(fetch, pending).map(\.storedID)
+        return try readObjects(fetch, pending).map(\.storedID)
     }
 
     /// The number of objects that `fetch(_:)` would return (MC-21).
     ///
     /// - Throws: as `fetch(_:)`.
     public func count<Result>(for request: FetchRequest<Result>) throws(ContextError) -> Int {
-        var fetch = try resolve(request.terms)
+        var fetch = try processAndResolve(request.terms)
         fetch.sort = []
         let pending = try pendingChanges(for: fetch, request.includesPendingChanges)
         if let pending {
@@ -94,14 +94,14 @@ extension ManagedObjectContext {
         } else if let position = generation.onlyPosition(for: fetch) {
             return try read(position, fetch) { snapshot, fetch throws(StoreError) in try snapshot.count(fetch) }
         }
-        return try objects(fetch, pending).count
+        return try readObjects(fetch, pending).count
     }
 
     /// The steps in which the stores answer a request, one line for each.
     ///
     /// - Throws: as `fetch(_:)`.
     public func explain<Result>(_ request: FetchRequest<Result>) throws(ContextError) -> [String] {
-        try storedExplanation(resolve(request.terms))
+        try storedExplanation(processAndResolve(request.terms))
     }
 
     /// The steps in which the stores answer a request, each after it was executed, with the numbers of rows that were
@@ -113,20 +113,20 @@ extension ManagedObjectContext {
     /// - Throws: as `fetch(_:)`.
     /// - Complexity: that of the fetch without its limit, times the number of steps.
     public func analyze<Result>(_ request: FetchRequest<Result>) throws(ContextError) -> PlanStep {
-        try storedAnalysis(resolve(request.terms))
+        try storedAnalysis(processAndResolve(request.terms))
     }
 
-    /// The request in terms of the model, after the context has processed its pending changes: a fetch reads them.
-    func resolve(_ request: FetchTerms) throws(ContextError) -> StoreFetch {
+    /// Processes the pending changes, which a fetch reads, and looks up the names of the request in the model.
+    func processAndResolve(_ request: FetchTerms) throws(ContextError) -> StoreFetch {
         processChanges()
         if memory.logsRequests, requestLog?.level == .values { lastCondition = request.predicate.map { "\($0)" } }
         return try StoreFetch(request, in: model)
     }
 
-    /// The matching objects, in order, within offset and limit.
+    /// The matching objects, in order, within offset and limit; reads the rows of all that are stored.
     ///
     /// - Parameter pending: the unsaved changes that affect the fetch.
-    func objects(_ fetch: StoreFetch, _ pending: PendingChanges?) throws(ContextError) -> [ManagedObject] {
+    func readObjects(_ fetch: StoreFetch, _ pending: PendingChanges?) throws(ContextError) -> [ManagedObject] {
         if pending == nil, let position = generation.onlyPosition(for: fetch) {
             let rows = try read(position, fetch) { snapshot, fetch throws(StoreError) in try snapshot.fetch(fetch) }
             return materialized(rows)

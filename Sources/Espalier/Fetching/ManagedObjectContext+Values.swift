@@ -17,7 +17,7 @@ extension ManagedObjectContext {
     ///   the number of all objects, O(index entries) for the numbers of groups that an index has, otherwise O(objects
     ///   that match); and O(unsaved objects that may match).
     public func fetch(_ request: ValueRequest) throws(ContextError) -> ResultRows {
-        let fetch = try resolve(request)
+        let fetch = try processAndResolve(request)
         let includesPendingChanges = request.terms.includesPendingChanges
         let pending = try pendingChanges(for: fetch.rows, reading: fetch.values.inputs, includesPendingChanges)
         if pending == nil, let position = generation.onlyPosition(for: fetch.rows) {
@@ -33,7 +33,7 @@ extension ManagedObjectContext {
     ///
     /// - Throws: as `fetch(_:)`.
     public func explain(_ request: ValueRequest) throws(ContextError) -> [String] {
-        let fetch = try resolve(request)
+        let fetch = try processAndResolve(request)
         var lines: [String] = []
         for position in try positions(for: fetch.rows) {
             lines += try read(position, fetch) { snapshot, fetch throws(StoreError) in try snapshot.explain(fetch) }
@@ -41,11 +41,11 @@ extension ManagedObjectContext {
         return lines
     }
 
-    private func resolve(_ request: ValueRequest) throws(ContextError) -> StoreValueFetch {
+    private func processAndResolve(_ request: ValueRequest) throws(ContextError) -> StoreValueFetch {
         // The values decide on order and limit: a sort key may name a column.
         var terms = request.terms
         (terms.sortKeys, terms.fetchLimit, terms.fetchOffset) = ([], 0, 0)
-        let rows = try resolve(terms)
+        let rows = try processAndResolve(terms)
         do {
             var fetch = StoreValueFetch(
                 try ResolvedValues(request, for: rows.entity, in: model),

@@ -66,7 +66,7 @@ extension ManagedObjectContext {
         guard let predicate = try? ResolvedPredicate(.and(conditions), for: entity, in: model) else { return nil }
         let fetch = StoreFetch(
             entity: entity, includesSubentities: true, predicate: predicate, sort: [], offset: 0, limit: 1)
-        let found = (try? objects(fetch, nil)) ?? []
+        let found = (try? readObjects(fetch, nil)) ?? []
         return found.first { !$0.isDeleted && !isOfSave($0.storedID, constraint) }?.storedID
     }
 
