@@ -203,7 +203,7 @@ extension ParentSource {
     }
 
     /// The objects that a save of the parent has written, as children see them; the objects still have their changes.
-    func seen(of saves: [ManagedObjectContext.SaveOutcome.StoreSave]) -> [Seen] {
+    func seen(of saves: [ManagedObjectContext.SaveOutcome.PartSave]) -> [Seen] {
         var seen: [Seen] = []
         for save in saves {
             for (kind, list) in [

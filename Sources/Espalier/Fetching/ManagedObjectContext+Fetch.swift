@@ -1,8 +1,9 @@
 // Fetching: sends a request to each store that may answer it, and makes an object of each row.
 //
-// The steps: `processAndResolve` ends the current event and looks up the names in the request; `pendingChanges` finds the
-// unsaved changes that affect it. If there are none and one store answers, `read` asks that store and `materialized`
-// makes the objects. Otherwise `joined` asks all stores, and puts their rows and the unsaved objects in one order.
+// The steps: `processAndResolve` processes the pending changes and looks up the names in the request; `pendingChanges`
+// finds the unsaved changes that affect it. If there are none and one store answers, `read` asks that store and
+// `materialized` makes the objects. Otherwise `joined` asks all stores, and puts their rows and the unsaved objects in
+// one order.
 //
 // Invariants
 //   1. The rows that one store returns for a fetch are one cohort, if they are several: their faults fire together

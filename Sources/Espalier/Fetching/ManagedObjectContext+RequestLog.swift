@@ -43,9 +43,10 @@ extension ManagedObjectContext {
                 values: log.level >= .values ? request.values(condition) : nil, failure: failure.map { "\($0)" }))
     }
 
-    /// Sends a request that writes to a part, and reports it to the log if there is one.
-    func send(_ request: SaveRequest, to part: SourcePart) throws(StoreError) -> SaveResult {
-        guard let log = requestLog else { return try source.save(request, in: part) }
+    /// Calls `save`, which sends the request of a save, and reports it to the log.
+    func loggedSave(
+        _ log: RequestLog, _ request: SaveRequest, _ save: () throws(StoreError) -> SaveResult
+    ) throws(StoreError) -> SaveResult {
         let start = ContinuousClock.now
         var failure: StoreError?
         defer {
@@ -57,7 +58,7 @@ extension ManagedObjectContext {
                     values: log.level >= .values ? Self.values(of: request) : nil, failure: failure.map { "\($0)" }))
         }
         do {
-            return try source.save(request, in: part)
+            return try save()
         } catch {
             failure = error
             throw error

@@ -55,7 +55,7 @@ extension ManagedObjectContext {
     }
 
     /// Applies the effects of the store's delete rules on rows that the save did not name.
-    func adoptRuleEffects(of saved: SaveOutcome.StoreSave, into told: inout SavedChanges) {
+    func adoptRuleEffects(of saved: SaveOutcome.PartSave, into told: inout SavedChanges) {
         let result = saved.result
         let hasOthers = result.deleted.count > saved.changes.deleted.count
         // There may be a million IDs: growth in steps would use up to three times their memory.

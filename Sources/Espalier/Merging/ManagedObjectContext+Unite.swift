@@ -16,7 +16,7 @@ extension ManagedObjectContext {
     // MARK: After a save
 
     /// Applies insertions that were merged into other rows; all other rows of the save are applied already.
-    func adoptMergedRows(of saved: SaveOutcome.StoreSave, into savedChanges: inout SavedChanges) {
+    func adoptMergedRows(of saved: SaveOutcome.PartSave, into savedChanges: inout SavedChanges) {
         guard !saved.result.merged.isEmpty else { return }
         var known = Set(savedChanges.inserted).union(savedChanges.updated)
         for position in saved.result.merged {
@@ -37,7 +37,7 @@ extension ManagedObjectContext {
     }
 
     /// The objects that a save has inserted in the store, changed and deleted.
-    func settled(_ saved: SaveOutcome.StoreSave) -> ChangeSet {
+    func settled(_ saved: SaveOutcome.PartSave) -> ChangeSet {
         guard !saved.result.merged.isEmpty else { return saved.changes }
         let merged = Set(saved.result.merged)
         var settled = saved.changes

@@ -13,7 +13,7 @@ extension ManagedObjectContext {
     func apply(_ outcome: SaveOutcome) -> SavedChanges {
         var savedChanges = SavedChanges(contextName: name, author: transactionAuthor)
         var generations: [UInt64: UInt64] = [:]
-        for saved in outcome.saved { generations[saved.store.number] = saved.result.generation }
+        for saved in outcome.saved { generations[saved.part.number] = saved.result.generation }
         moveToNewestGeneration(afterSaving: generations)
         // The stores have added the new objects to the lists. (If there are several stores, `freeze` has applied these
         // additions.)
@@ -32,7 +32,7 @@ extension ManagedObjectContext {
             locked.removeAll()
         } else {
             // The next save writes what a store has refused, and checks the same locks.
-            locked = locked.filter { lock in !outcome.saved.contains { $0.store.holds(lock.key.storedID) } }
+            locked = locked.filter { lock in !outcome.saved.contains { $0.part.holds(lock.key.storedID) } }
         }
         if memory.deleted.isEmpty { leavesCascadesToStore = false }
         if memory.updated.isEmpty { (hasBases, hasMergedSets) = (false, false) }
@@ -42,7 +42,7 @@ extension ManagedObjectContext {
     }
 
     /// New objects get their rows, and the IDs of these.
-    private func applyInsertions(of saved: SaveOutcome.StoreSave, _ savedChanges: inout SavedChanges) {
+    private func applyInsertions(of saved: SaveOutcome.PartSave, _ savedChanges: inout SavedChanges) {
         let ids = saved.result.inserted.ids
         assert(ids.count == saved.changes.inserted.count, "\(ids.count) rows were inserted")
         assert(ids.allSatisfy { !$0.isTemporary }, "a stored row has a temporary ID")
@@ -69,7 +69,7 @@ extension ManagedObjectContext {
         if savedChanges.inserted.isEmpty { savedChanges.inserted = newIDs } else { savedChanges.inserted += newIDs }
     }
 
-    private func applyUpdates(of saved: SaveOutcome.StoreSave, _ savedChanges: inout SavedChanges) {
+    private func applyUpdates(of saved: SaveOutcome.PartSave, _ savedChanges: inout SavedChanges) {
         cache.invalidate(saved.changes.updated.lazy.map(\.storedID))
         // The rows that were written, in the order of the objects; not every changed object writes its row.
         var written = saved.result.updated.makeIterator()
@@ -86,7 +86,7 @@ extension ManagedObjectContext {
         }
     }
 
-    private func applyDeletions(of saved: SaveOutcome.StoreSave, _ savedChanges: inout SavedChanges) {
+    private func applyDeletions(of saved: SaveOutcome.PartSave, _ savedChanges: inout SavedChanges) {
         cache.invalidate(saved.changes.deleted.lazy.map(\.storedID))
         for object in saved.changes.deleted {
             assert(object.state.contains(.deleted), "\(object.storedID) was deleted in the store only")

@@ -43,9 +43,9 @@ extension ManagedObjectContext {
         all.inserted = []
         if all.isEmpty && locked.isEmpty { return [] }
         var conflicts = mergeConflicts(among: all.updated)
-        for (store, changes) in try route(all) {
+        for (part, changes) in try route(all) {
             var gone: [VersionConflict] = []
-            let request = try freeze(changes, for: store, gone: &gone)
+            let request = try freeze(changes, for: part, gone: &gone)
             conflicts += gone
             let expected =
                 request.updates.map { SaveRequest.Expectation(id: $0.id, expectedVersion: $0.expectedVersion) }

@@ -12,11 +12,11 @@ import EspalierModel
 import EspalierStore
 
 extension ManagedObjectContext {
-    /// The request that writes `changes`, all of one store, and checks the locked objects of that store.
+    /// The request that writes `changes`, all of one part, and checks the locked objects of that part.
     ///
-    /// - Parameter gone: receives the changed objects that have no row in the store.
+    /// - Parameter gone: receives the changed objects that have no row in the part.
     func freeze(
-        _ changes: ChangeSet, for store: SourcePart, gone: inout [VersionConflict]
+        _ changes: ChangeSet, for part: SourcePart, gone: inout [VersionConflict]
     ) throws(ContextError) -> SaveRequest {
         var request = SaveRequest()
         request.constraintActions =
@@ -39,14 +39,14 @@ extension ManagedObjectContext {
         }
         // An update or a deletion in the request checks its version itself; every other locked object needs a lock.
         let named = locked.isEmpty ? [] : Set(request.updates.map(\.id) + request.deletions.map(\.id))
-        for (object, version) in locked(in: store)
+        for (object, version) in locked(in: part)
         where !(named.contains(object.storedID) && object.row?.version == version) {
             request.locks.append(.init(id: object.storedID, expectedVersion: version))
         }
         if source.parts.count > 1 {
             // The check reads both sides of a relationship.
             applyUnreadInverses()
-            try checkStores(changes)
+            try checkParts(changes)
         }
         return request
     }
@@ -75,10 +75,10 @@ extension ManagedObjectContext {
         }
     }
 
-    /// The locked objects of a store.
-    func locked(in store: SourcePart) -> [(object: ManagedObject, version: UInt64)] {
+    /// The locked objects of a part.
+    func locked(in part: SourcePart) -> [(object: ManagedObject, version: UInt64)] {
         locked.filter { object, version in
-            object.managedObjectContext === self && !object.isInserted && store.holds(object.storedID)
+            object.managedObjectContext === self && !object.isInserted && part.holds(object.storedID)
         }
         .map { ($0.key, $0.value) }
     }
@@ -174,8 +174,8 @@ extension ManagedObjectContext {
         return .init(owner: object.storedID, slot: slot, order: list, orderBase: base)
     }
 
-    /// Refuses relationships between objects of different stores.
-    private func checkStores(_ changes: ChangeSet) throws(ContextError) {
+    /// Refuses relationships between objects of different parts.
+    private func checkParts(_ changes: ChangeSet) throws(ContextError) {
         for object in changes.inserted + changes.updated {
             let home = try part(of: object).number
             var destinations: [(slot: Int, id: ObjectID)] = []

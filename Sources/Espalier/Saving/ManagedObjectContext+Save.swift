@@ -3,17 +3,18 @@
 //   1 merge      what other contexts have saved meanwhile, if the context merges automatically
 //   2 collect    the changes, with those that delete rules and `willSave` make, until nothing changes any more
 //   3 validate   them, and find everything that is wrong
-//   4 route      them to their stores
-//   5 freeze     a request for each store, all of them before the first one is sent
-//   6 store      each request in one transaction; after conflicts that the merge policy resolves, go on at step 3
-//   7 apply      the IDs, rows and versions that the stores have written
+//   4 route      them to the parts of the source: its stores, or the parent context
+//   5 freeze     a request for each part, all of them before the first one is sent
+//   6 send       each request, which is one transaction; after conflicts that the merge policy resolves, go on at
+//                step 3
+//   7 apply      the IDs, rows and versions that the parts have written
 //   8 notify     other contexts, observers, and the objects by `didSave`
 //
 // Invariants
-//   1. If no store has written, a save that fails reverts all effects of steps 2 to 6 (F-5). If a later store fails,
-//      the save applies what was written, and throws `partlySaved` (MC-40).
+//   1. If no part has written, a save that fails reverts all effects of steps 2 to 6 (F-5). If a later part fails, the
+//      save applies what was written, and throws `partlySaved` (MC-40).
 //   2. Only one place decides durability: the store's transaction in step 6.
-//   3. Stores are saved one after the other, each in a transaction of its own (MC-40).
+//   3. Parts are saved one after the other, each in a transaction of its own (MC-40).
 // Not here: validation (+Validation), the request (+Freeze), conflicts (+Conflicts), the written rows (+Apply), and
 // reverting (ContextCheckpoint).
 
@@ -41,7 +42,6 @@ extension ManagedObjectContext {
         refreshedBySave = []
         defer { (refreshedBySave, policyActions, unitedInSave, turnsInsertions) = (nil, [:], [], false) }
         let stepCount = journal?.steps.count ?? 0
-        var changes: ChangeSet
         let outcome: SaveOutcome
         let number = source.beginWriting()
         writer = number
@@ -51,11 +51,11 @@ extension ManagedObjectContext {
         }
         do {
             tellWillSave()
-            changes = try validatedChanges()
+            let changes = try validatedChanges()
             stage = SaveStage(.storing)
             journal?.pause()
             defer { journal?.resume() }
-            outcome = try write(&changes)
+            outcome = try write(changes)
         } catch let first {
             let error = withOtherFindings(first)
             checkpoint.restore(self)
@@ -73,7 +73,7 @@ extension ManagedObjectContext {
         if let failure = outcome.failure { throw .partlySaved(underlying: failure) }
     }
 
-    /// Applies what the stores have written, to this context and to the state that its children read (step 7).
+    /// Applies what the parts have written, to this context and to the state that its children read (step 7).
     private func applyForAll(_ outcome: SaveOutcome) -> SavedChanges {
         journal?.pause()
         defer { journal?.resume() }
@@ -111,14 +111,14 @@ extension ManagedObjectContext {
 
     /// The result of step 6.
     struct SaveOutcome {
-        /// The changes that one store has written, and its answer.
-        struct StoreSave {
-            let store: SourcePart
+        /// The changes that one part has written, and its answer.
+        struct PartSave {
+            let part: SourcePart
             let changes: ChangeSet
             let result: SaveResult
         }
-        var saved: [StoreSave] = []
-        /// The error of the store after the last one in `saved`, if it failed.
+        var saved: [PartSave] = []
+        /// The error of the part after the last one in `saved`, if it failed.
         var failure: ContextError?
     }
 
@@ -174,10 +174,12 @@ extension ManagedObjectContext {
         }
     }
 
-    /// Sends the changes to their stores; resolves conflicts by the merge policy, and then sends them again.
+    /// Sends the changes to their parts; resolves conflicts by the merge policy, and then sends the changes as they are
+    /// after that.
     ///
-    /// - Throws: the error of the first store; the error of a later store is part of the outcome.
-    private func write(_ changes: inout ChangeSet) throws(ContextError) -> SaveOutcome {
+    /// - Throws: the error of the first part; the error of a later one is in the outcome.
+    private func write(_ validated: ChangeSet) throws(ContextError) -> SaveOutcome {
+        var changes = validated
         var limit = AttemptLimit()
         while true {
             let refusal: Refusal
@@ -213,30 +215,30 @@ extension ManagedObjectContext {
         case refused(Refusal)
     }
 
-    /// Sends the changes to their stores, once (steps 4 to 6).
+    /// Sends the changes to their parts, once (steps 4 to 6).
     private func attempt(_ all: ChangeSet) throws(ContextError) -> Attempt {
         assert(stage?.hook == .storing && memory.checkInvariants(), "changes are sent while a save runs")
         var refusal = Refusal(conflicts: mergeConflicts(among: all.updated))
         guard refusal.isEmpty else { return .refused(refusal) }
         // All requests before the first one is sent: what is wrong with the last one must not be found when others
         // are written.
-        var requests: [(store: SourcePart, changes: ChangeSet, request: SaveRequest)] = []
-        for (store, changes) in try route(all) {
-            requests.append((store, changes, try freeze(changes, for: store, gone: &refusal.conflicts)))
+        var requests: [(part: SourcePart, changes: ChangeSet, request: SaveRequest)] = []
+        for (part, changes) in try route(all) {
+            requests.append((part, changes, try freeze(changes, for: part, gone: &refusal.conflicts)))
         }
         guard refusal.isEmpty else { return .refused(refusal) }
         var outcome = SaveOutcome()
-        // A store that only checks locks writes nothing: a save that a later store refuses is then undone as a whole.
+        // A part that only checks locks writes nothing: a save that a later part refuses is then undone as a whole.
         var hasWritten = false
-        for (store, changes, request) in requests {
+        for (part, changes, request) in requests {
             do throws(StoreError) {
-                if let result = try result(of: request, from: store, &refusal) {
-                    outcome.saved.append(.init(store: store, changes: changes, result: result))
+                if let result = try result(of: request, from: part, &refusal) {
+                    outcome.saved.append(.init(part: part, changes: changes, result: result))
                     if !request.isEmpty { hasWritten = true }
                     continue
                 }
                 if !hasWritten { return .refused(refusal) }
-                // A later store has failed; those before it have written.
+                // A later part has failed; those before it have written.
                 outcome.failure = contextError(refusal.error)
             } catch {
                 if !hasWritten { throw contextError(error) }
@@ -247,13 +249,13 @@ extension ManagedObjectContext {
         return .written(outcome)
     }
 
-    /// The result of a request that its store has executed; `nil` if there are conflicts, which are in `refusal` then.
+    /// The result of a request that its part has executed; `nil` if there are conflicts, which are in `refusal` then.
     private func result(
-        of request: SaveRequest, from store: SourcePart, _ refusal: inout Refusal
+        of request: SaveRequest, from part: SourcePart, _ refusal: inout Refusal
     ) throws(StoreError) -> SaveResult? {
         if request.isEmpty && request.locks.isEmpty { return SaveResult() }
         do {
-            return try send(request, to: store)
+            return try send(request, to: part)
         } catch {
             switch error {
             case .conflict(let found):
@@ -267,30 +269,36 @@ extension ManagedObjectContext {
         }
     }
 
-    /// The changes that belong to each store.
+    /// Sends a request to its part; the log reports it, if there is one.
+    private func send(_ request: SaveRequest, to part: SourcePart) throws(StoreError) -> SaveResult {
+        guard let requestLog else { return try source.save(request, in: part) }
+        return try loggedSave(requestLog, request) { () throws(StoreError) in try source.save(request, in: part) }
+    }
+
+    /// The changes that belong to each part.
     func route(
         _ changes: ChangeSet
-    ) throws(ContextError) -> [(store: SourcePart, changes: ChangeSet)] {
-        let stores = source.parts
-        if stores.count == 1 {
+    ) throws(ContextError) -> [(part: SourcePart, changes: ChangeSet)] {
+        let parts = source.parts
+        if parts.count == 1 {
             var seen = Set<ManagedObjectModel.EntityIndex>()
             var last: EntityShape?
             for object in changes.inserted where object.withShape({ $0 !== last }) {
                 last = object.shape
                 if seen.insert(object.shape.entity.index).inserted { _ = try part(of: object) }
             }
-            return [(stores[0], changes)]
+            return [(parts[0], changes)]
         }
-        var storeOf: [ManagedObject: UInt64] = [:]
-        for object in changes.all { storeOf[object] = try part(of: object).number }
-        var routed: [(store: SourcePart, changes: ChangeSet)] = []
-        for store in stores {
-            let own = changes.filter { storeOf[$0] == store.number }
+        var numbers: [ManagedObject: UInt64] = [:]
+        for object in changes.all { numbers[object] = try part(of: object).number }
+        var routed: [(part: SourcePart, changes: ChangeSet)] = []
+        for part in parts {
+            let own = changes.filter { numbers[$0] == part.number }
             if !own.isEmpty {
-                routed.append((store, own))
-            } else if !locked.isEmpty, !locked(in: store).isEmpty {
-                // First, so that its locks are checked before any store writes.
-                routed.insert((store, own), at: 0)
+                routed.append((part, own))
+            } else if !locked.isEmpty, !locked(in: part).isEmpty {
+                // First, so that its locks are checked before any part writes.
+                routed.insert((part, own), at: 0)
             }
         }
         return routed
