@@ -45,37 +45,37 @@ extension ManagedObjectContext {
         return try read(holding: first, ids) { snapshot, ids throws(StoreError) in try snapshot.snapshots(of: ids) }
     }
 
-    /// Calls `question` with the snapshot of the store that holds the object, and with `wanted`.
-    func read<Wanted, Answer>(
-        holding id: ObjectID, _ wanted: Wanted,
-        _ question: (any StoreSnapshot, Wanted) throws(StoreError) -> Answer
+    /// Calls `body` with the snapshot of the store that holds the object, and with `question`.
+    func read<Question, Answer>(
+        holding id: ObjectID, _ question: Question,
+        _ body: (any StoreSnapshot, Question) throws(StoreError) -> Answer
     ) throws(ContextError) -> Answer {
         guard let position = generation.position(holding: id) else { throw .noStore(entity: id.entityName) }
-        return try read(position, wanted, question)
+        return try read(position, question, body)
     }
 
-    /// Calls `question` with the snapshot of the store at `position`, and with `wanted`, which a capturing closure
-    /// would copy.
-    func read<Wanted, Answer>(
-        _ position: Int, _ wanted: Wanted, _ question: (any StoreSnapshot, Wanted) throws(StoreError) -> Answer
+    /// Calls `body` with the snapshot of the store at `position` and with `question`, which it gets as an argument,
+    /// because a closure that captured the question would copy it.
+    func read<Question, Answer>(
+        _ position: Int, _ question: Question, _ body: (any StoreSnapshot, Question) throws(StoreError) -> Answer
     ) throws(ContextError) -> Answer {
         do {
-            return try ask(position, wanted, question)
+            return try ask(position, question, body)
         } catch {
             guard error.isSnapshotExpired else { throw ContextError(error) }
         }
         guard !isPinned else { throw .queryGenerationExpired(path: generation.parts[position].part.path) }
         leaveLostGeneration()
-        do { return try ask(position, wanted, question) } catch { throw ContextError(error) }
+        do { return try ask(position, question, body) } catch { throw ContextError(error) }
     }
 
     @inline(__always)
-    private func ask<Wanted, Answer>(
-        _ position: Int, _ wanted: Wanted, _ question: (any StoreSnapshot, Wanted) throws(StoreError) -> Answer
+    private func ask<Question, Answer>(
+        _ position: Int, _ question: Question, _ body: (any StoreSnapshot, Question) throws(StoreError) -> Answer
     ) throws(StoreError) -> Answer {
         let snapshot = try generation.snapshot(at: position)
-        guard memory.logsRequests, let requestLog else { return try question(snapshot, wanted) }
-        return try logged(requestLog, snapshot, wanted, question)
+        guard memory.logsRequests, let requestLog else { return try body(snapshot, question) }
+        return try logged(requestLog, snapshot, question, body)
     }
 
     /// The stores that a fetch asks.

@@ -7,16 +7,16 @@ import EspalierModel
 import EspalierStore
 
 extension ManagedObjectContext {
-    /// Calls `question` with a snapshot, and reports it to the log.
+    /// Calls `body` with a snapshot and a question, and reports the question and the answer to the log.
     @inline(never)
-    func logged<Wanted, Answer>(
-        _ log: RequestLog, _ snapshot: any StoreSnapshot, _ wanted: Wanted,
-        _ question: (any StoreSnapshot, Wanted) throws(StoreError) -> Answer
+    func logged<Question, Answer>(
+        _ log: RequestLog, _ snapshot: any StoreSnapshot, _ question: Question,
+        _ body: (any StoreSnapshot, Question) throws(StoreError) -> Answer
     ) throws(StoreError) -> Answer {
         let start = ContinuousClock.now
-        var request = LoggedRequest(wanted)
+        var request = LoggedRequest(question)
         do {
-            let answer = try question(snapshot, wanted)
+            let answer = try body(snapshot, question)
             request.note(answer)
             report(request, to: log, since: start, snapshot, failure: nil)
             return answer
@@ -78,8 +78,8 @@ private struct LoggedRequest {
     var ids: [ObjectID] = []
     var rowCount = 0
 
-    init(_ wanted: some Any) {
-        switch wanted {
+    init(_ question: some Any) {
+        switch question {
         case let fetch as StoreFetch: (self.fetch, kind) = (fetch, .fetch)
         case let values as StoreValueFetch: (fetch, kind) = (values.rows, .values)
         case let ids as [ObjectID]: self.ids = ids

@@ -37,8 +37,10 @@ public final class ManagedObjectContext {
     /// The objects that merge policies have merged into others in the running save; `other` is the same one if no other
     /// was in memory.
     var unitedInSave: [(object: ManagedObject, other: ManagedObject)] = []
-    /// Whether the running save has made changed objects of new ones, because another context has inserted their rows.
-    var turnsInsertions = false
+    /// Whether the running save updates a row that it was to insert.
+    ///
+    /// It was to insert the row again, because another context had deleted it; meanwhile another context has done so.
+    var insertionsBecameUpdates = false
     /// How often the context had to ask a store for rows or destinations because a fault fired (F-2).
     public var faultTrips: Int { memory.faultTrips }
     /// The number of rows that fetches and faults have read from stores.

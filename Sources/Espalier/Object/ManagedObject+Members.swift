@@ -93,15 +93,15 @@ extension ManagedObject {
         }
     }
 
-    /// The answer to `question`; `otherwise` if there is no context, or if the store fails, which the method records.
+    /// The answer of `body`; `otherwise` if there is no context, or if the store fails, which the method records.
     private func askStore<Answer>(
         at slot: Int, otherwise: Answer,
-        _ question: (ManagedObjectContext, Relationship) throws(ContextError) -> Answer
+        _ body: (ManagedObjectContext, Relationship) throws(ContextError) -> Answer
     ) -> Answer {
         guard mayBeStored, let context = managedObjectContext else { return otherwise }
         let relationship = withShape { $0.entity.relationships[slot] }
         do {
-            return try question(context, relationship)
+            return try body(context, relationship)
         } catch {
             recordOnce(relationship.name, .unreadable("\(error)"))
             return otherwise

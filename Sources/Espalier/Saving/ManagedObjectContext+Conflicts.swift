@@ -71,7 +71,7 @@ extension ManagedObjectContext {
         let changedLists = listsToAskAbout(found)
         moveToNewestGeneration()
         let found = try onNewestRows(found)
-        let again = turnUpdated(found)
+        let insertedAgain = turnInsertionsIntoUpdates(found)
         try ask(found, changedLists, &answers)
         let lists = try knownLists(ofGone: found, answers)
         let conflicts = try withOtherEnds(found)
@@ -93,7 +93,7 @@ extension ManagedObjectContext {
             guard let object = memory.registry[id] else { return .deciding(.storeTrump) }
             let rule = rule(for: object, answers)
             // A new object has no values that the store has not changed.
-            if rule == .storeTrump, again.contains(id) { return .deciding(.rollback) }
+            if rule == .storeTrump, insertedAgain.contains(id) { return .deciding(.rollback) }
             return .deciding(inConflict.contains(id) ? rule : rule.byProperty)
         }
         runDeleteRules()
@@ -119,7 +119,7 @@ extension ManagedObjectContext {
     /// all their values are changes of that row.
     ///
     /// - Returns: their IDs.
-    private func turnUpdated(_ conflicts: [VersionConflict]) -> Set<ObjectID> {
+    private func turnInsertionsIntoUpdates(_ conflicts: [VersionConflict]) -> Set<ObjectID> {
         var turned = Set<ObjectID>()
         for conflict in conflicts {
             guard let row = conflict.stored, let object = memory.registry[conflict.id], object.isInserted,
@@ -127,11 +127,11 @@ extension ManagedObjectContext {
             else { continue }
             applyUnreadInverses()
             cache.invalidate(conflict.id)
-            object.turnUpdated(row)
+            object.becomeUpdate(of: row)
             memory.inserted.remove(object)
             memory.updated.insert(object)
             countChange(of: object)
-            turnsInsertions = true
+            insertionsBecameUpdates = true
             turned.insert(conflict.id)
         }
         return turned
@@ -288,7 +288,7 @@ extension ManagedObjectContext {
 
 extension ManagedObject {
     /// Makes a new object a changed one of a row that exists: every value is a change.
-    fileprivate func turnUpdated(_ stored: ObjectSnapshot) {
+    fileprivate func becomeUpdate(of stored: ObjectSnapshot) {
         let attributes = entity.attributes.map { attributeValue(at: $0.slot) }
         let destinations = entity.relationships.map { $0.isToMany ? nil : destinationID(at: $0.slot) }
         newValues = nil

@@ -40,7 +40,7 @@ extension ManagedObjectContext {
         let event = eventChanges
         let checkpoint = ContextCheckpoint(self)
         refreshedBySave = []
-        defer { (refreshedBySave, policyActions, unitedInSave, turnsInsertions) = (nil, [:], [], false) }
+        defer { (refreshedBySave, policyActions, unitedInSave, insertionsBecameUpdates) = (nil, [:], [], false) }
         let stepCount = journal?.steps.count ?? 0
         let outcome: SaveOutcome
         let number = source.beginWriting()
@@ -86,7 +86,8 @@ extension ManagedObjectContext {
         }
         if let seen {
             let hasMerged =
-                turnsInsertions || !unitedInSave.isEmpty || outcome.saved.contains { !$0.result.merged.isEmpty }
+                insertionsBecameUpdates || !unitedInSave.isEmpty
+                || outcome.saved.contains { !$0.result.merged.isEmpty }
             childSource?.noteSaved(seen, hasMerged: hasMerged)
         }
         return savedChanges

@@ -27,8 +27,8 @@ public final class BTreeSnapshot: StoreSnapshot {
 
     var catalog: StoreCatalog { store.catalog }
 
-    /// Calls `body` with the transaction and the question, an argument because a closure that captured it would copy
-    /// it.
+    /// Calls `body` with the transaction and with `question`, which it gets as an argument, because a closure that
+    /// captured the question would copy it.
     ///
     /// - Throws: the errors of `body`; `.closed` if the store was closed; `.storage(.snapshotExpired)` if closing the
     ///   store failed, because that ends the transaction too.

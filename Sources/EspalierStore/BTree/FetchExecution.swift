@@ -26,8 +26,10 @@ struct FetchExecution: ~Copyable {
     private var evaluated: [ResolvedPredicate.Node] = []
     /// Whether all sort keys are attributes of the row itself.
     private var sortsByOwnValues = false
+    /// The text of a row without case or accents, as a test compares it. Reused for each row.
     private var foldedText: [UInt8] = []
-    private var sortKey: [UInt8] = []
+    /// The bytes whose order is that of the sort keys. Reused for each row.
+    private var sortBytes: [UInt8] = []
     private var sink: FetchSink
     private var sortBuffer: SortBuffer?
     private lazy var scratch = SharedBytes()
@@ -63,7 +65,7 @@ struct FetchExecution: ~Copyable {
         }
         acceptsEveryRow = residual.isEmpty && sortBuffer == nil
         keys = self.plan.keys
-        if case .sorted(let sort) = self.plan.order { sortsByOwnValues = sort.allSatisfy(\.isOfOwnValue) }
+        if case .sorted(let sortKeys) = self.plan.order { sortsByOwnValues = sortKeys.allSatisfy(\.isOfOwnValue) }
         chooseTests()
         assert(self.plan.checkInvariants(catalog.schema))
     }
@@ -280,14 +282,14 @@ struct FetchExecution: ~Copyable {
 
     /// Accepts a row that has passed all tests.
     private mutating func acceptTested(_ row: RawSpan, _ id: ObjectID) -> Step {
-        guard case .sorted(let keys) = plan.order, sortBuffer != nil else {
+        guard case .sorted(let sortKeys) = plan.order, sortBuffer != nil else {
             return sink.accept(id, row) ? .more : .enough
         }
         assert(sortsByOwnValues, "a sort key needs more than the row")
-        SortBuffer.write(&sortKey, of: row, id, keys, reader)
-        if sortBuffer?.isWanted(sortKey) == true {
+        SortBuffer.write(&sortBytes, of: row, id, sortKeys, reader)
+        if sortBuffer?.isWanted(sortBytes) == true {
             let bytes = sink.needsRow ? row.copy(0..<row.byteCount) : []
-            sortBuffer?.insert(SortBuffer.Entry(key: sortKey, id: id, row: bytes))
+            sortBuffer?.insert(SortBuffer.Entry(key: sortBytes, id: id, row: bytes))
         }
         return .more
     }
@@ -319,13 +321,13 @@ struct FetchExecution: ~Copyable {
         for node in residual {
             guard try ResolvedPredicate.evaluate(node, on: row, memo: session.memo) else { return true }
         }
-        guard case .sorted(let keys) = plan.order, sortBuffer != nil else {
+        guard case .sorted(let sortKeys) = plan.order, sortBuffer != nil else {
             return scratch.bytes.withRawSpan { sink.accept(id, $0) }
         }
-        let sortKey = try SortBuffer.key(of: row, keys)
-        if sortBuffer?.isWanted(sortKey) == true {
+        let sortBytes = try SortBuffer.key(of: row, sortKeys)
+        if sortBuffer?.isWanted(sortBytes) == true {
             let bytes = sink.needsRow ? scratch.bytes : []
-            sortBuffer?.insert(SortBuffer.Entry(key: sortKey, id: id, row: bytes))
+            sortBuffer?.insert(SortBuffer.Entry(key: sortBytes, id: id, row: bytes))
         }
         return true
     }

@@ -243,9 +243,6 @@ struct PreparedSave {
         }
     }
 
-    // Checks of each row call `checks`, a local: a part of `self`, whose rows are being changed, would be copied for
-    // each call.
-
     private static func assignIDs(
         to insertions: [SaveRequest.Insertion], _ schema: StoreSchema, _ storeTag: UInt32,
         _ newKey: (Entity) throws(StoreError) -> UInt64
@@ -274,6 +271,9 @@ struct PreparedSave {
         assert(ids.count == insertions.count, "\(ids.count) IDs for \(insertions.count) new rows")
         return (ids, assigned, hasReserved)
     }
+
+    // The next methods get `checks` as an argument: as a part of `self`, whose rows they change, it would be copied for
+    // each call.
 
     private mutating func prepareInsertions(_ checks: SaveChecks) throws(StoreError) {
         guard let first = ids.first else { return }
