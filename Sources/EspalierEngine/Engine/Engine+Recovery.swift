@@ -115,14 +115,14 @@ extension Engine {
                 pages.append(LoggedPage(number: version.page, view: view))
             }
             _ = try log.reserve(
-                pages.reduce(0) { $0 + $1.frameByteCount }, byteCountMax: .max, lasting: false)
+                pages.reduce(0) { $0 + $1.frameByteCount }, byteCountMax: .max, fillingWithZeros: false)
             for (page, place) in zip(pages, try log.append(pages)) { logged.append((page.number, place)) }
         }
         let record = CommitRecord(
             transactionID: state.transactionID, commitLSN: 0, durableLSN: certain.commitLSN,
             pageCount: state.pageCount, freeCount: state.freeCount, catalogRoot: state.catalogRoot, frameCount: 0,
             wallClock: fileSystem.now(), userTag: 0, nextTreeID: state.nextTreeID)
-        _ = try log.reserve(Log.commitByteCount, byteCountMax: .max, lasting: false)
+        _ = try log.reserve(Log.commitByteCount, byteCountMax: .max, fillingWithZeros: false)
         assert(logged.count == versions.count, "\(logged.count) of \(versions.count) versions")
         let result = try log.appendCommit([], after: logged, record: record, forgettingBefore: 0)
         try syncs.sync(log.file)

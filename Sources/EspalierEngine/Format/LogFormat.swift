@@ -2,8 +2,8 @@
 //
 // Invariants (on disk: never renumber)
 //   1. The log = 4,096 bytes of header, then segments of equal size. A segment begins with 64 bytes of header.
-//   2. `lsn` (logical byte position) grows strictly, over all laps of the ring: a frame left from an earlier lap cannot
-//      match its place.
+//   2. `lsn` (logical byte position) grows strictly, also when the ring wraps around: a frame that is left from before
+//      cannot match its place.
 //   3. chain = XXH3-64 of bytes 0..<40 of the frame header, seeded with the chain value before it. The header contains
 //      the checksum of its payload, so the chain covers both.
 

@@ -47,10 +47,11 @@ extension Log {
     ///
     /// - Parameter earlier: versions of this transaction that were appended before, oldest first.
     /// - Parameter record: the state after the transaction; its `commitLSN` and `frameCount` are filled in here.
-    /// - Parameter seal: called when the frames are written; if it fails, the append does.
+    /// - Parameter afterWriting: called when the file has the frames, before the index lists them; if it throws, the
+    ///   append fails.
     package func appendCommit(
         _ pages: [LoggedPage], after earlier: [(page: PageNumber, place: LogPlace)], record: CommitRecord,
-        forgettingBefore checkpoint: UInt64, sealedBy seal: () throws(StorageError) -> Void = {}
+        forgettingBefore checkpoint: UInt64, afterWriting: () throws(StorageError) -> Void = {}
     ) throws(StorageError) -> AppendedCommit {
         try lock.withLock { () throws(StorageError) in
             let saved = ring
@@ -58,7 +59,7 @@ extension Log {
                 let places = try build(pages)
                 let state = try buildCommit(record, frameCount: earlier.count + pages.count)
                 try flush()
-                try seal()
+                try afterWriting()
                 if !index.hasRoom(for: earlier.count + pages.count) {
                     index = index.copy(from: checkpoint, spare: earlier.count + pages.count + index.count)
                 }

@@ -10,7 +10,7 @@
 //      the segments that the newest slot still needs (`inUse`); otherwise each segment is in one of them. A vacant
 //      segment was written as a whole before (see Decisions, "Segments that were written"), with two exceptions:
 //      recovery only reserves the segments that it adds, because it removes the log in the end; and the first segment
-//      of a new log is written in pieces, of which `firstWritten` is the end.
+//      of a new log is written in pieces, of which `zerosEnd` is the end.
 //   3. A segment becomes vacant only when all of it is before the *durable* checkpoint (rule F3).
 //   4. Space is reserved before frames are built (rule F8). A failed append leaves position, chain and ring as they
 //      were, and the next append overwrites the bytes that it wrote. If the process ends before that, recovery ignores
@@ -80,11 +80,11 @@ package final class Log: @unchecked Sendable {
     let buffer: ScratchBytes
     var buffered = 0
     var bufferOffset: UInt64 = 0
-    /// The end of the bytes of a new log's first segment that were written for many laps.
+    /// The end of the bytes of a new log's first segment that were filled with zeros in advance.
     ///
     /// The frames of the first append are written over space that is only reserved. `nil` for every other log, and once
     /// nothing is left to do.
-    private var firstWritten: Int?
+    private var zerosEnd: Int?
 
     /// A log over `file`, whose header is already written, with no segment in use.
     ///
@@ -137,20 +137,21 @@ package final class Log: @unchecked Sendable {
     /// Makes sure that frames of `byteCount` bytes in all can be appended.
     ///
     /// - Parameter byteCountMax: the log file's greatest size.
-    /// - Parameter lasting: whether to prepare added segments for many laps, which writes and syncs each of them;
-    ///   otherwise this method reserves space for the frames only, which also works on a nearly full disk.
+    /// - Parameter fillingWithZeros: whether to write and sync added segments as a whole, which makes every later write
+    ///   to them faster; otherwise this method reserves space for the frames only, which also works on a nearly full
+    ///   disk.
     /// - Returns: `false` if the log would become larger than `byteCountMax`.
     /// - Throws: `diskFull`; segments that were added before the error stay vacant.
     package func reserve(
-        _ byteCount: Int, byteCountMax: Int, lasting: Bool = true
+        _ byteCount: Int, byteCountMax: Int, fillingWithZeros: Bool = true
     ) throws(StorageError) -> Bool {
         assert(byteCount >= 0, "\(byteCount) bytes")
         return try lock.withLock { () throws(StorageError) in
-            try writeAhead(byteCount)
+            try fillAhead(byteCount)
             for _ in 0..<segmentsMissing(for: byteCount) {
                 let grown = fileOffset(ofPlace: UInt32(ring.segmentCount + 1))
                 guard grown <= UInt64(byteCountMax) else { return false }
-                try addSegment(needing: lasting ? nil : byteCount)
+                try addSegment(needing: fillingWithZeros ? nil : byteCount)
             }
             assert(segmentsMissing(for: byteCount) == 0, "invariant 4: \(byteCount) bytes are reserved")
             assert(checkInvariants())
@@ -183,7 +184,7 @@ package final class Log: @unchecked Sendable {
     /// Adds a segment at the end of the file.
     ///
     /// Without `byteCount` the segment is reserved, and filled with zeros and synced once, outside any commit: the
-    /// first one of a new log in pieces (`writeAhead`), since a session may write little. Otherwise only the space for
+    /// first one of a new log in pieces (`fillAhead`), since a session may write little. Otherwise only the space for
     /// that many bytes of frames is reserved, and the rest is a hole.
     private func addSegment(needing byteCount: Int?) throws(StorageError) {
         assert(ring.segmentCount < Int(UInt32.max), "\(ring.segmentCount) segments")
@@ -194,7 +195,7 @@ package final class Log: @unchecked Sendable {
             try file.truncate(to: end)
         } else {
             try file.allocate(to: end)
-            if ring.segmentCount == 0 { firstWritten = 0 } else { try writeZeros(start..<end) }
+            if ring.segmentCount == 0 { zerosEnd = 0 } else { try writeZeros(start..<end) }
         }
         ring.vacant.append(UInt32(ring.segmentCount))
         ring.segmentCount += 1
@@ -203,17 +204,17 @@ package final class Log: @unchecked Sendable {
     /// Fills the space of the next frames in the first segment of a new log, and as much again, with zeros.
     ///
     /// The frames of the first append need no zeros: the sync that makes the new file durable covers them.
-    private func writeAhead(_ byteCount: Int) throws(StorageError) {
-        guard let written = firstWritten, let last = ring.active.last else { return }
+    private func fillAhead(_ byteCount: Int) throws(StorageError) {
+        guard let written = zerosEnd, let last = ring.active.last else { return }
         let inSegment = segmentByteCount - remaining
         guard last.place == 0, written < segmentByteCount, inSegment < segmentByteCount else {
-            return firstWritten = nil
+            return zerosEnd = nil
         }
         guard inSegment + byteCount > written else { return }
         let end = min(max(2 * (inSegment + byteCount), 64 << 10), segmentByteCount)
         let start = fileOffset(ofPlace: 0)
         try writeZeros(start + UInt64(inSegment)..<start + UInt64(end))
-        firstWritten = end
+        zerosEnd = end
     }
 
     private func writeZeros(_ range: Range<UInt64>) throws(StorageError) {

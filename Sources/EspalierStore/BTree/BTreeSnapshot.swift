@@ -36,7 +36,7 @@ public final class BTreeSnapshot: StoreSnapshot {
         for question: Question, _ body: (SnapshotRead.State, Question) throws(StoreError) -> Answer
     ) throws(StoreError) -> Answer {
         try store.withPath { () throws(StoreError) in
-            guard case .held(let held) = store.access else { return try answer(question, body) }
+            guard case .migrationTransaction(let held) = store.access else { return try answer(question, body) }
             return try held.exclusively { () throws(StoreError) in try answer(question, body) }
         }
     }

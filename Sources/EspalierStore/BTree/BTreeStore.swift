@@ -31,18 +31,19 @@ public final class BTreeStore: PersistentStore {
     /// Guards the read transactions of all open snapshots.
     private let openReads = Mutex<[ObjectIdentifier: SnapshotRead]>([:])
 
-    /// The way in which a store reads and writes its database.
+    /// The transactions in which a store reads and writes its database.
     enum Access {
-        /// Each snapshot and each save has a transaction of its own.
-        case whole
-        /// The store can only be read, and closing it does not close the database: a migration will replace it.
-        case former
-        /// Everything is read from and written into the open transaction of a migration, which owns the database.
-        case held(HeldTransaction)
+        /// Each snapshot and each save has a transaction of its own. Closing the store closes the database.
+        case ownTransactions
+        /// Each snapshot has a transaction of its own, and there are no saves: a migration replaces the contents of the
+        /// database, which it owns.
+        case migrationSource
+        /// Every snapshot and save uses the one write transaction of a migration, which owns the database.
+        case migrationTransaction(HeldTransaction)
     }
 
     init(
-        database: Database, catalog: StoreCatalog, identifier: UUID, path: String?, access: Access = .whole
+        database: Database, catalog: StoreCatalog, identifier: UUID, path: String?, access: Access = .ownTransactions
     ) {
         self.database = database
         self.access = access
@@ -54,7 +55,7 @@ public final class BTreeStore: PersistentStore {
     /// `StoreType.btree`.
     public var type: StoreType { .btree }
     /// Whether the file was opened for reading only.
-    public var isReadOnly: Bool { if case .former = access { true } else { database.isReadOnly } }
+    public var isReadOnly: Bool { if case .migrationSource = access { true } else { database.isReadOnly } }
     /// The model the store was opened with.
     public var model: ManagedObjectModel { catalog.model }
     /// Sizes and counters of the engine below.
@@ -99,7 +100,7 @@ public final class BTreeStore: PersistentStore {
     public func metadata() throws(StoreError) -> [String: AttributeValue] {
         try withPath { () throws(StoreError) in
             let transaction = try beginRead()
-            guard case .held(let held) = access else { return try metadata(in: transaction) }
+            guard case .migrationTransaction(let held) = access else { return try metadata(in: transaction) }
             guard held.servesWork else { throw Self.busyWithMigration }
             return try held.exclusively { () throws(StoreError) in try metadata(in: transaction) }
         }
@@ -148,7 +149,7 @@ public final class BTreeStore: PersistentStore {
             for read in reads.values { read.end() }
             reads.removeAll()
         }
-        guard case .whole = access else { return }
+        guard case .ownTransactions = access else { return }
         do {
             try database.close()
         } catch {
@@ -199,16 +200,16 @@ public final class BTreeStore: PersistentStore {
 
     func beginRead() throws(StoreError) -> StoreTransaction<SessionSource> {
         try checkOpen()
-        if case .held(let held) = access { return try held.beginRead() }
+        if case .migrationTransaction(let held) = access { return try held.beginRead() }
         return try StoreTransaction(reading: database)
     }
 
     func beginWrite() throws(StoreError) -> StoreTransaction<WriteTransaction> {
         try checkOpen()
         switch access {
-        case .whole: return try StoreTransaction(writing: database)
-        case .former: throw .readOnly(path: nil)
-        case .held: throw Self.busyWithMigration
+        case .ownTransactions: return try StoreTransaction(writing: database)
+        case .migrationSource: throw .readOnly(path: nil)
+        case .migrationTransaction: throw Self.busyWithMigration
         }
     }
 
@@ -220,7 +221,7 @@ public final class BTreeStore: PersistentStore {
     ) throws(StoreError) -> Answer {
         try withPath { () throws(StoreError) in
             try checkOpen()
-            if case .held(let held) = access, held.servesWork { return try held.change(body) }
+            if case .migrationTransaction(let held) = access, held.servesWork { return try held.change(body) }
             var transaction = try beginWrite()
             let answer = try body(&transaction)
             try transaction.commit(durability)

@@ -14,7 +14,7 @@ extension BTreeStore {
     ///   that a condition finds while they are found, then a bit for each.
     public func execute(_ command: StoreCommand) throws(StoreError) -> CommandResult {
         // A migration owns the transaction: the command becomes a save in it.
-        if case .held = access { return try executeBySaving(command) }
+        if case .migrationTransaction = access { return try executeBySaving(command) }
         return try withPath { () throws(StoreError) in
             let execution = try CommandExecution(command, self)
             return try execution.run()

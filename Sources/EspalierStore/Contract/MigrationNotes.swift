@@ -9,8 +9,8 @@ internal import EspalierModel
 final class MigrationNotes {
     private let log: MigrationLog?
     private let start: ContinuousClock.Instant
-    /// The end of the part that was noted last.
-    private var lap: ContinuousClock.Instant
+    /// The beginning of the next part: the end of the part that was noted last.
+    private var partStart: ContinuousClock.Instant
 
     /// Whether there is a log.
     var isKept: Bool { log != nil }
@@ -18,7 +18,7 @@ final class MigrationNotes {
     init(_ log: MigrationLog?) {
         self.log = log
         start = .now
-        lap = start
+        partStart = start
     }
 
     /// Notes the beginning, and what continues what.
@@ -50,8 +50,8 @@ final class MigrationNotes {
     func part(_ name: @autoclosure () -> String, _ count: @autoclosure () -> Int = 0) {
         guard let log, log.level >= .parts else { return }
         let now = ContinuousClock.Instant.now
-        log.note(.part(name(), count: count(), duration: now - lap))
-        lap = now
+        log.note(.part(name(), count: count(), duration: now - partStart))
+        partStart = now
     }
 
     func end(_ outcome: MigrationPlan.Outcome, _ mappings: [MigrationPlan.Mapping] = []) {

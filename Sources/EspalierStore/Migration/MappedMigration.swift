@@ -125,7 +125,7 @@ package final class MappedMigration {
         let tag = Interned.stores.tag(of: identifier)
         let source = BTreeStore(
             database: database, catalog: try catalog(of: former, stored, tag, database), identifier: identifier,
-            path: path, access: .former)
+            path: path, access: .migrationSource)
         var transaction = try StoreTransaction(writing: database)
         let number = try StoreTransaction(reading: database).number
         let steps = try BTreeStore.steps(of: difference, stored, tag, in: transaction)
@@ -139,7 +139,8 @@ package final class MappedMigration {
         let catalog = try StoreCatalog.load(schema, storeTag: tag, from: transaction)
         let held = HeldTransaction(transaction, after: number)
         let destination = BTreeStore(
-            database: database, catalog: catalog, identifier: identifier, path: path, access: .held(held))
+            database: database, catalog: catalog, identifier: identifier, path: path,
+            access: .migrationTransaction(held))
         let plan = MigrationPlan(
             difference: difference, steps: steps, refusal: refusal.isEmpty ? nil : refusal, outcome: nil)
         return MappedMigration(

@@ -180,7 +180,8 @@ package final class StagedMigration {
         let catalog = try StoreCatalog.load(StoreSchema(model: model), storeTag: tag, from: transaction)
         held = HeldTransaction(transaction, after: number, servesWork: true)
         let store = BTreeStore(
-            database: database, catalog: catalog, identifier: identifier, path: path, access: .held(held))
+            database: database, catalog: catalog, identifier: identifier, path: path,
+            access: .migrationTransaction(held))
         self.store = store
         return store
     }
