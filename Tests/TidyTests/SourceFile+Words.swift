@@ -1,4 +1,5 @@
-// Rules about words: calls that trap, notes of unfinished work, names without meaning, paths of one machine.
+// Rules about words: calls that trap, notes of unfinished work, names without meaning, messages of assertions, paths of
+// one machine.
 
 extension SourceFile {
     /// Words that no type and no file may have in its name, because they carry no meaning.
@@ -73,6 +74,37 @@ extension SourceFile {
             if character.isLetter { words[words.count - 1].append(character) }
         }
         return words.filter { !$0.isEmpty }
+    }
+
+    /// The calls whose last text is a message for the developer who broke a rule.
+    static let assertions: Set = ["assert", "precondition", "assertionFailure", "preconditionFailure"]
+    /// Words of a sentence that states a rule.
+    static let ruleWords: Set<Substring> = ["must", "should", "shall", "always", "every", "each", "once"]
+
+    /// The message of an assertion says what is wrong, because it is read after the rule was broken.
+    func assertionMessageFindings() -> [Finding] {
+        guard isProduct else { return [] }
+        return tokens.indices.compactMap { start in
+            guard tokens[start].kind == .word, Self.assertions.contains(tokens[start].text),
+                tokens.dropFirst(start + 1).first?.isCode("(") == true,
+                let message = lastString(ofCallAt: start),
+                let word = message.text.split(whereSeparator: { !$0.isLetter }).first(where: Self.ruleWords.contains)
+            else { return nil }
+            return finding(message.line, "'\(word)' states the rule in the message of an assertion: say what is wrong")
+        }
+    }
+
+    /// The last text among the arguments of a call whose name is the token at `start`.
+    private func lastString(ofCallAt start: Int) -> Token? {
+        var (depth, last): (Int, Token?) = (0, nil)
+        for token in tokens[(start + 1)...] {
+            if token.isCode("(") { depth += 1 }
+            if token.isCode(")") { depth -= 1 }
+            // Code in an interpolation is deeper than the text around it.
+            if depth == 1, token.kind == .string { last = token }
+            if depth == 0 { break }
+        }
+        return last
     }
 
     /// No string and no comment names a folder of one machine.

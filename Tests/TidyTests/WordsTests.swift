@@ -1,4 +1,5 @@
-// Words that have no place in the code: traps, notes of unfinished work, empty names, paths of one machine.
+// Words that have no place in the code: traps, notes of unfinished work, empty names, rules as messages of assertions,
+// paths of one machine.
 
 import Testing
 
@@ -13,6 +14,10 @@ import Testing
 
     @Test func `no type and no file has an empty word in its name`() {
         expectNone(Repository.current.swiftFiles.flatMap { $0.nameFindings() })
+    }
+
+    @Test func `the message of an assertion says what is wrong, not what the rule is`() {
+        expectNone(Repository.current.swiftFiles.flatMap { $0.assertionMessageFindings() })
     }
 
     @Test func `no path of one machine is written down`() {
@@ -50,6 +55,23 @@ import Testing
 
         #expect(file.nameFindings().map(\.line) == [0, 1])
         #expect(SourceFile.words(of: "BTree+Split2Way") == ["B", "Tree", "Split", "Way"])
+    }
+
+    @Test(arguments: [
+        "assert(a > 0, \"each page has a number\")", "precondition(f(\"a\"), \"page \\(b(\"c\")) must be pinned\")",
+        "preconditionFailure(\n\"every tree has a root\")",
+    ])
+    func `an assertion whose message states the rule is found`(text: String) {
+        #expect(SourceFile(path: "Sources/A/X.swift", text: text).assertionMessageFindings().count == 1)
+        #expect(SourceFile(path: "Tests/ATests/X.swift", text: text).assertionMessageFindings().isEmpty)
+    }
+
+    @Test(arguments: [
+        "assert(a > 0, \"page \\(a) has no number\")", "assert(each(\"must\"))",
+        "assert(once(), \"\\(f(\"must\")) bytes\")", "check(a, \"it must be so\")", "assert(a) // must",
+    ])
+    func `other words of an assertion, and other messages, are none`(text: String) {
+        #expect(SourceFile(path: "Sources/A/X.swift", text: text).assertionMessageFindings().isEmpty)
     }
 
     @Test(arguments: SourceFile.machineFolders)

@@ -217,7 +217,7 @@ struct ToManyChange {
 
     /// Sets whether `id` is a destination of an unordered relationship, regardless of earlier changes.
     mutating func settle(_ id: ObjectID, isMember: Bool, isStored: Bool) {
-        assert(!isWhole, "an ordered relationship is changed as a whole")
+        assert(!isWhole, "an ordered relationship is not changed as a whole")
         follow(id)
         if isMember && !isStored { added.insert(id) }
         if !isMember && isStored { removed.insert(id) }
@@ -290,8 +290,8 @@ struct ToManyChange {
 
     /// Asserts that no destination is both added and removed; call it inside `assert`.
     func checkInvariants() -> Bool {
-        assert(isWhole || base.isEmpty, "a relationship without order has no former order")
-        assert(!isWhole || added.isEmpty && removed.isEmpty, "a whole order needs no added or removed destinations")
+        assert(isWhole || base.isEmpty, "a relationship without order has a former order")
+        assert(!isWhole || added.isEmpty && removed.isEmpty, "a whole order has added or removed destinations")
         if added.count + removed.count <= 32 {
             assert(!added.contains { removed.contains($0) }, "a destination is both added and removed")
         }

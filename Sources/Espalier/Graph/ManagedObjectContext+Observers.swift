@@ -181,7 +181,7 @@ extension ManagedObjectContext {
     /// Asserts the invariants of the context's state between events; call it inside `assert`.
     func checkInvariants() -> Bool {
         assert(memory.checkInvariants() && generation.checkInvariants())
-        assert(stage == nil || eventDepth > 0, "a save runs outside of every event")
+        assert(stage == nil || eventDepth > 0, "a save runs outside of an event")
         return true
     }
 

@@ -430,7 +430,7 @@ public final class ManagedObjectContext {
 extension ManagedObject {
     /// Becomes a new object of a context, whose shape it has.
     func joinContext() {
-        assert(state.isDisjoint(with: [.registered, .ended]), "an object joins a context once")
+        assert(state.isDisjoint(with: [.registered, .ended]), "an object joins a second context")
         state.formUnion([.registered, .inserted, .fulfilled])
     }
 

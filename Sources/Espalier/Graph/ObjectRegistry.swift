@@ -65,7 +65,7 @@ struct ObjectRegistry {
     @inline(__always)
     mutating func insertIfAbsent(_ object: ManagedObject, since known: UInt64? = nil) -> Bool {
         assert(
-            object.managedObjectContext != nil, "an object without a context cannot leave the registry when it is freed"
+            object.managedObjectContext != nil, "an object without a context is registered"
         )
         if count == chains.count { layOut(forCount: 4 * count) }
         guard known == edition || entry(object.storedID).isNil else { return false }

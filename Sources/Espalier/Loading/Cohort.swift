@@ -145,12 +145,12 @@ final class Cohort: SharedByObjects {
         var (step, stepCount) = (firstStep, 0)
         while let next = step {
             assert(next.origin != nil && next !== self, "invariant 3: a step has no origin")
-            assert(next.members.isEmpty || next.fetchedRows == nil, "a step was not fetched")
+            assert(next.members.isEmpty || next.fetchedRows == nil, "a step has fetched rows")
             stepCount += 1
             assert(stepCount <= 1000, "invariant 3: the steps form a circle")
             step = next.nextStep
         }
-        assert(otherLists.isEmpty || firstLists != nil, "other lists need first lists")
+        assert(otherLists.isEmpty || firstLists != nil, "there are other lists and no first lists")
         assert(Set(otherLists.map(\.slot)).count == otherLists.count, "one relationship has two lists of owners")
         assert(otherLists.allSatisfy { $0.slot != firstLists?.slot }, "one relationship has two lists of owners")
         return true

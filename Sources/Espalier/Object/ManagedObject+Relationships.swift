@@ -400,7 +400,7 @@ extension ManagedObject {
         }
         let changes = changeable()
         changes.values.toMany[relationship.slot] = start
-        assert(start.isWhole == relationship.isOrdered, "only an order changes as a whole")
+        assert(start.isWhole == relationship.isOrdered, "\(relationship.name) changes as a whole: \(start.isWhole)")
         return changes
     }
 }

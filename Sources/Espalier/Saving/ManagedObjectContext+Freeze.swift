@@ -107,7 +107,7 @@ extension ManagedObjectContext {
 
     /// Adds the changes of a row; `false` if there is no row.
     private func freezeUpdate(of object: ManagedObject, _ request: inout SaveRequest) throws(ContextError) -> Bool {
-        assert(!object.isInserted && object.newValues == nil, "a new object is inserted, not updated")
+        assert(!object.isInserted && object.newValues == nil, "a new object is updated")
         guard let changes = object.changes else { return true }
         let shape = object.shape
         let changesOrder = !changes.values.toMany.isEmpty && changes.values.changesOrder

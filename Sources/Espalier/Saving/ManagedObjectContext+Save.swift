@@ -218,7 +218,7 @@ extension ManagedObjectContext {
 
     /// Sends the changes to their parts, once (steps 4 to 6).
     private func attempt(_ all: ChangeSet) throws(ContextError) -> Attempt {
-        assert(stage?.hook == .storing && memory.checkInvariants(), "changes are sent while a save runs")
+        assert(stage?.hook == .storing && memory.checkInvariants(), "changes are sent while no save runs")
         var refusal = Refusal(conflicts: mergeConflicts(among: all.updated))
         guard refusal.isEmpty else { return .refused(refusal) }
         // All requests before the first one is sent: what is wrong with the last one must not be found when others

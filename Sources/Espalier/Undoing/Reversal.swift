@@ -244,7 +244,7 @@ struct Reversal {
     /// Makes both ends of the changed relationships agree: the end that steps have changed is right, unless the other
     /// end is to-one and has another destination.
     private mutating func settle() {
-        assert(!isExact, "invariant 1: exact steps leave nothing to settle")
+        assert(!isExact, "invariant 1: exact steps leave something to settle")
         let changed = pairs
         pairs = []
         for pair in changed {

@@ -35,7 +35,7 @@ package final class CommitQueue: @unchecked Sendable {
     /// Restarts the queue at the newest commit of a recovered store; no commit may be waiting.
     package func reset(to lsn: UInt64) {
         monitor.withLock {
-            assert(pending.isEmpty && !isSyncing, "no commit waits before the store is recovered")
+            assert(pending.isEmpty && !isSyncing, "commits wait before the store is recovered")
             appendedLSN = lsn
             durableLSN = lsn
             assert(checkInvariants())
@@ -57,7 +57,7 @@ package final class CommitQueue: @unchecked Sendable {
         _ state: StoreState, index: LogIndex, wallClock: UInt64, needsSync: Bool, isDurable: Bool = false
     ) {
         monitor.withLock {
-            assert(state.commitLSN > appendedLSN, "invariant 1: commits come in the order they were appended")
+            assert(state.commitLSN > appendedLSN, "invariant 1: \(state.commitLSN) comes after \(appendedLSN)")
             pending.append(Pending(state: state, index: index, wallClock: wallClock, needsSync: needsSync))
             appendedLSN = state.commitLSN
             if isDurable {
@@ -114,7 +114,8 @@ package final class CommitQueue: @unchecked Sendable {
         }
         try syncs.sync(log.file)
         monitor.withLock {
-            assert(isSyncing && target <= appendedLSN, "invariant 2: the leader syncs appended bytes only")
+            assert(
+                isSyncing && target <= appendedLSN, "invariant 2: the leader syncs up to \(target) of \(appendedLSN)")
             durableLSN = max(durableLSN, target)
             publishReady()
         }
@@ -143,11 +144,13 @@ package final class CommitQueue: @unchecked Sendable {
     private func checkInvariants() -> Bool {
         assert(durableLSN <= appendedLSN, "\(durableLSN) is durable, \(appendedLSN) was appended")
         for (commit, next) in zip(pending, pending.dropFirst()) {
-            assert(commit.state.commitLSN < next.state.commitLSN, "invariant 1: commits wait in their order")
+            assert(commit.state.commitLSN < next.state.commitLSN, "invariant 1: a commit waits after a later one")
         }
-        if let last = pending.last { assert(last.state.commitLSN == appendedLSN, "the newest commit waits last") }
+        if let last = pending.last {
+            assert(last.state.commitLSN == appendedLSN, "the commit that waits last is not the newest")
+        }
         if let first = pending.first {
-            assert(first.state.commitLSN > board.state.commitLSN, "the oldest waiting commit is not visible yet")
+            assert(first.state.commitLSN > board.state.commitLSN, "the oldest waiting commit is visible already")
         }
         return true
     }

@@ -49,7 +49,7 @@ package final class SnapshotBoard: Sendable {
             assert(vacant.allSatisfy { marks[$0] == nil }, "a place in use is marked vacant")
             assert(
                 marks.count { $0 == nil } == vacant.count && Set(vacant).count == vacant.count,
-                "the places without a mark are the vacant ones")
+                "a place without a mark is not vacant, or is vacant twice")
             return true
         }
     }
@@ -114,7 +114,7 @@ package final class SnapshotBoard: Sendable {
     /// Removes a snapshot from the board.
     package func end(_ mark: SnapshotMark) {
         shared.withLock { shared in
-            assert(shared.marks[mark.slot] === mark, "a snapshot is ended once, on the board that listed it")
+            assert(shared.marks[mark.slot] === mark, "a snapshot ends twice, or on another board")
             shared.marks[mark.slot] = nil
             shared.vacant.append(mark.slot)
             assert(shared.checkInvariants())
@@ -136,7 +136,7 @@ package final class SnapshotBoard: Sendable {
     /// Removes a writer from the count.
     package func endWriter() {
         shared.withLock { shared in
-            assert(shared.writerCount > 0 && !shared.isClosed, "a writer is counted out once")
+            assert(shared.writerCount > 0 && !shared.isClosed, "a writer ends that was not counted")
             shared.writerCount -= 1
         }
     }
@@ -163,7 +163,9 @@ package final class SnapshotBoard: Sendable {
     /// - Parameter time: when the commit was made, in nanoseconds since 1970; older snapshots are outdated from then.
     package func publish(_ state: StoreState, index: LogIndex, at time: UInt64) {
         shared.withLock { shared in
-            precondition(state.commitLSN >= shared.state.commitLSN, "commits are published in order")
+            precondition(
+                state.commitLSN >= shared.state.commitLSN,
+                "\(state.commitLSN) is published after \(shared.state.commitLSN)")
             assert(state.pageCount > 0 && state.freeCount < state.pageCount, "a store of \(state.pageCount) pages")
             shared.state = state
             shared.index = index
@@ -202,7 +204,7 @@ package final class SnapshotBoard: Sendable {
         shared.withLock { shared in
             var target = shared.state
             for mark in shared.liveMarks where mark.state.commitLSN < target.commitLSN { target = mark.state }
-            assert(target.commitLSN <= shared.state.commitLSN, "invariant 2: no checkpoint passes the published state")
+            assert(target.commitLSN <= shared.state.commitLSN, "invariant 2: a checkpoint passes the published state")
             return target
         }
     }

@@ -50,14 +50,14 @@ package final class SnapshotMark: Sendable {
     /// Marks a resting snapshot as live again.
     @inline(__always)
     func announce() {
-        assert(use.load(ordering: .relaxed) == .resting, "invariant 1: only its owner wakes a resting snapshot")
+        assert(use.load(ordering: .relaxed) == .resting, "invariant 1: another than its owner wakes a snapshot")
         use.store(.live, ordering: .sequentiallyConsistent)
     }
 
     /// Lets a live snapshot rest; returns `false` if it has expired.
     @inline(__always)
     func rest() -> Bool {
-        assert(use.load(ordering: .relaxed) != .resting, "invariant 1: only its owner lets a snapshot rest")
+        assert(use.load(ordering: .relaxed) != .resting, "invariant 1: another than its owner lets a snapshot rest")
         return use.compareExchange(expected: .live, desired: .resting, ordering: .sequentiallyConsistent).exchanged
     }
 

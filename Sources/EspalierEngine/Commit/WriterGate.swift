@@ -27,7 +27,7 @@ package final class WriterGate: @unchecked Sendable {
             let ticket = nextTicket
             nextTicket += 1
             while serving != ticket { monitor.wait() }
-            assert(owner == 0 && serving < nextTicket, "invariant 1: one writer is inside")
+            assert(owner == 0 && serving < nextTicket, "invariant 1: another writer is inside")
             owner = thread
         }
     }
@@ -37,7 +37,7 @@ package final class WriterGate: @unchecked Sendable {
     /// May be called on another thread than `enter`.
     package func leave() {
         monitor.withLock {
-            assert(serving < nextTicket, "a writer is inside")
+            assert(serving < nextTicket, "no writer is inside")
             serving += 1
             owner = 0
             monitor.wakeAll()

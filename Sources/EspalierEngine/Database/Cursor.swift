@@ -164,7 +164,7 @@ struct AnyCursor: ~Copyable {
     func first() throws(StorageError) -> Bool {
         try checkUsable()
         let isFound = try cursor.first()
-        assert(isFound == cursor.isOnEntry, "the result says whether there is an entry")
+        assert(isFound == cursor.isOnEntry, "the result does not say whether there is an entry")
         return isFound
     }
 
@@ -172,7 +172,7 @@ struct AnyCursor: ~Copyable {
     func last() throws(StorageError) -> Bool {
         try checkUsable()
         let isFound = try cursor.last()
-        assert(isFound == cursor.isOnEntry, "the result says whether there is an entry")
+        assert(isFound == cursor.isOnEntry, "the result does not say whether there is an entry")
         return isFound
     }
 
@@ -180,7 +180,7 @@ struct AnyCursor: ~Copyable {
     func next() throws(StorageError) -> Bool {
         try checkUsable()
         let isFound = try cursor.next()
-        assert(isFound == cursor.isOnEntry, "the result says whether there is an entry")
+        assert(isFound == cursor.isOnEntry, "the result does not say whether there is an entry")
         return isFound
     }
 
@@ -188,7 +188,7 @@ struct AnyCursor: ~Copyable {
     func previous() throws(StorageError) -> Bool {
         try checkUsable()
         let isFound = try cursor.previous()
-        assert(isFound == cursor.isOnEntry, "the result says whether there is an entry")
+        assert(isFound == cursor.isOnEntry, "the result does not say whether there is an entry")
         return isFound
     }
 
@@ -380,7 +380,7 @@ enum CursorPages: PageSource {
     @inline(never)
     func updateRecord(of tree: TreeHandle, in cursor: TreeCursor<CursorPages>) throws(StorageError) {
         guard case .writing(let pages) = self else { return }
-        assert(pages.treeChangeCount > 0, "a tree was moved or dropped, or a savepoint was left")
+        assert(pages.treeChangeCount > 0, "no tree was moved or dropped, and no savepoint was left")
         // SAFETY: read at once.
         cursor.updateRecord(unsafe try pages.trees.record(of: tree, in: pages).pointee)
     }

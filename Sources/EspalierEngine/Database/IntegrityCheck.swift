@@ -117,7 +117,7 @@ struct IntegrityCheck {
 
     /// Checks the next page of a tree; returns the tree's result if that was the last page.
     private mutating func stepTree(_ record: TreeRecord, name: String) throws(StorageError) -> TreeCheckResult? {
-        assert((treeCheck == nil) == (visited.pageCount > 0), "the walk of a tree holds the set of pages")
+        assert((treeCheck == nil) == (visited.pageCount > 0), "the set of pages is in two places, or in none")
         if treeCheck == nil {
             // Move the set instead of sharing it: a shared set would be copied with every page.
             treeCheck = TreeCheck(pages, record, name: name, visited: visited, depth: .sealed)
@@ -166,7 +166,7 @@ struct IntegrityCheck {
 
     /// Records that damaged pages of a tree hide other pages.
     private mutating func hide(_ treeID: UInt32, name: String?, causeCount: Int) {
-        assert(causeCount > 0, "something hides pages of tree \(treeID)")
+        assert(causeCount > 0, "nothing hides pages of tree \(treeID)")
         report.unreached.append(
             CheckReport.UnreachedPages(treeName: name, treeID: treeID, causeCount: causeCount))
     }
@@ -219,7 +219,7 @@ struct IntegrityCheck {
     }
 
     private mutating func finish() {
-        assert(treeCheck == nil && !isOver, "the trees are checked before the free pages are counted")
+        assert(treeCheck == nil && !isOver, "the free pages are counted before the trees are checked")
         if report.freePageCount != UInt64(pages.versions.state.freeCount) {
             note(.freeCountWrong, page: FixedPlace.superblock)
         }

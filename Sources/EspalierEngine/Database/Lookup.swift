@@ -78,7 +78,7 @@ struct AnyLookup: ~Copyable {
 
     init(over pages: CursorPages, _ tree: TreeHandle) {
         (operations, self.tree) = (BTree(pages), tree)
-        assert(tree.id != 0, "tree \"\(tree.name)\" has a number")
+        assert(tree.id != 0, "tree \"\(tree.name)\" has no number")
         pages.countCursor(by: 1)
     }
 
@@ -91,7 +91,7 @@ struct AnyLookup: ~Copyable {
 
     mutating func withValue(of key: UInt64, _ body: (RawSpan) -> Void) throws(StorageError) -> Bool {
         try check(.integer)
-        assert(view == nil || isLeafPinned, "invariant 1: the leaf of the last key is pinned")
+        assert(view == nil || isLeafPinned, "invariant 1: the leaf of the last key is not pinned")
         let isExact: Bool
         if let view, changeCount == pages.changeCount, view.fencesContain(TreeKey(key)) {
             let position = view.position(ofInteger: key)
@@ -181,12 +181,12 @@ struct AnyLookup: ~Copyable {
 
     /// Moves to the first entry of the leaf after the one of `view`; returns whether there is one.
     private mutating func crossToNextLeaf(after view: PageView) throws(StorageError) -> Bool {
-        assert(isLeafPinned && view.isLeaf, "the leaf that is left is pinned")
+        assert(isLeafPinned && view.isLeaf, "the leaf that is left is not pinned")
         guard view.highFenceByteCount > 0 else { return false }
         // The old leaf stays pinned until its fence is compared.
         let old = leaf.take()
         _ = try descend(to: TreeKey(view.highFence))
-        assert(isLeafPinned, "invariant 1: the next leaf is pinned")
+        assert(isLeafPinned, "invariant 1: the next leaf is not pinned")
         guard let next = self.view, next.follows(view) else {
             throw .corrupt(.fencesOfChild, page: view.storedNumber, tree: view.treeID)
         }

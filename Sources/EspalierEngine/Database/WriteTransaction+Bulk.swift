@@ -10,7 +10,7 @@ extension WriteTransaction {
     public mutating func removeAll(_ keys: KeyRange<UInt64>, from tree: Tree<UInt64>) throws(StorageError) -> UInt64 {
         try change(tree) { operations, record throws(StorageError) in
             guard let (low, end) = keys.limits else { return 0 }
-            assert(end.map { low < $0 } ?? true, "a range that is not empty")
+            assert(end.map { low < $0 } ?? true, "an empty range")
             return try operations.removeRange(from: TreeKey(low), to: end.map { TreeKey($0) }, in: &record)
         }
     }
@@ -40,7 +40,7 @@ extension WriteTransaction {
         try change(tree) { operations, record throws(StorageError) in
             guard let (low, end) = keys.limits else { return 0 }
             let lowKey = OwnedKey(low)
-            assert(end.map { low.lexicographicallyPrecedes($0) } ?? true, "a range that is not empty")
+            assert(end.map { low.lexicographicallyPrecedes($0) } ?? true, "an empty range")
             guard let end else { return try operations.removeRange(from: lowKey.key, to: nil, in: &record) }
             let endKey = OwnedKey(end)
             return try operations.removeRange(from: lowKey.key, to: endKey.key, in: &record)

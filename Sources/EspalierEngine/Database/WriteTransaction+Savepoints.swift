@@ -24,7 +24,7 @@ extension WriteTransaction {
         try pages.checkUsable()
         if pages.writes.hasFailed { throw .transaction(.failed) }
         let number = pages.openSavepoint()
-        assert(pages.writes.savepoints.last?.number == number, "savepoint \(number) is the innermost")
+        assert(pages.writes.savepoints.last?.number == number, "savepoint \(number) is not the innermost")
         return Savepoint(number: number)
     }
 
@@ -40,7 +40,9 @@ extension WriteTransaction {
     public mutating func rollback(to savepoint: Savepoint) throws(StorageError) {
         let place = try pages.place(ofSavepoint: savepoint.number)
         pages.goBack(toSavepoint: place)
-        assert(pages.writes.savepoints.count == place + 1, "savepoint \(savepoint.number) stays, inner ones go")
+        assert(
+            pages.writes.savepoints.count == place + 1,
+            "savepoint \(savepoint.number) is gone, or an inner one is left")
     }
 
     /// Discards `savepoint` and those opened after it, and keeps the changes.
@@ -51,7 +53,7 @@ extension WriteTransaction {
     public mutating func release(_ savepoint: Savepoint) throws(StorageError) {
         let place = try pages.place(ofSavepoint: savepoint.number)
         pages.releaseSavepoints(from: place)
-        assert(pages.writes.savepoints.count == place, "savepoint \(savepoint.number) and inner ones go")
+        assert(pages.writes.savepoints.count == place, "savepoint \(savepoint.number) or an inner one is left")
     }
 
     /// Calls `body` with this transaction, and undoes what it changed if it throws.

@@ -13,7 +13,7 @@ public struct WriteTransaction: ~Copyable {
     let pages: WritePages
 
     init(_ pages: WritePages) {
-        assert(!pages.isEnded && !pages.writes.hasFailed, "a transaction begins")
+        assert(!pages.isEnded && !pages.writes.hasFailed, "a transaction has ended or failed before it begins")
         self.pages = pages
     }
 
@@ -158,7 +158,8 @@ public struct WriteTransaction: ~Copyable {
             let record = try BTree(pages).createTree(
                 id, kind: kind, rootTag: Catalog<WritePages>.rootTag(of: name),
                 transaction: pages.versions.state.transactionID + 1)
-            assert(record.treeID == id && record.entryCount == 0 && record.height == 1, "tree \(id) is empty")
+            assert(
+                record.treeID == id && record.entryCount == 0 && record.height == 1, "tree \(id) is new and not empty")
             pages.writes.state.nextTreeID += 1
             try Catalog(pages).store(record, as: name)
             let tree = TreeHandle(name: name, id: id, kind: kind, store: pages.trees.storeMark)
@@ -216,7 +217,7 @@ public struct WriteTransaction: ~Copyable {
         return try change { pages throws(StorageError) in
             // SAFETY: read at once.
             let record = unsafe try pages.trees.record(of: handle, in: pages).pointee
-            assert(record.treeID == handle.id && name != handle.name, "tree \(handle.id) gets another name")
+            assert(record.treeID == handle.id && name != handle.name, "tree \(handle.id) gets the name that it has")
             try BTree(pages).renameTree(record, rootTag: Catalog<WritePages>.rootTag(of: name))
             _ = try Catalog(pages).remove(handle.name)
             try Catalog(pages).store(record, as: name)

@@ -35,7 +35,7 @@ final class CheckpointThread: @unchecked Sendable {
     /// Ends the thread, and waits until it has ended.
     func stop() {
         monitor.withLock {
-            assert(!isStopping, "the thread is stopped once")
+            assert(!isStopping, "the thread is stopped twice")
             isStopping = true
             monitor.wakeAll()
         }

@@ -117,7 +117,7 @@ extension Engine {
             takeOver(versions, target)
             recycle(log, before: target)
             try cutStore(to: target.pageCount)
-            assert(slot.checkpointLSN == checkpointLSN.load(ordering: .acquiring), "the newest slot is this one's")
+            assert(slot.checkpointLSN == checkpointLSN.load(ordering: .acquiring), "the newest slot is not this one's")
             return CheckpointResult(
                 pageCount: versions.count, isComplete: queue.appendedPosition <= target.commitLSN)
         }
@@ -130,14 +130,14 @@ extension Engine {
         let target = board.checkpointTarget()
         // The target may be an `.ordered` commit that was published after the sync above (F1).
         try queue.makeDurable(log)
-        assert(target.commitLSN <= queue.durablePosition, "F1: all of the log before the target is durable")
+        assert(target.commitLSN <= queue.durablePosition, "F1: some of the log before the target is not durable")
         return target
     }
 
     /// Makes readers use the store file for the moved versions; the slot is durable.
     private func takeOver(_ versions: [Version], _ target: StoreState) {
-        assert(target.commitLSN > checkpointLSN.load(ordering: .acquiring), "a checkpoint advances")
-        assert(slot.checkpointLSN == target.commitLSN, "F2: the slot is durable")
+        assert(target.commitLSN > checkpointLSN.load(ordering: .acquiring), "a checkpoint does not advance")
+        assert(slot.checkpointLSN == target.commitLSN, "F2: the slot is not durable")
         for version in versions { pool.rename(version.page, version: version.place.lsn) }
         assert(pool.checkInvariants())
         checkpointLSN.store(target.commitLSN, ordering: .releasing)
@@ -177,7 +177,7 @@ extension Engine {
             if newest.last?.page == version.page { newest.removeLast() }
             newest.append(version)
         }
-        assert(zip(newest, newest.dropFirst()).allSatisfy { $0.page < $1.page }, "one version of each page")
+        assert(zip(newest, newest.dropFirst()).allSatisfy { $0.page < $1.page }, "two versions of one page")
         return newest
     }
 
@@ -242,10 +242,10 @@ extension Engine {
             pageCount: state.pageCount, freeCount: state.freeCount, catalogRoot: state.catalogRoot, isClean: isClean,
             logIdentifier: logIdentifier, logStartSegment: logStartSegment, chainSeed: state.chain,
             nextTreeID: state.nextTreeID)
-        assert(next.checkpointLSN >= slot.checkpointLSN, "a checkpoint never goes back")
-        assert(next.transactionID >= slot.transactionID, "a checkpoint never goes back")
+        assert(next.checkpointLSN >= slot.checkpointLSN, "a checkpoint goes back")
+        assert(next.transactionID >= slot.transactionID, "a checkpoint goes back")
         assert(next.freeCount < next.pageCount && next.catalogRoot < next.pageCount, "rule 12: the page count")
-        assert(next.byteOffset != slot.byteOffset, "invariant 3: the newest slot is not overwritten")
+        assert(next.byteOffset != slot.byteOffset, "invariant 3: the newest slot is overwritten")
         if !isClean { mayNeedLog = true }
         try put(next)
         slot = next

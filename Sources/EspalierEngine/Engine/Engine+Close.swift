@@ -19,7 +19,7 @@ extension Engine {
                 guard try files.store.linkCount() > 0 else { throw StorageError.database(.removed(.store)) }
                 try runCheckpoint(isLast: true)
                 try disarmLog()
-                assert(slot.isClean && log == nil, "the store is whole without its log")
+                assert(slot.isClean && log == nil, "the store is not whole without its log")
             }
         } catch {
             failure = error

@@ -36,7 +36,7 @@ extension Engine {
                 throw StorageError.diskFull
             }
             let first = slot.checkpointLSN / stride + 1
-            assert(first * stride > slot.checkpointLSN, "invariant 4: positions continue after the checkpoint")
+            assert(first * stride > slot.checkpointLSN, "invariant 4: positions begin before the checkpoint")
             let chain = fileSystem.random()
             let log = Log(
                 file: file, header: header, storeSeed: superblock.hashSeed, fileSystem: fileSystem, syncs: syncs,
@@ -57,7 +57,7 @@ extension Engine {
     /// The slot may be in the system's memory only, because its sync failed in an earlier process: then an older slot
     /// on the disk needs the log (F3).
     private func renewCleanSlot() throws(StorageError) {
-        assert(slot.isClean, "a store that was not closed cleanly is recovered before")
+        assert(slot.isClean, "a store that was not closed cleanly is not recovered")
         try writeSlot(
             StoreState(slot), logIdentifier: slot.logIdentifier, logStartSegment: slot.logStartSegment, isClean: true)
     }
@@ -221,7 +221,7 @@ extension Engine {
     func disarmLog() throws(StorageError) {
         guard let log else { return }
         try checkpointLock.withLock { () throws(StorageError) in
-            assert(slot.checkpointLSN == appended.state.commitLSN, "everything is in the store file")
+            assert(slot.checkpointLSN == appended.state.commitLSN, "the store file lacks the newest commit")
             if mayNeedLog {
                 isLogNamed = false
                 try writeSlot(

@@ -69,7 +69,7 @@ extension Engine {
         guard options.createIfMissing else { throw .opening(.noSuchStore) }
         let temporary = entry.temporary(fileSystem.random())
         let store = try temporary.open(role: .store, mode: .createExclusively)
-        assert(temporary.name != entry.name, "the store is complete before it has its name")
+        assert(temporary.name != entry.name, "the store has its name before it is complete")
         do throws(StorageError) {
             try NewStore(options: options, fileSystem: fileSystem).write(to: store)
             guard try temporary.renameExclusively(to: entry, role: .store) else {

@@ -44,7 +44,7 @@ extension Engine {
             appended = (final, LogIndex(capacity: 64))
             board.follow(final, index: appended.index)
         }
-        assert(slot.isClean && slot.checkpointLSN == appended.state.commitLSN, "the store is whole without its log")
+        assert(slot.isClean && slot.checkpointLSN == appended.state.commitLSN, "the store is not whole without its log")
         queue.reset(to: appended.state.commitLSN)
         files.log = nil
         // The store is whole without the log, and recovery may have grown the log to twice its cap.
@@ -72,7 +72,7 @@ extension Engine {
 
     /// Step 2: moves the certain commits into the store file.
     private func moveCertain(_ state: StoreState, index: LogIndex, header: LogHeader) throws(StorageError) {
-        assert(state.commitLSN >= slot.checkpointLSN, "the certain state is not older than the checkpoint")
+        assert(state.commitLSN >= slot.checkpointLSN, "the certain state is older than the checkpoint")
         var logStart = slot.logStartSegment
         if state.commitLSN > slot.checkpointLSN {
             try writePages(
@@ -101,7 +101,7 @@ extension Engine {
     /// Steps 3 and 4 without the last slot; returns the state with its new log position.
     private func moveRest(_ state: StoreState, index: LogIndex, log: Log) throws(StorageError) -> StoreState {
         let certain = StoreState(slot)
-        assert(state.commitLSN > certain.commitLSN, "commits follow \(certain.commitLSN)")
+        assert(state.commitLSN > certain.commitLSN, "no commits follow \(certain.commitLSN)")
         let (chain, start) = (log.ring.chain, log.ring.nextSequence)
         let versions = newestVersions(in: index, from: certain.commitLSN, target: state)
         let buffer = ScratchBytes(byteCount: min(Self.batchCount, max(versions.count, 1)) * pool.pageSize)

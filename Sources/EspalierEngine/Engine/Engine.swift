@@ -92,7 +92,7 @@ package final class Engine: @unchecked Sendable {
         appended = (state, index)
         mark = StoreMark(identifier: superblock.storeIdentifier)
         trees = TreeTable(mark)
-        assert(isReadOnly || follower == nil, "an engine that writes follows no other process")
+        assert(isReadOnly || follower == nil, "an engine that writes follows another process")
     }
 
     /// The log, once the first write transaction set it up.
@@ -202,7 +202,7 @@ package final class Engine: @unchecked Sendable {
     /// Discards the changes of a writer, and admits the next writer.
     private func discard(_ pages: WritePages) {
         pages.discardWrites()
-        assert(pages.writes.state.nextTreeID >= appended.state.nextTreeID, "tree numbers only grow")
+        assert(pages.writes.state.nextTreeID >= appended.state.nextTreeID, "tree numbers become less")
         // A handle of a tree that was never committed must not name a later tree.
         appended.state.nextTreeID = pages.writes.state.nextTreeID
         gate.leave()
@@ -244,11 +244,11 @@ package final class Engine: @unchecked Sendable {
 
     /// Writes pages of an unfinished transaction to the log.
     func spill(_ pages: [LoggedPage]) throws(StorageError) -> [LogPlace] {
-        guard let log else { preconditionFailure("a write transaction has a log") }
+        guard let log else { preconditionFailure("a write transaction has no log") }
         try owner.check()
         try syncs.check()
         try reserve(pages.reduce(0) { $0 + $1.frameByteCount }, in: log)
-        assert(self.log === log, "the log stays while a writer is at work")
+        assert(self.log === log, "the log was replaced while a writer is at work")
         return try log.append(pages)
     }
 
@@ -278,11 +278,14 @@ package final class Engine: @unchecked Sendable {
         assert(
             shown.transactionID <= state.transactionID,
             "transaction \(shown.transactionID) is published, \(state.transactionID) was appended")
-        assert(checkpointLSN.load(ordering: .acquiring) <= state.commitLSN, "invariant 2: a checkpoint is a commit")
+        assert(
+            checkpointLSN.load(ordering: .acquiring) <= state.commitLSN,
+            "invariant 2: the checkpoint is after the newest commit")
         assert(state.freeCount < state.pageCount, "\(state.freeCount) of \(state.pageCount) pages are free")
         assert(state.catalogRoot < state.pageCount && state.nextTreeID >= FixedPlace.firstTreeID, "the catalog")
         if let counts = freeCounts {
-            assert(counts.reduce(0, +) == Int(state.freeCount), "the free pages of all groups are \(state.freeCount)")
+            assert(
+                counts.reduce(0, +) == Int(state.freeCount), "the free pages of all groups are not \(state.freeCount)")
         }
         return true
     }

@@ -41,7 +41,7 @@ final class FeedBoard: Sendable {
         let lowest = shared.withLock { shared in
             shared.positions.values.filter { $0 + UInt64(byteCount) >= end }.min()
         }
-        assert(lowest.map { $0 + UInt64(byteCount) >= end } ?? true, "no more than \(byteCount) bytes are kept")
+        assert(lowest.map { $0 + UInt64(byteCount) >= end } ?? true, "more than \(byteCount) bytes are kept")
         return lowest
     }
 }

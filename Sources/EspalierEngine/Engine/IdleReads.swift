@@ -49,7 +49,7 @@ final class IdleReads: @unchecked Sendable {
     /// Puts pages into the calling thread's slot; returns the pages that were there.
     @inline(__always)
     func exchange(for pages: ReadPages) -> ReadPages? {
-        assert(pages.isEnded && pages.cursorCount == 0, "invariant 1: no other reference to resting pages exists")
+        assert(pages.isEnded && pages.cursorCount == 0, "invariant 1: resting pages are in use")
         // SAFETY: as in `take`; the slot owns the reference that it is given.
         return unsafe slots[home].exchange(Unmanaged.passRetained(pages), ordering: .acquiringAndReleasing)?
             .takeRetainedValue()

@@ -94,7 +94,7 @@ package final class LogFollower: @unchecked Sendable {
 
     /// Shows the commit that the walk reached as the newest one.
     private func show(_ newest: CheckpointSlot, on board: SnapshotBoard) {
-        assert(newest.isClean == (scan == nil), "a log is walked if the slot says that it counts")
+        assert(newest.isClean == (scan == nil), "a log is walked that does not count, or one that counts is not")
         if let state = scan?.state, let index = scan?.index {
             board.follow(state, index: index)
         } else {

@@ -24,7 +24,7 @@ struct PageVersions {
     /// The pages that `state` sees; `index` lists their versions in the log.
     init(_ engine: Engine, state: StoreState, index: LogIndex, mark: SnapshotMark?) {
         self.engine = engine
-        assert(mark == nil || mark?.state == state, "a mark holds the state that its snapshot sees")
+        assert(mark == nil || mark?.state == state, "a mark holds another state than its snapshot sees")
         pool = engine.pool
         files = engine.files
         self.index = index

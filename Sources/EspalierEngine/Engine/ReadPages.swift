@@ -56,7 +56,7 @@ package final class ReadPages: PageSource {
     @inline(__always)
     func endAndRest() {
         let engine = versions.engine
-        assert(!isEnded && cursorCount >= 0, "a transaction rests once; \(cursorCount) cursors")
+        assert(!isEnded && cursorCount >= 0, "a transaction rests twice, or has \(cursorCount) cursors")
         guard cursorCount == 0, engine.board.rest(mark) else { return end() }
         ended.store(true, ordering: .relaxed)
         engine.idleReads.exchange(for: self)?.endSnapshot()
@@ -66,7 +66,7 @@ package final class ReadPages: PageSource {
     /// Begins again after a rest; returns `false` if the snapshot no longer sees the newest commit, and then ends it.
     @inline(__always)
     func resume() -> Bool {
-        assert(isEnded && cursorCount == 0, "a transaction that rests is over; \(cursorCount) cursors")
+        assert(isEnded && cursorCount == 0, "a transaction that rests is not over, or has \(cursorCount) cursors")
         guard versions.engine.board.resume(mark) else {
             endSnapshot()
             return false

@@ -43,7 +43,7 @@ enum Registry {
         }
         defer {
             monitor.withLock {
-                assert(shared.busy.contains(name), "invariant 3: this thread was alone")
+                assert(shared.busy.contains(name), "invariant 3: this thread was not alone")
                 shared.busy.remove(name)
                 monitor.wakeAll()
             }
@@ -59,7 +59,7 @@ enum Registry {
             if let engine = try openEngine(at: entry) {
                 // A read-only engine follows another process; it cannot become the writer.
                 guard options.access != .readWrite || !engine.isReadOnly else { throw .database(.readOnly) }
-                assert(!engine.owner.isForeign, "invariant 2: the engine was opened in this process")
+                assert(!engine.owner.isForeign, "invariant 2: the engine was opened in another process")
                 engine.handleCount += 1
                 engine.isAbandoned.store(false, ordering: .sequentiallyConsistent)
                 return engine
@@ -79,7 +79,7 @@ enum Registry {
         guard let identity = try entry.identity(role: .store),
             let engine = monitor.withLock({ shared.entries[identity]?.engine }), !engine.owner.isForeign
         else { return nil }
-        assert(engine.files.store.identity == identity, "invariant 1: an engine is listed as the file it has open")
+        assert(engine.files.store.identity == identity, "invariant 1: an engine is listed as another file")
         guard engine.isReadOnly else { return engine }
         return try engine.entry.identity(role: .store) == identity ? engine : nil
     }
@@ -91,7 +91,7 @@ enum Registry {
         try engine.owner.check()
         try alone(in: engine.fileSystem) { () throws(StorageError) in
             if isClosed.load(ordering: .relaxed) { throw .database(.closed) }
-            assert(engine.handleCount > 0, "an open handle was counted")
+            assert(engine.handleCount > 0, "an open handle was not counted")
             guard engine.handleCount == 1 else {
                 isClosed.store(true, ordering: .relaxed)
                 engine.handleCount -= 1
@@ -107,7 +107,7 @@ enum Registry {
     static func abandon(_ engine: Engine) {
         guard !engine.owner.isForeign else { return }
         alone(in: engine.fileSystem) {
-            assert(engine.handleCount > 0, "an open handle was counted")
+            assert(engine.handleCount > 0, "an open handle was not counted")
             engine.handleCount -= 1
             if engine.handleCount == 0 { engine.isAbandoned.store(true, ordering: .sequentiallyConsistent) }
         }

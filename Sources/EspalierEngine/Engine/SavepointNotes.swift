@@ -88,8 +88,8 @@ final class SavepointNotes {
 
     /// Keeps `copy`, and adds the note that it was the version of its page.
     func keep(_ copy: WriteSet.Copy) {
-        assert(!has(copy.page), "invariant 1: page \(copy.page) has one note")
-        assert(copy.hasOwner, "invariant 2: the copy of page \(copy.page) belongs to the transaction")
+        assert(!has(copy.page), "invariant 1: page \(copy.page) has two notes")
+        assert(copy.hasOwner, "invariant 2: the copy of page \(copy.page) has no owner")
         add(.copy(UInt32(copies.count)), of: copy.page)
         copies.append(copy)
     }

@@ -131,7 +131,7 @@ final class TreeTable {
         unsafe known.remove(at: number).record.deallocate()
         indices.removeAll()
         for (number, entry) in known.enumerated() { indices[entry.tree.id] = number }
-        assert(indices[tree.id] == nil, "tree \(tree.id) is known once")
+        assert(indices[tree.id] == nil, "tree \(tree.id) is known twice")
         assert(checkInvariants())
     }
 

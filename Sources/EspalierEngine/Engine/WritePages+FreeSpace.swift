@@ -42,7 +42,7 @@ extension WritePages {
         }
         writes.state.freeCount = UInt32(freeCount)
         writes.freeCounts?[group] += difference
-        assert(writes.freeCounts?[group] ?? 0 >= 0, "invariant 1: group \(group) has free pages")
+        assert(writes.freeCounts?[group] ?? 0 >= 0, "invariant 1: group \(group) has fewer than no free pages")
     }
 
     // MARK: Free pages
@@ -105,7 +105,7 @@ extension WritePages {
         guard base + run.upperBound <= Int(writes.state.pageCount), view.bitmapFreeCount >= run.count else {
             throw .corrupt(.freeCountWrong, page: bitmap.number, byteOffset: BitmapLayout.freeCount)
         }
-        assert(run.allSatisfy { view.bitmapIsFree($0) }, "pages \(run) of group \(group) are free")
+        assert(run.allSatisfy { view.bitmapIsFree($0) }, "pages \(run) of group \(group) are not free")
         for bit in run { view.setBitmap(bit, isFree: false) }
         // No page below the old hint is free. The hint advances past the run only if the run has the lowest free page.
         let isLowest = view.freeRun(from: view.bitmapHint, wanted: 1).lowerBound >= run.lowerBound

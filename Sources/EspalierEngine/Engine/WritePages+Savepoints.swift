@@ -86,7 +86,7 @@ extension WritePages {
         treeChangeCount &+= 1
         writes.changeCount &+= 1
         writes.beginEpoch()
-        assert(notes.copies.isEmpty, "invariant 1: no page was touched since")
+        assert(notes.copies.isEmpty, "invariant 1: a page was touched since")
         assert(writes.isLarge || writes.checkInvariants())
     }
 

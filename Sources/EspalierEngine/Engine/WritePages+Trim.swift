@@ -16,7 +16,7 @@ extension WritePages {
             page -= 1
             if !geometry.isBitmapPage(page), try !isFree(page) { found.append(page) }
         }
-        assert(zip(found, found.dropFirst()).allSatisfy { $0 > $1 }, "page numbers descend")
+        assert(zip(found, found.dropFirst()).allSatisfy { $0 > $1 }, "page numbers do not descend")
         return found
     }
 
@@ -59,7 +59,7 @@ extension WritePages {
     }
 
     private func trimPage(_ last: PageNumber) throws(StorageError) {
-        assert(last + 1 == writes.state.pageCount, "page \(last) of \(writes.state.pageCount) is the last one")
+        assert(last + 1 == writes.state.pageCount, "page \(last) of \(writes.state.pageCount) is not the last one")
         let geometry = versions.files.geometry
         let bitmap = try edit(geometry.bitmapPage(of: last))
         bitmap.view.setBitmap(geometry.bitmapBit(of: last), isFree: false)
@@ -69,7 +69,7 @@ extension WritePages {
     }
 
     private func trimGroup(bitmap last: PageNumber) throws(StorageError) {
-        assert(versions.files.geometry.isBitmapPage(last), "page \(last) is a bitmap page")
+        assert(versions.files.geometry.isBitmapPage(last), "page \(last) is no bitmap page")
         try adjustFreeCount(ofGroup: Int(last) / versions.files.geometry.pagesPerBitmap, by: -1)
         _ = noteForSavepoint(last)
         if let copy = writes.removeCopy(of: last) { release(copy) }

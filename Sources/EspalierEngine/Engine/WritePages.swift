@@ -141,7 +141,7 @@ package final class WritePages: WritablePageSource {
 
     /// Releases the memory of a private copy.
     func release(_ copy: WriteSet.Copy) {
-        assert(copy.hasOwner, "the copy of page \(copy.page) is released once")
+        assert(copy.hasOwner, "the copy of page \(copy.page) is released twice")
         // SAFETY: the copy left the write set; a cursor that still pins it keeps the memory until it moves.
         unsafe copy.counter.pointee.subtract(BufferPool.exclusive, ordering: .releasing)
     }
@@ -177,7 +177,7 @@ package final class WritePages: WritablePageSource {
         guard writes.spilled.count + copies.count < SavepointNotes.numberEnd else { throw .transaction(.logFull) }
         let sorted = copies.sorted { $0.page < $1.page }
         if logEnd == nil { logEnd = engine.log?.end }
-        assert(zip(sorted, sorted.dropFirst()).allSatisfy { $0.page < $1.page }, "a page is logged once")
+        assert(zip(sorted, sorted.dropFirst()).allSatisfy { $0.page < $1.page }, "a page is logged twice")
         let places = try engine.spill(sorted.map { LoggedPage(number: $0.page, view: $0.view) })
         return Array(zip(sorted, places)).map { (copy: $0.0, place: $0.1) }
     }
@@ -189,7 +189,7 @@ package final class WritePages: WritablePageSource {
         for page in writes.pagesToLogAgain { _ = try edit(page) }
         assert(
             writes.pagesToLogAgain.isEmpty && writes.savepoints.isEmpty,
-            "the transaction sees the pages that it will commit")
+            "the transaction sees pages that it will not commit")
         assert(writes.checkInvariants())
     }
 
@@ -198,14 +198,14 @@ package final class WritePages: WritablePageSource {
         releaseSavepoints(from: 0)
         for copy in writes.removeAllCopies() { release(copy) }
         removeSpilledFromLog()
-        assert(logEnd == nil && writes.copyCount == 0 && writes.spilled.isEmpty, "invariant 3: nothing is left")
+        assert(logEnd == nil && writes.copyCount == 0 && writes.spilled.isEmpty, "invariant 3: something is left")
     }
 
     /// Resets the log to its end before the first spilled version; none of the spilled versions counts any more.
     func removeSpilledFromLog() {
         guard let end = logEnd else { return }
         for version in writes.spilled { pool.forget(version.page, version: version.place.lsn) }
-        assert(engine.log != nil, "spilled pages are in the log")
+        assert(engine.log != nil, "pages were spilled without a log")
         engine.log?.takeBack(to: end)
         writes.forgetSpilled()
         logEnd = nil

@@ -122,8 +122,8 @@ final class WriteSet {
 
     /// Adds a new private copy.
     func add(_ copy: Copy) {
-        assert(copyNumbers.value(of: copy.page) == nil, "page \(copy.page) has one copy")
-        assert(copy.hasOwner, "invariant 2: the copy of page \(copy.page) belongs to this transaction")
+        assert(copyNumbers.value(of: copy.page) == nil, "page \(copy.page) has two copies")
+        assert(copy.hasOwner, "invariant 2: the copy of page \(copy.page) has no owner")
         if copyCount == copyCapacity {
             // SAFETY: the old places are moved as a whole.
             let larger = UnsafeMutablePointer<Copy>.allocate(capacity: copyCapacity * 2)
@@ -175,7 +175,7 @@ final class WriteSet {
 
     /// Records the place of a spilled version of `page`, newer than all before it.
     func addSpilled(_ page: PageNumber, at place: LogPlace) {
-        assert(place.lsn > spilled.last?.place.lsn ?? 0, "invariant 3: versions are listed oldest first")
+        assert(place.lsn > spilled.last?.place.lsn ?? 0, "invariant 3: a version is listed after a newer one")
         spilledNumbers.set(UInt32(spilled.count), for: page)
         spilled.append((page, place))
     }
@@ -238,12 +238,12 @@ extension WriteSet {
         for (number, copy) in copies.enumerated() {
             assert(copyNumbers.value(of: copy.page) == UInt32(number), "copy \(number) is not found by its page")
             assert(older.value(of: copy.page) == nil, "page \(copy.page) has a copy newer than any version")
-            assert(copy.hasOwner, "invariant 2: the copy of page \(copy.page) belongs to this transaction")
+            assert(copy.hasOwner, "invariant 2: the copy of page \(copy.page) has no owner")
             assert(copy.epoch <= epoch || epoch == 0, "invariant 4: epoch \(copy.epoch) in epoch \(epoch)")
             assert(copy.page < state.pageCount, "page \(copy.page) of \(state.pageCount)")
         }
         for (version, next) in zip(spilled, spilled.dropFirst()) {
-            assert(version.place.lsn < next.place.lsn, "invariant 3: versions are listed oldest first")
+            assert(version.place.lsn < next.place.lsn, "invariant 3: a version is listed after a newer one")
         }
         spilledNumbers.forEach { page, number in
             assert(spilled[Int(number)].page == page, "version \(number) does not belong to page \(page)")

@@ -86,13 +86,13 @@ package struct DirectoryEntry: Sendable {
 
     /// Renames the file to `other`; returns `false` if a file of that name exists.
     package func renameExclusively(to other: DirectoryEntry, role: FileRole) throws(StorageError) -> Bool {
-        assert(directory === other.directory, "a file stays in its directory")
+        assert(directory === other.directory, "a file leaves its directory")
         return try directory.renameExclusively(name, to: other.name, role: role)
     }
 
     /// Renames the file to `other`, and replaces the file that had that name.
     package func rename(to other: DirectoryEntry, role: FileRole) throws(StorageError) {
-        assert(directory === other.directory, "a file stays in its directory")
+        assert(directory === other.directory, "a file leaves its directory")
         try directory.rename(name, to: other.name, role: role)
     }
 

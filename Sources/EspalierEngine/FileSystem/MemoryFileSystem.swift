@@ -165,7 +165,7 @@ final class MemoryFile: StorageFile, @unchecked Sendable {
                     .initializeMemory(as: UInt8.self, repeating: 0, count: Self.chunkByteCount - used)
             }
             content.byteCount = byteCount
-            assert(unsafe byteCount <= content.chunks.count * Self.chunkByteCount, "every byte is in a chunk")
+            assert(unsafe byteCount <= content.chunks.count * Self.chunkByteCount, "a byte is in no chunk")
         }
     }
 
@@ -186,6 +186,6 @@ final class MemoryFile: StorageFile, @unchecked Sendable {
             unsafe content.chunks.append(chunk)
         }
         content.byteCount = max(content.byteCount, byteCount)
-        assert(unsafe content.byteCount <= content.chunks.count * chunkByteCount, "every byte is in a chunk")
+        assert(unsafe content.byteCount <= content.chunks.count * chunkByteCount, "a byte is in no chunk")
     }
 }

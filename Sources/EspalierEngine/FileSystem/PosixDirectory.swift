@@ -117,7 +117,7 @@ final class PosixDirectory: StorageDirectory {
     }
 
     func renameExclusively(_ name: String, to newName: String, role: FileRole) throws(StorageError) -> Bool {
-        assert(!name.isEmpty && !newName.isEmpty, "a file has a name")
+        assert(!name.isEmpty && !newName.isEmpty, "a file has no name")
         let code = Platform.renameExclusively(name, to: newName, in: descriptor)
         if code == -Int(Platform.exists) { return false }
         try Self.check(code, .rename, role)
@@ -125,12 +125,12 @@ final class PosixDirectory: StorageDirectory {
     }
 
     func rename(_ name: String, to newName: String, role: FileRole) throws(StorageError) {
-        assert(!name.isEmpty && !newName.isEmpty, "a file has a name")
+        assert(!name.isEmpty && !newName.isEmpty, "a file has no name")
         try Self.check(Platform.rename(name, to: newName, in: descriptor), .rename, role)
     }
 
     func remove(_ name: String, role: FileRole) throws(StorageError) {
-        assert(!name.isEmpty, "a file has a name")
+        assert(!name.isEmpty, "a file has no name")
         try Self.check(Platform.remove(name, in: descriptor), .remove, role)
     }
 

@@ -48,7 +48,9 @@ package enum LongChecksum {
                 stripe = 0
             }
         }
-        assert(offset < bytes.count && offset &+ stripeByteCount >= bytes.count, "the last stripe is left")
+        assert(
+            offset < bytes.count && offset &+ stripeByteCount >= bytes.count,
+            "other bytes than the last stripe are left")
         lanes.accumulate(bytes, bytes.count &- stripeByteCount, secret, 121)
         return lanes.merged(secret, 11, start: UInt64(bytes.count) &* Prime.wide1)
     }

@@ -118,7 +118,7 @@ extension PageView {
         set(lsn, at: PageLayout.lsn)
         let checksum = computedChecksum(number: storedNumber, storeSeed: storeSeed)
         set(checksum, at: PageLayout.checksum)
-        assert(storedChecksum == checksum && self.lsn == lsn, "page \(storedNumber) is sealed")
+        assert(storedChecksum == checksum && self.lsn == lsn, "page \(storedNumber) is not sealed")
         return checksum
     }
 

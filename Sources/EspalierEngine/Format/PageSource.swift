@@ -32,7 +32,7 @@ package struct PagePin: ~Copyable {
     @inline(__always)
     deinit {
         // SAFETY: the source keeps counters for its whole life, and sources outlive their pins.
-        assert(unsafe counter?.pointee.load(ordering: .relaxed) != 0, "page \(number) is pinned")
+        assert(unsafe counter?.pointee.load(ordering: .relaxed) != 0, "page \(number) is not pinned")
         if let counter = unsafe counter { unsafe counter.pointee.wrappingSubtract(1, ordering: .releasing) }
     }
 }

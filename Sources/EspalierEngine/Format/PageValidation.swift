@@ -223,7 +223,7 @@ package struct PageValidation {
     }
 
     private func checkSeparator(at offset: Int, keyByteCount: Int, in area: CellArea) throws(StorageError) -> Int {
-        assert(!view.isLeaf && area.start <= area.end, "page \(number) has separators")
+        assert(!view.isLeaf && area.start <= area.end, "page \(number) has no separators")
         let length = TreeLayout.childByteCount &+ keyByteCount
         guard offset >= area.start, offset &+ TreeLayout.childByteCount <= area.end else {
             throw broken(.cellOffset, at: offset)

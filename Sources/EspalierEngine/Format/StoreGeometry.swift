@@ -46,7 +46,7 @@ package struct StoreGeometry: Hashable, Sendable {
     /// The bitmap page that describes `page`.
     package func bitmapPage(of page: PageNumber) -> PageNumber {
         let per = PageNumber(truncatingIfNeeded: pagesPerBitmap)
-        assert(per > 1, "a bitmap page describes itself and others")
+        assert(per > 1, "a bitmap page describes \(per) pages")
         return page / per * per + 1
     }
     /// The bit of `page` within its bitmap page.

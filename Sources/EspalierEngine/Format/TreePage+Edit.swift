@@ -37,7 +37,7 @@ extension PageView {
 
     /// Sets the high fence of an integer page; its cells stay as they are.
     package func setIntegerHighFence(_ key: UInt64) {
-        assert(cellCount > 0 && integerKey(cellCount - 1) < key, "invariant 1: all keys are below the fence")
+        assert(cellCount > 0 && integerKey(cellCount - 1) < key, "invariant 1: a key is not below the fence")
         set(UInt16(8), at: TreeLayout.highFenceByteCount)
         set(key, at: byteCount &- 8)
     }

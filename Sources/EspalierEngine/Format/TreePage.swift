@@ -152,7 +152,7 @@ extension PageView {
 
     /// Whether this page begins exactly where `other` ends.
     package func follows(_ other: PageView) -> Bool {
-        assert(level == other.level && hasIntegerKeys == other.hasIntegerKeys, "pages of one level")
+        assert(level == other.level && hasIntegerKeys == other.hasIntegerKeys, "pages of two levels")
         guard other.highFenceByteCount > 0, lowFenceByteCount > 0 else { return false }
         if hasIntegerKeys { return integerLowFence == other.integerHighFence }
         return lowFence.equals(other.highFence)

@@ -87,7 +87,7 @@ package struct TreePageBuilder {
         view.setCellCount(count)
         offset = view.contentEnd
         view.setContentStart(offset)
-        assert(view.slotsEnd <= offset, "\(count) slots have room beside the fences")
+        assert(view.slotsEnd <= offset, "\(count) slots have no room beside the fences")
     }
 
     /// Appends the entries `range` of the page `other`, which is of the same kind and on the same level.

@@ -65,7 +65,9 @@ extension Log {
                 }
                 for version in earlier { index.append(version.page, at: version.place) }
                 for (page, place) in zip(pages, places) { index.append(page.number, at: place) }
-                assert(state.commitLSN == ring.position && state.chain == ring.chain, "the log ends with the commit")
+                assert(
+                    state.commitLSN == ring.position && state.chain == ring.chain,
+                    "the log does not end with the commit")
                 assert(checkInvariants())
                 return (places, state, index)
             } catch {
@@ -104,7 +106,7 @@ extension Log {
                 checksum: checksum)
         }
         assert(places.count == pages.count, "\(places.count) of \(pages.count) frames")
-        assert(zip(places, places.dropFirst()).allSatisfy { $0.lsn < $1.lsn }, "frames follow each other")
+        assert(zip(places, places.dropFirst()).allSatisfy { $0.lsn < $1.lsn }, "a frame does not follow the one before")
         return places
     }
 
@@ -114,7 +116,7 @@ extension Log {
         record.frameCount = UInt32(frameCount)
         record.commitLSN = ring.position + UInt64(Self.commitByteCount)
         assert(record.freeCount < record.pageCount && record.catalogRoot < record.pageCount, "rule 63: the page count")
-        assert(record.durableLSN < record.commitLSN, "rule 63: a commit at \(record.commitLSN) is not durable yet")
+        assert(record.durableLSN < record.commitLSN, "rule 63: a commit at \(record.commitLSN) is durable already")
         let checksum = record.encode(
             to: buffer.view(at: buffered + FrameHeaderLayout.byteCount), salt: currentSalt)
         addHeader(.commit, page: 0, payloadByteCount: CommitRecordLayout.byteCount, hole: 0..<0, checksum: checksum)
@@ -127,8 +129,10 @@ extension Log {
     private func addHeader(
         _ type: FrameType, page: PageNumber, payloadByteCount: Int, hole: Range<Int>, checksum: UInt64
     ) {
-        assert(buffered + FrameHeaderLayout.byteCount <= buffer.byteCount, "the header of a frame fits into the buffer")
-        assert(FrameHeaderLayout.byteCount + payloadByteCount <= remaining, "a frame lies in one segment")
+        assert(
+            buffered + FrameHeaderLayout.byteCount <= buffer.byteCount,
+            "the header of a frame does not fit into the buffer")
+        assert(FrameHeaderLayout.byteCount + payloadByteCount <= remaining, "a frame lies in two segments")
         assert((type == .page) == (page != 0), "rule 62: a frame of page \(page)")
         var header = FrameHeader(
             type: type, page: page, payloadByteCount: payloadByteCount, hole: hole, lsn: ring.position,
@@ -174,13 +178,13 @@ extension Log {
 
     /// Makes a vacant segment the one to fill; writes its header to the buffer, before its first frame.
     private func openSegment() {
-        precondition(!ring.vacant.isEmpty, "room was reserved")
+        precondition(!ring.vacant.isEmpty, "no room was reserved")
         let segment = Segment(
             place: ring.vacant.removeFirst(), sequence: ring.nextSequence, salt: fileSystem.random())
         ring.nextSequence += 1
         ring.active.append(segment)
         let start = segment.sequence * UInt64(segmentByteCount)
-        assert(ring.position <= start && buffered == 0, "invariant 1: no position is used twice")
+        assert(ring.position <= start && buffered == 0, "invariant 1: a position is used twice")
         let header = SegmentHeader(
             index: segment.place, sequence: segment.sequence,
             startLSN: start + UInt64(SegmentHeaderLayout.byteCount), salt: segment.salt, previousChain: ring.chain,

@@ -42,10 +42,11 @@ package final class Log: @unchecked Sendable {
         /// O(segments).
         func checkInvariants(segmentByteCount stride: UInt64) -> Bool {
             for (segment, next) in zip(active, active.dropFirst()) {
-                assert(segment.sequence + 1 == next.sequence, "invariant 2: \(next.sequence) follows a segment in use")
+                assert(
+                    segment.sequence + 1 == next.sequence, "invariant 2: \(next.sequence) follows \(segment.sequence)")
             }
             if let last = active.last {
-                assert(last.sequence + 1 == nextSequence, "invariant 2: \(last.sequence) is the newest segment")
+                assert(last.sequence + 1 == nextSequence, "invariant 2: \(last.sequence) is not the newest segment")
                 assert(position > last.sequence * stride, "invariant 1: \(position) is before the segment being filled")
             }
             assert(position <= nextSequence * stride, "invariant 1: \(position) is after the segment being filled")
@@ -153,7 +154,7 @@ package final class Log: @unchecked Sendable {
                 guard grown <= UInt64(byteCountMax) else { return false }
                 try addSegment(needing: fillingWithZeros ? nil : byteCount)
             }
-            assert(segmentsMissing(for: byteCount) == 0, "invariant 4: \(byteCount) bytes are reserved")
+            assert(segmentsMissing(for: byteCount) == 0, "invariant 4: \(byteCount) bytes are not reserved")
             assert(checkInvariants())
             return true
         }
@@ -164,7 +165,7 @@ package final class Log: @unchecked Sendable {
         // Up to one frame's bytes at the end of a segment stay unused.
         let waste = FrameHeaderLayout.byteCount + geometry.pageSize
         let usable = segmentByteCount - SegmentHeaderLayout.byteCount - waste
-        assert(usable > 0, "segments of \(segmentByteCount) bytes hold a frame")
+        assert(usable > 0, "segments of \(segmentByteCount) bytes hold no frame")
         let missing = byteCount - max(remaining - waste, 0) - ring.vacant.count * usable
         return missing > 0 ? (missing + usable - 1) / usable : 0
     }

@@ -100,13 +100,14 @@ package final class LogIndex: @unchecked Sendable {
         let (place, previous) = head(of: page)
         // SAFETY: `previous` is the number of an entry, or 0; `number` is below the capacity.
         precondition(
-            unsafe previous == 0 || entries[Int(previous) &- 1].lsn < version.lsn, "log positions of a page ascend")
+            unsafe previous == 0 || entries[Int(previous) &- 1].lsn < version.lsn,
+            "log positions of a page do not ascend")
         unsafe (entries + number).initialize(
             to: Entry(page: page, previous: previous, lsn: version.lsn, fileOffset: version.fileOffset))
         filled.store(number + 1, ordering: .releasing)
         // SAFETY: `place` is within the table.
         unsafe table[place].store(UInt32(number + 1), ordering: .releasing)
-        assert(newest(of: page, before: .max) == version, "the newest version of page \(page) is found")
+        assert(newest(of: page, before: .max) == version, "the newest version of page \(page) is not found")
     }
 
     /// Calls `body` with each version, in the order in which they were listed.

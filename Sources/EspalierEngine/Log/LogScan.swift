@@ -99,7 +99,7 @@ package struct LogScan: ~Copyable {
         // The next call begins after the last commit, and reads frames without a commit again.
         (position, chain, sequence) = tail
         assert(position <= breakLSN, "invariant 4: the next walk begins at \(position), this one ended at \(breakLSN)")
-        assert(certainState.commitLSN <= state.commitLSN, "the certain state is not newer than the newest one")
+        assert(certainState.commitLSN <= state.commitLSN, "the certain state is newer than the newest one")
     }
 
     /// The highest sequence number of any valid segment header in the file, 0 if there is none.
@@ -200,7 +200,7 @@ package struct LogScan: ~Copyable {
             windowCount = try window.read(
                 0..<min(left, window.byteCount), from: file, at: fileOffset(of: position, in: place))
         }
-        assert(position >= windowStart && windowCount <= window.byteCount, "position \(position) is in the window")
+        assert(position >= windowStart && windowCount <= window.byteCount, "position \(position) is not in the window")
         let start = Int(position - windowStart)
         return start..<min(start + count, windowCount)
     }
@@ -220,7 +220,7 @@ package struct LogScan: ~Copyable {
         guard try acceptPayload(of: frame, in: segment) else { return false }
         chain = frame.chain
         position += UInt64(frame.frameByteCount)
-        assert(position <= (sequence + 1) * UInt64(header.segmentByteCount), "a frame lies in one segment")
+        assert(position <= (sequence + 1) * UInt64(header.segmentByteCount), "a frame lies in two segments")
         return true
     }
 

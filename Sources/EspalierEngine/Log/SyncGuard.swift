@@ -47,7 +47,7 @@ package final class SyncGuard: Sendable {
             var errno = Platform.ioError
             if case .io(let io) = error, io.errno != 0 { errno = io.errno }
             if case .diskFull = error { errno = Platform.noSpace }
-            assert(errno != 0, "a failure has a number")
+            assert(errno != 0, "a failure has no number")
             failure.store(errno, ordering: .releasing)
             throw .database(.poisoned(errno: errno))
         }

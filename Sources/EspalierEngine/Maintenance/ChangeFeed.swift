@@ -26,7 +26,7 @@ public final class ChangeFeed {
         self.engine = engine
         self.point = point
         name = engine.feeds.add(point.lsn)
-        assert(point.lsn <= engine.board.state.commitLSN, "invariant 1: \(point.lsn) is committed")
+        assert(point.lsn <= engine.board.state.commitLSN, "invariant 1: \(point.lsn) is not committed")
     }
 
     deinit { engine.feeds.remove(name) }

@@ -73,7 +73,9 @@ struct Compaction {
             }
         }
         let copied = try load.finish()
-        assert(copied.treeID == record.treeID && copied.kind == record.kind, "tree \(record.treeID) keeps its number")
+        assert(
+            copied.treeID == record.treeID && copied.kind == record.kind,
+            "tree \(record.treeID) gets another number or kind")
         return copied
     }
 }

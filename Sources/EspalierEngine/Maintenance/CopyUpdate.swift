@@ -45,7 +45,9 @@ struct CopyUpdate {
         guard slot.isClean || state.commitLSN >= slot.logStartSegment else { throw .backup(.unfinished) }
         var begun = CheckpointSlot(StoreState(slot), sequence: slot.sequence + 1, origin: slot.logIdentifier)
         (begun.isClean, begun.logStartSegment) = (false, state.commitLSN)
-        assert(begun.sequence == slot.sequence + 1 && begun.isUnfinishedCopy, "the copy says that it is unfinished")
+        assert(
+            begun.sequence == slot.sequence + 1 && begun.isUnfinishedCopy,
+            "the copy does not say that it is unfinished")
         try write(begun, to: file)
         let byteCount = UInt64(state.pageCount) * UInt64(superblock.pageSize)
         let size = try file.size()

@@ -65,7 +65,7 @@ final class FreshPages: WritablePageSource {
         let per = StoreGeometry(pageSize: pageSize).pagesPerBitmap
         let first = pageCount
         let bit = Int(first) % per
-        assert(count > 0 && bit != 1, "page \(first) comes with its bitmap page")
+        assert(count > 0 && bit != 1, "page \(first) comes without its bitmap page")
         guard UInt64(first) + UInt64(count) + 2 < UInt64(UInt32.max) else { throw .diskFull }
         if bit > 0 {
             let taken = min(count, per - bit)
@@ -101,6 +101,6 @@ final class FreshPages: WritablePageSource {
         }
         // The lowest frame is used next.
         vacant.sort(by: >)
-        assert(frames.count + vacant.count == Self.frameCount, "invariant 2: a frame is taken or vacant")
+        assert(frames.count + vacant.count == Self.frameCount, "invariant 2: a frame is neither taken nor vacant")
     }
 }

@@ -29,7 +29,7 @@ struct Shrink {
         let inUse = pages.writes.state.pageCount - pages.writes.state.freeCount
         tail = try pages.lastPagesInUse(pageMax, from: inUse)
         floor = tail.last ?? pages.writes.state.pageCount
-        assert(floor >= inUse, "page \(floor) may stay: \(inUse) pages are in use")
+        assert(floor >= inUse, "page \(floor) is to move, but \(inUse) pages are in use")
         let catalog = TreeRecord(treeID: FixedPlace.catalogTreeID, root: FixedPlace.catalogRoot, kind: .bytes)
         trees[catalog.treeID] = ("", catalog)
         for tree in try Catalog(pages).list() { trees[tree.record.treeID] = tree }
@@ -75,7 +75,7 @@ struct Shrink {
     private mutating func move(_ page: PageNumber) throws(StorageError) -> PageNumber? {
         guard let place = try pages.takeLowest(below: floor) else { return nil }
         _ = try copy(page, to: place)
-        assert(place < floor && page >= floor, "page \(page) moves to the front, not to \(place)")
+        assert(place < floor && page >= floor, "page \(page) moves to \(place), not to the front")
         // The page is not pinned here: a pinned page must never be free.
         try pages.free(page)
         moveCount += 1
@@ -85,7 +85,7 @@ struct Shrink {
     /// Copies `page` to `place`, and returns the pinned copy.
     private func copy(_ page: PageNumber, to place: PageNumber) throws(StorageError) -> PagePin {
         let source = try pages.pin(page)
-        assert(place != page, "page \(page) moves")
+        assert(place != page, "page \(page) moves to its own place")
         let target = try pages.edit(place)
         target.view.copy(from: source.view, at: 0, to: 0, count: pages.pageSize)
         target.view.set(place, at: PageLayout.number)
@@ -95,7 +95,7 @@ struct Shrink {
     // MARK: Tree pages
 
     private mutating func moveTreePage(_ page: PageNumber, of treeID: UInt32) throws(StorageError) {
-        assert(page >= floor, "page \(page) stays, it is before page \(floor)")
+        assert(page >= floor, "page \(page) moves, although it is before page \(floor)")
         let record = try record(treeID, of: page)
         if page == record.root { return try moveRoot(page, of: treeID) }
         let (parent, index) = try parent(of: page, record)
@@ -105,7 +105,7 @@ struct Shrink {
     }
 
     private mutating func moveRoot(_ page: PageNumber, of treeID: UInt32) throws(StorageError) {
-        assert(trees[treeID]?.record.root == page, "page \(page) is the root of tree \(treeID)")
+        assert(trees[treeID]?.record.root == page, "page \(page) is not the root of tree \(treeID)")
         guard var tree = trees[treeID], let place = try move(page) else { return }
         tree.record.root = place
         trees[treeID] = tree
@@ -190,7 +190,7 @@ struct Shrink {
         guard places[0] != first else { return }
         let pin = try pages.edit(leaf)
         let isDone = pin.view.replaceValue(index, .overflow(first: places[0], byteCount: byteCount))
-        assert(isDone, "a reference takes as many bytes as any other")
+        assert(isDone, "a reference does not fit in the place of another")
     }
 
     private func overflow(

@@ -31,7 +31,7 @@ package enum WholeFile {
         if replacing == nil, try entry.identity(role: .copy) != nil { throw .maintenance(.destinationExists) }
         let temporary = entry.temporary(fileSystem.random())
         let file = try temporary.open(role: .copy, mode: .createExclusively)
-        assert(temporary.name != entry.name, "the file is complete before it has its name")
+        assert(temporary.name != entry.name, "the file has its name before it is complete")
         do throws(StorageError) {
             let result = try body(file)
             try file.sync(.durable)

@@ -60,7 +60,7 @@ extension BufferPool {
             abandon(frame)
             throw error
         }
-        assert(isOwned(frame), "invariant 1: frame \(frame) is loaded by its one owner")
+        assert(isOwned(frame), "invariant 1: frame \(frame) is loaded without an owner")
         // SAFETY: this call owns the frame; from here on its bytes do not change (invariant 2).
         unsafe descriptors[frame].isReferenced.store(true, ordering: .relaxed)
         unsafe descriptors[frame].pins.add(1 - Self.exclusive, ordering: .acquiringAndReleasing)
@@ -69,7 +69,7 @@ extension BufferPool {
 
     /// Releases a claimed frame without a page.
     private func abandon(_ frame: Int) {
-        assert(isOwned(frame), "invariant 1: frame \(frame) is released by its one owner")
+        assert(isOwned(frame), "invariant 1: frame \(frame) is released without an owner")
         shared.withLock { _ in clearKey(of: frame) }
         // SAFETY: this call owns the frame until this line.
         unsafe descriptors[frame].pins.subtract(Self.exclusive, ordering: .releasing)
@@ -155,8 +155,8 @@ extension BufferPool {
 
     /// Shares a frame from `takeFrame` as `version` of `page`; the caller no longer owns it.
     package func share(_ frame: Int, as page: PageNumber, version: UInt64) {
-        assert(isOwned(frame), "invariant 1: frame \(frame) is shared by its one owner")
-        assert(version != 0, "page \(page) comes from the log, not from the store file")
+        assert(isOwned(frame), "invariant 1: frame \(frame) is shared without an owner")
+        assert(version != 0, "page \(page) comes from the store file, not from the log")
         shared.withLock { _ in setKey(of: frame, page: page, version: version) }
         // SAFETY: the caller owns the frame until this line.
         unsafe descriptors[frame].isReferenced.store(true, ordering: .relaxed)
@@ -167,14 +167,14 @@ extension BufferPool {
 
     /// Makes `version` of `page` version 0, after a checkpoint wrote it to the store file; forgets the old version 0.
     package func rename(_ page: PageNumber, version: UInt64) {
-        assert(version != 0, "page \(page) comes from the log, not from the store file")
+        assert(version != 0, "page \(page) comes from the store file, not from the log")
         shared.withLock { _ in
             if let old = place(of: page, version: 0) { clearKey(of: frame(at: old)) }
             guard let place = place(of: page, version: version) else { return }
             let frame = frame(at: place)
             clearKey(of: frame)
             setKey(of: frame, page: page, version: 0)
-            assert(self.place(of: page, version: version) == nil, "page \(page) has one name")
+            assert(self.place(of: page, version: version) == nil, "page \(page) has two names")
         }
     }
 
@@ -182,7 +182,7 @@ extension BufferPool {
     package func forget(_ page: PageNumber, version: UInt64) {
         shared.withLock { _ in
             if let place = place(of: page, version: version) { clearKey(of: frame(at: place)) }
-            assert(place(of: page, version: version) == nil, "page \(page) is in the table once")
+            assert(place(of: page, version: version) == nil, "page \(page) is in the table already")
         }
     }
 
@@ -212,8 +212,8 @@ extension BufferPool {
     }
 
     private func setKey(of frame: Int, page: PageNumber, version: UInt64) {
-        assert(page != 0, "frame \(frame) gets a page")
-        assert(self.place(of: page, version: version) == nil, "page \(page) is in the table once")
+        assert(page != 0, "frame \(frame) gets no page")
+        assert(self.place(of: page, version: version) == nil, "page \(page) is in the table already")
         let place = probes.firstPlace(from: home(page, version)) { self.frame(at: $0) < 0 }
         // SAFETY: `frame` is below `frameCount`, `place` within the table.
         unsafe descriptors[frame].version.store(version, ordering: .relaxed)
@@ -241,7 +241,7 @@ extension BufferPool {
             unsafe table[to].store(UInt32(self.frame(at: from) + 1), ordering: .releasing)
         }
         unsafe table[hole].store(0, ordering: .releasing)
-        assert(place(of: page, version: version) == nil, "page \(page) was in the table once")
+        assert(place(of: page, version: version) == nil, "page \(page) was in the table twice")
     }
 
     /// Evicts the page of an unpinned frame, and makes the caller the frame's owner; `nil` if all frames are pinned.
@@ -256,7 +256,7 @@ extension BufferPool {
                 expected: 0, desired: Self.exclusive, ordering: .acquiringAndReleasing)
             guard claim.exchanged else { continue }
             clearKey(of: frame)
-            assert(isOwned(frame), "invariant 1: frame \(frame) has one owner")
+            assert(isOwned(frame), "invariant 1: frame \(frame) has no owner")
             return frame
         }
         return nil

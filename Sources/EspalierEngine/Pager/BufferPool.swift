@@ -73,7 +73,7 @@ package final class BufferPool: @unchecked Sendable {
         unsafe table = .allocate(capacity: probes.count)
         for frame in 0..<frameCount { unsafe (descriptors + frame).initialize(to: Descriptor()) }
         for place in 0..<probes.count { unsafe (table + place).initialize(to: Atomic(0)) }
-        assert(probes.count >= 2 * frameCount, "half of the table is empty, so every search ends")
+        assert(probes.count >= 2 * frameCount, "less than half of the table is empty")
     }
 
     deinit {

@@ -51,14 +51,14 @@ package final class PageMap {
 
     /// Maps `page` to `value`.
     package func set(_ value: UInt32, for page: PageNumber) {
-        precondition(page != 0, "page 0 is never mapped")
+        precondition(page != 0, "page 0 is mapped")
         if (used + 1) * 2 > probes.count { grow() }
         let place = place(of: page)
         // SAFETY: `place` is within the allocation.
         if unsafe places[place].key == 0 { used += 1 }
         unsafe places[place] = (page, value)
         assert(used * 2 <= probes.count, "invariant 2: \(used) of \(probes.count) places are taken")
-        assert(self.value(of: page) == value, "page \(page) is found at once")
+        assert(self.value(of: page) == value, "page \(page) is not found")
     }
 
     /// Removes `page`; returns the value that it had.
@@ -74,7 +74,7 @@ package final class PageMap {
         }
         unsafe places[hole] = (0, 0)
         used -= 1
-        assert(self.value(of: page) == nil, "page \(page) is mapped once")
+        assert(self.value(of: page) == nil, "page \(page) is still mapped")
         // A removal moves entries, so a small map is checked whole.
         assert(probes.count > 32 || checkInvariants())
         return value
@@ -122,7 +122,7 @@ package final class PageMap {
         var count = 0
         forEach { page, value in
             count += 1
-            assert(self.value(of: page) == value, "invariant 2: page \(page) is found from its home")
+            assert(self.value(of: page) == value, "invariant 2: page \(page) is not found from its home")
         }
         assert(count == used, "\(count) places are taken, \(used) were counted")
         return true

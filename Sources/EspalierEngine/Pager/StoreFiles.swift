@@ -91,7 +91,7 @@ package final class StoreFiles: Sendable {
         of number: PageNumber, at place: LogPlace, to target: PageView
     ) throws(StorageError) -> Bool {
         assert(target.byteCount == geometry.pageSize, "a page of \(target.byteCount) bytes")
-        assert(place != .none, "page \(number) is in the log")
+        assert(place != .none, "page \(number) is not in the log")
         guard let log else { return false }
         let size = FrameHeaderLayout.byteCount + geometry.pageSize
         let scratch = ScratchBytes(byteCount: size)

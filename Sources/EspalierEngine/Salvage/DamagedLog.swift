@@ -149,7 +149,7 @@ final class DamagedLog {
     ) throws(StorageError) -> UInt64? {
         let base = segment.startLSN - UInt64(SegmentHeaderLayout.byteCount)
         var offset = first
-        assert(offset > UInt64(SegmentHeaderLayout.byteCount), "frames begin before \(offset)")
+        assert(offset > UInt64(SegmentHeaderLayout.byteCount), "no frames begin before \(offset)")
         while offset + UInt64(FrameHeaderLayout.byteCount) <= segmentByteCount {
             let count = try readFrame(at: start + offset)
             guard count >= FrameHeaderLayout.byteCount else { return nil }

@@ -77,7 +77,7 @@ final class DamagedStore {
             newestState = head.slot.map { StoreState($0) }
         }
         other = ScratchPage(byteCount: geometry.pageSize)
-        assert(zip(loggedPages, loggedPages.dropFirst()).allSatisfy { $0 < $1 }, "the log's pages ascend")
+        assert(zip(loggedPages, loggedPages.dropFirst()).allSatisfy { $0 < $1 }, "the log's pages do not ascend")
     }
 
     /// The number of pages to read.
@@ -109,7 +109,7 @@ final class DamagedStore {
             if loggedPages[middle] < number { low = middle + 1 } else { end = middle }
         }
         let next = UInt32(clamping: max(written, UInt64(number)))
-        assert(next >= number, "page \(next) comes after page \(number)")
+        assert(next >= number, "page \(next) comes before page \(number)")
         return low < loggedPages.count ? min(next, loggedPages[low]) : next
     }
 

@@ -76,7 +76,7 @@ final class SalvageSurvey {
 
     /// Records a page; returns whether it was never written.
     private func look(at number: PageNumber) throws(StorageError) -> Bool {
-        assert(number != FixedPlace.superblock, "page 0 is in no tree")
+        assert(number != FixedPlace.superblock, "page 0 is in a tree")
         let view = page.view
         let reading = try damaged.read(number, to: view)
         if damaged.isFromLog { report.loggedPageCount += 1 }
@@ -106,7 +106,7 @@ final class SalvageSurvey {
         guard !isFree || options.includesDeleted else { return }
         if !isFree { note(view, of: treeID) }
         guard view.isLeaf, view.typeByte != PageType.overflow.rawValue else { return }
-        assert(number > 0, "page 0 is not a leaf")
+        assert(number > 0, "page 0 is a leaf")
         leaves.append(
             Leaf(
                 lsn: view.lsn, page: number, treeID: treeID, isFree: isFree, isInteger: view.hasIntegerKeys,
@@ -136,7 +136,7 @@ final class SalvageSurvey {
     private func isFree(_ number: PageNumber, lsn: UInt64) throws(StorageError) -> Bool {
         if let state = damaged.newestState, number >= state.pageCount, lsn < state.commitLSN { return true }
         let place = damaged.geometry.bitmapPage(of: number)
-        assert(damaged.geometry.isBitmapPage(place), "page \(place) describes page \(number)")
+        assert(damaged.geometry.isBitmapPage(place), "page \(place) does not describe page \(number)")
         if place != bitmapNumber {
             bitmapNumber = place
             let reading = try damaged.read(place, to: bitmap.view)

@@ -114,7 +114,7 @@ final class SalvageWriter {
             let found = survey.trees[number] ?? SalvageSurvey.FoundTree()
             let record = records[number]?.record
             let (name, isKnown) = name(of: number, records[number]?.name, found.rootTag)
-            assert(number >= FixedPlace.firstTreeID && trees[number] == nil, "tree \(number) is made once")
+            assert(number >= FixedPlace.firstTreeID && trees[number] == nil, "tree \(number) is made twice")
             write.pages.writes.state.nextTreeID = number
             let tree = try write.createTree(named: name, kind: record?.kind ?? found.kind)
             write.pages.writes.state.nextTreeID = max(number + 1, next)
@@ -128,7 +128,7 @@ final class SalvageWriter {
     }
 
     private func add(_ tree: SalvageReport.SalvagedTree) {
-        assert(places[tree.tree.id] == nil, "invariant 2: tree \(tree.tree.id) is made once")
+        assert(places[tree.tree.id] == nil, "invariant 2: tree \(tree.tree.id) is made twice")
         places[tree.tree.id] = report.trees.count
         report.trees.append(tree)
     }
@@ -149,7 +149,7 @@ final class SalvageWriter {
 
     /// `name` itself or, if it is used already, `name` with the first number appended that makes it unique.
     private func freeName(_ name: String) -> String {
-        assert(!name.isEmpty, "a tree has a name")
+        assert(!name.isEmpty, "a tree has no name")
         var (candidate, count) = (name, 1)
         while !names.insert(candidate).inserted {
             count += 1
@@ -165,7 +165,7 @@ final class SalvageWriter {
         if let tree = deletedTrees[leaf.treeID] { return tree }
         let name = freeName("\(Self.folder)deleted/\(leaf.treeID)")
         let tree = try write.createTree(named: name, kind: leaf.isInteger ? .integer : .bytes)
-        assert(leaf.isFree, "page \(leaf.page) was deleted")
+        assert(leaf.isFree, "page \(leaf.page) was not deleted")
         deletedTrees[leaf.treeID] = tree
         add(.init(tree: tree, isNameKnown: false, rootTag: nil, expectedRowCount: nil))
         return tree

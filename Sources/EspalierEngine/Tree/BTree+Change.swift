@@ -37,7 +37,7 @@ extension BTree where Source: WritablePageSource {
     private func changeAtHint(
         _ key: TreeKey, _ record: inout TreeRecord, _ body: (inout MutableRawSpan) -> Void
     ) throws(StorageError) -> Bool? {
-        assert(record.hint.isInRun && record.hint.leaf != 0, "the last change left its leaf")
+        assert(record.hint.isInRun && record.hint.leaf != 0, "the last change has left no leaf")
         let leaf = record.hint.leaf
         guard let pin = try source.editAgain(leaf) else { return nil }
         try check(pin.view, leaf, record, 0)
@@ -63,7 +63,7 @@ extension BTree where Source: WritablePageSource {
         let isReplaced = unsafe try bytes.span.bytes.withUnsafeBytes { buffer throws(StorageError) in
             unsafe try insert(key, ByteString(buffer), into: &record)
         }
-        assert(isReplaced, "the key was found before its value changed")
+        assert(isReplaced, "the key is not found again")
         return isReplaced
     }
 }

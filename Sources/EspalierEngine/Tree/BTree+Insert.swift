@@ -28,7 +28,7 @@ extension BTree where Source: WritablePageSource {
                 throw .corrupt(.fencesOfChild, page: leaf, tree: record.treeID)
             }
             outcome = try place(key, stored, in: pin.view, &record)
-            assert(!outcome.isDone || pin.view.position(of: key).isExact, "the key is in its leaf")
+            assert(!outcome.isDone || pin.view.position(of: key).isExact, "the key is not in its leaf")
         }
         if !outcome.isDone {
             path.setIndex(depth, outcome.index)
@@ -42,7 +42,7 @@ extension BTree where Source: WritablePageSource {
     private func insertAtHint(
         _ key: TreeKey, _ stored: StoredValue, into record: inout TreeRecord
     ) throws(StorageError) -> Bool? {
-        assert(record.hint.isInRun && record.hint.leaf != 0, "the last insertion left its leaf")
+        assert(record.hint.isInRun && record.hint.leaf != 0, "the last insertion has left no leaf")
         let leaf = record.hint.leaf
         guard let pin = try source.editAgain(leaf) else { return nil }
         let view = pin.view
@@ -59,7 +59,7 @@ extension BTree where Source: WritablePageSource {
         }
         let isAppend = view.highFenceByteCount == 0 && position.index == view.cellCount
         guard view.insertEntry(position.index, key, stored) else { return nil }
-        assert(view.position(of: key).isExact, "the key is in its leaf")
+        assert(view.position(of: key).isExact, "the key is not in its leaf")
         record.hint.note(leaf, position.index, isAppend: isAppend)
         record.entryCount &+= 1
         return false
@@ -78,7 +78,7 @@ extension BTree where Source: WritablePageSource {
     private func place(
         _ key: TreeKey, _ stored: StoredValue, in view: PageView, _ record: inout TreeRecord
     ) throws(StorageError) -> Placement {
-        assert(view.isLeaf && view.fencesContain(key), "the key belongs to page \(view.storedNumber)")
+        assert(view.isLeaf && view.fencesContain(key), "the key does not belong to page \(view.storedNumber)")
         let position = view.position(of: key)
         let index = position.index
         if position.isExact {

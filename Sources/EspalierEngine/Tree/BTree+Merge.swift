@@ -8,7 +8,8 @@
 extension BTree where Source: WritablePageSource {
     /// Merges pages from the end of `path` up as long as they are less than a quarter full and a neighbor has room.
     func mergeUpwards(_ path: TreePath, _ record: inout TreeRecord) throws(StorageError) {
-        assert(path.count > 0 && path.page(0) == record.root, "a path begins at the root, page \(record.root)")
+        assert(
+            path.count > 0 && path.page(0) == record.root, "the path does not begin at the root, page \(record.root)")
         var depth = path.count - 1
         while depth > 0 {
             guard try isNearlyEmpty(path.page(depth)) else { return }
@@ -74,7 +75,7 @@ extension BTree where Source: WritablePageSource {
             seam = leftPin.view.cellCount
             let byteCount = mergedByteCount(leftPin.view, rightPin.view)
             try merge(rightPin.view, into: leftPin.view)
-            assert(leftPin.view.occupiedByteCount == byteCount, "invariant 2: \(byteCount) bytes were counted")
+            assert(leftPin.view.occupiedByteCount == byteCount, "invariant 2: not \(byteCount) bytes are occupied")
         }
         do {
             let pin = try source.edit(parent)
@@ -105,7 +106,7 @@ extension BTree where Source: WritablePageSource {
 
     /// The size in bytes of a page with the content of `left` and `right`.
     private func mergedByteCount(_ left: PageView, _ right: PageView) -> Int {
-        assert(left.level == right.level && left.hasIntegerKeys == right.hasIntegerKeys, "pages of one kind")
+        assert(left.level == right.level && left.hasIntegerKeys == right.hasIntegerKeys, "pages of two kinds")
         let header = TreeLayout.slots
         var cells = left.usedByteCount + right.usedByteCount
         if left.hasIntegerKeys {
@@ -138,7 +139,7 @@ extension BTree where Source: WritablePageSource {
         }
         try builder.append(from: right, 0..<rightCount)
         builder.finish()
-        assert(left.isLeaf == isLeaf && left.cellCount >= leftCount + rightCount, "no entry is lost")
+        assert(left.isLeaf == isLeaf && left.cellCount >= leftCount + rightCount, "an entry is lost")
     }
 
     /// Moves the content of the root's only child into the root, as long as the root has only one child.
@@ -163,7 +164,9 @@ extension BTree where Source: WritablePageSource {
                 rootPin.view.set(record.root, at: PageLayout.number)
                 rootPin.view.set(PageFlags.root, at: PageLayout.flags)
                 rootPin.view.set(tag, at: TreeLayout.rootTag)
-                assert(rootPin.view.level == level && rootPin.view.storedNumber == record.root, "the root is one lower")
+                assert(
+                    rootPin.view.level == level && rootPin.view.storedNumber == record.root,
+                    "the root is not one lower")
             }
             try source.free(child)
             record.height = level + 1

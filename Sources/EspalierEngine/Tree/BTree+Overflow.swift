@@ -148,7 +148,7 @@ extension BTree where Source: WritablePageSource {
                 let pin = try source.edit(page)
                 let part = rest.prefix(min(payload, rest.count))
                 rest = rest.dropping(part.count)
-                assert(part.count == payload || rest.count == 0, "all pages of a chain but the last are full")
+                assert(part.count == payload || rest.count == 0, "a page of a chain before the last is not full")
                 pin.view.formatOverflow(
                     number: page, treeID: record.treeID, next: place + 1 < run.count ? page + 1 : after,
                     runLength: run.count - place, payload: part)
@@ -175,7 +175,7 @@ extension BTree where Source: WritablePageSource {
             if previous != 0 { try source.free(previous) }
             previous = view.storedNumber
         }
-        assert(previous != 0 || byteCount == 0, "the last page of a chain is free at the end")
+        assert(previous != 0 || byteCount == 0, "a chain has no page")
         if previous != 0 { try source.free(previous) }
     }
 }

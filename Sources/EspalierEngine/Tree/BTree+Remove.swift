@@ -33,7 +33,7 @@ extension BTree where Source: WritablePageSource {
 
     /// Tries the leaf of the last removal; `nil` if the key does not belong there, or its value has overflow pages.
     private func removeAtHint(_ key: TreeKey, from record: inout TreeRecord) throws(StorageError) -> Bool? {
-        assert(record.hint.removesInRun && record.hint.removalLeaf != 0, "the last removal left its leaf")
+        assert(record.hint.removesInRun && record.hint.removalLeaf != 0, "the last removal has left no leaf")
         let leaf = record.hint.removalLeaf
         let wantsMerge: Bool
         do {
@@ -45,7 +45,7 @@ extension BTree where Source: WritablePageSource {
             guard position.isExact else { return false }
             guard case .inline = pin.view.value(position.index) else { return nil }
             pin.view.removeCells(position.index..<position.index + 1)
-            assert(!pin.view.position(of: key).isExact, "the key was in its leaf once")
+            assert(!pin.view.position(of: key).isExact, "the key was in its leaf twice")
             wantsMerge = record.height > 1 && isNearlyEmpty(pin.view)
         }
         record.entryCount &-= 1
@@ -129,7 +129,7 @@ extension BTree where Source: WritablePageSource {
         try dropContents(of: record.root, expectedLevel: PageView.anyLevel, record)
         let pin = try source.edit(record.root)
         Self.formatRoot(pin.view, number: record.root, treeID: record.treeID, kind: record.kind, rootTag: rootTag)
-        assert(pin.view.isLeaf && pin.view.cellCount == 0, "page \(record.root) is an empty root")
+        assert(pin.view.isLeaf && pin.view.cellCount == 0, "page \(record.root) is no empty root")
         defer {
             record.entryCount = 0
             record.leafPageCount = 1
@@ -165,7 +165,7 @@ extension BTree where Source: WritablePageSource {
         }
         // The page is freed before its children: `free` then throws for a page that is reached twice before its
         // children are visited again, so the work stays proportional to the file.
-        assert(copy.view.isTreePage && copy.view.treeID == record.treeID, "page \(page) is of the tree")
+        assert(copy.view.isTreePage && copy.view.treeID == record.treeID, "page \(page) is not of the tree")
         if freeingIt { try source.free(page) }
         if copy.view.isLeaf {
             for index in 0..<copy.view.cellCount {

@@ -101,7 +101,7 @@ extension SplitPlan {
     ///
     /// - Parameter asMuchAsPossible: whether to fill `left`; otherwise both get about the same number of bytes.
     func cut(movingTo left: PageView, asMuchAsPossible: Bool) -> Cut? {
-        assert(view.isLeaf && left.isLeaf && left.byteCount == view.byteCount, "two leaves of one tree")
+        assert(view.isLeaf && left.isLeaf && left.byteCount == view.byteCount, "pages that are not leaves of one tree")
         let total = totalByteCount
         let limit = asMuchAsPossible ? view.byteCount - TreeLayout.slots : (left.usedByteCount + total) / 2
         // The least size of the cells in `left`: its prefix can only become shorter.

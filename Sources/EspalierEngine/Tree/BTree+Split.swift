@@ -20,7 +20,7 @@ extension BTree where Source: WritablePageSource {
         if path.count == 1 { try raiseRoot(&path, &record) }
         let depth = path.count - 1
         let (left, index) = (path.page(depth), path.index(depth))
-        assert(depth > 0, "a leaf that is split has a parent")
+        assert(depth > 0, "a leaf that is split has no parent")
         let right = try allocatePage(near: left, outside: path, record)
         var separator = KeyBuffer(byteCount: source.pageSize)
         do {
@@ -76,7 +76,7 @@ extension BTree where Source: WritablePageSource {
 
     /// The pattern of the last insertions into `leaf`.
     func pattern(_ hint: InsertHint, _ leaf: PageNumber) -> SplitPlan.Pattern {
-        assert(leaf != 0, "a leaf has a number")
+        assert(leaf != 0, "a leaf has no number")
         guard hint.leaf == leaf else { return .scattered }
         if hint.ascending >= 3 { return .ascending }
         return hint.descending >= 3 ? .descending : .scattered
@@ -209,7 +209,7 @@ extension BTree where Source: WritablePageSource {
         TreePageBuilder(rootPin.view, raised, count: 0, low: nil, high: nil, rightChild: child).finish()
         path.insertRoot(above: child)
         record.height += 1
-        assert(path.count > 1 && path.page(1) == child, "invariant 3: page \(child) is the former root")
+        assert(path.count > 1 && path.page(1) == child, "invariant 3: page \(child) is not the former root")
         record.hint.leaveRoot(root, for: child)
     }
 

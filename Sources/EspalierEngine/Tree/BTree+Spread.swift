@@ -60,7 +60,7 @@ extension BTree where Source: WritablePageSource {
         _ key: TreeKey, _ stored: StoredValue, in leaf: PageNumber
     ) throws(StorageError) -> Int {
         let pin = try source.pin(leaf)
-        assert(pin.view.isLeaf && pin.view.fencesContain(key), "the key belongs to page \(leaf)")
+        assert(pin.view.isLeaf && pin.view.fencesContain(key), "the key does not belong to page \(leaf)")
         return SpreadPlan.byteCount(of: key, stored, in: pin.view) - pin.view.prefixByteCount
     }
 
@@ -71,7 +71,7 @@ extension BTree where Source: WritablePageSource {
         let page: PageNumber
         do {
             let pin = try source.pin(parent)
-            assert(!pin.view.isLeaf, "page \(parent) has children")
+            assert(!pin.view.isLeaf, "page \(parent) has no children")
             guard index >= 0, index <= pin.view.cellCount else { return nil }
             page = pin.view.child(index)
         }
@@ -84,7 +84,7 @@ extension BTree where Source: WritablePageSource {
         _ leaves: [PageNumber], newIn page: PageNumber, at index: Int, _ key: TreeKey, _ stored: StoredValue,
         _ record: TreeRecord
     ) throws(StorageError) -> SpreadPlan {
-        assert(leaves.contains(page), "page \(page) is one of the leaves")
+        assert(leaves.contains(page), "page \(page) is none of the leaves")
         var plan = SpreadPlan(copyCount: leaves.count, pageSize: source.pageSize, key, stored)
         var place = 0
         for (number, leaf) in leaves.enumerated() {
@@ -123,7 +123,7 @@ extension BTree where Source: WritablePageSource {
             pin.view.removeCells(first..<first + leaves.count - 1)
             for number in 0..<plan.leafCount - 1 {
                 let isDone = pin.view.insertSeparator(first + number, plan.separator(number), leftChild: pages[number])
-                precondition(isDone, "room was counted")
+                precondition(isDone, "more room was counted than there is")
             }
         }
         for (number, page) in pages.enumerated() {

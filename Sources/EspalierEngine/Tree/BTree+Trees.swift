@@ -9,11 +9,11 @@ extension BTree where Source: WritablePageSource {
     package func createTree(
         _ treeID: UInt32, kind: KeyKind, rootTag: UInt32, transaction: UInt64
     ) throws(StorageError) -> TreeRecord {
-        assert(treeID != 0, "a tree has a number")
+        assert(treeID != 0, "a tree has no number")
         let root = try source.allocate(near: FixedPlace.catalogRoot, count: 1).first
         let pin = try source.edit(root)
         Self.formatRoot(pin.view, number: root, treeID: treeID, kind: kind, rootTag: rootTag)
-        assert(pin.view.isLeaf && pin.view.treeID == treeID, "page \(root) is the root of tree \(treeID)")
+        assert(pin.view.isLeaf && pin.view.treeID == treeID, "page \(root) is not the root of tree \(treeID)")
         return TreeRecord(treeID: treeID, root: root, kind: kind, createdTransaction: transaction)
     }
 

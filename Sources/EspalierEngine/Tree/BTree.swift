@@ -37,7 +37,8 @@ package struct BTree<Source: PageSource> {
     /// The position of `key` in a page of `record`'s tree; reads the kind of keys from `record`, not from the page.
     @inline(__always)
     func position(of key: TreeKey, in view: PageView, _ record: TreeRecord) -> SlotPosition {
-        assert(view.hasIntegerKeys == (record.kind == .integer), "page \(view.storedNumber) has keys of its tree")
+        assert(
+            view.hasIntegerKeys == (record.kind == .integer), "page \(view.storedNumber) has other keys than its tree")
         return record.kind == .integer ? view.position(ofInteger: key.integer) : view.position(ofBytes: key.bytes)
     }
 
@@ -161,7 +162,7 @@ package struct BTree<Source: PageSource> {
         let pin = try source.pin(end.page)
         pin.view.expectSearch()
         try check(pin.view, end.page, record, end.expectedLevel)
-        assert(pin.view.isLeaf, "the descent to page \(end.page) ends at a leaf")
+        assert(pin.view.isLeaf, "the descent to page \(end.page) does not end at a leaf")
         return pin
     }
 
@@ -173,20 +174,20 @@ package struct BTree<Source: PageSource> {
         let pin = try source.pin(end.page, ahead: ahead)
         pin.view.expectSearch()
         try check(pin.view, end.page, record, end.expectedLevel)
-        assert(pin.view.isLeaf, "the step to page \(end.page) ends at a leaf")
+        assert(pin.view.isLeaf, "the step to page \(end.page) does not end at a leaf")
         return pin
     }
 
     /// Descends to the leaf of `key`, and appends the pages on the way to the empty `path`.
     func descend(to key: TreeKey, in record: TreeRecord, _ path: inout TreePath) throws(StorageError) {
-        assert(path.count == 0, "a descent begins at the root")
+        assert(path.count == 0, "a descent does not begin at the root")
         let end = try descend(from: record.root, in: record) { page, view in
             let index = view.position(of: key).childIndex
             path.push(page, index)
             return index
         }
         path.push(end.page, 0)
-        assert(path.page(0) == record.root && end.expectedLevel <= 0, "the path leads from the root to a leaf")
+        assert(path.page(0) == record.root && end.expectedLevel <= 0, "the path does not lead from the root to a leaf")
     }
 }
 

@@ -11,7 +11,7 @@ package struct Catalog<Source: PageSource> {
 
     /// Works on the catalog whose root is `root`.
     package init(_ source: Source, root: PageNumber = FixedPlace.catalogRoot) {
-        assert(root != 0, "the catalog has a root")
+        assert(root != 0, "the catalog has no root")
         tree = BTree(source)
         record = TreeRecord(treeID: FixedPlace.catalogTreeID, root: root, kind: .bytes)
     }

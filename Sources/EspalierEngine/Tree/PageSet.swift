@@ -42,7 +42,7 @@ package struct PageSet: Sendable {
         if parts[part].isEmpty { parts[part] = [UInt64](repeating: 0, count: Self.pagesPerPart / 64) }
         parts[part][bit / 64] |= 1 << UInt64(bit % 64)
         count += 1
-        assert(contains(page) && count <= pageCount, "page \(page) of \(pageCount) is in the set")
+        assert(contains(page) && count <= pageCount, "page \(page) of \(pageCount) is not in the set")
         return true
     }
 }

@@ -73,8 +73,9 @@ struct PendingPage: ~Copyable {
         _ key: TreeKey, _ value: ByteString, _ overflow: (first: PageNumber, byteCount: UInt64)?, child: PageNumber
     ) {
         let keyByteCount = isInteger ? 0 : key.bytes.count
-        assert(cells.isEmpty || isBelow(self.key(cells.count - 1), key), "invariant 1: key \(cells.count) ascends")
-        assert(isLeaf == (child == 0), "a leaf has no children")
+        assert(
+            cells.isEmpty || isBelow(self.key(cells.count - 1), key), "invariant 1: key \(cells.count) does not ascend")
+        assert(isLeaf == (child == 0), "a leaf has a child, or another page has none")
         reserve(keyByteCount + value.count)
         if keyByteCount > 0 { memory.view.copy(key.bytes, to: usedByteCount) }
         memory.view.copy(value, to: usedByteCount + keyByteCount)
@@ -84,7 +85,7 @@ struct PendingPage: ~Copyable {
                 valueByteCount: value.count, overflow: overflow, child: child))
         usedByteCount += keyByteCount + value.count
         cellByteCount += byteCount(cells.count - 1)
-        assert(usedByteCount <= memory.view.byteCount, "invariant 1: \(usedByteCount) bytes have room")
+        assert(usedByteCount <= memory.view.byteCount, "invariant 1: \(usedByteCount) bytes have no room")
     }
 
     private func isBelow(_ first: TreeKey, _ second: TreeKey) -> Bool {
@@ -96,7 +97,7 @@ struct PendingPage: ~Copyable {
         let larger = ScratchPage(byteCount: 2 * (usedByteCount + byteCount))
         larger.view.copy(from: memory.view, at: 0, to: 0, count: usedByteCount)
         memory = larger
-        assert(usedByteCount + byteCount <= memory.view.byteCount, "\(byteCount) bytes more have room")
+        assert(usedByteCount + byteCount <= memory.view.byteCount, "\(byteCount) bytes more have no room")
     }
 
     /// Removes the first `removed` cells; the others begin a page whose low fence is `newLow`.

@@ -62,7 +62,7 @@ struct SplitPlan {
 
     /// Key `index` of a bytes page after the page's prefix.
     func suffix(_ index: Int) -> ByteString {
-        assert(!view.hasIntegerKeys, "integers have no bytes")
+        assert(!view.hasIntegerKeys, "the bytes of an integer are read")
         return oldIndex(index).map { view.suffix($0) } ?? newKey.bytes.dropping(prefixLength)
     }
 

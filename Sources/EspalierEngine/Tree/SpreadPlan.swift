@@ -97,7 +97,7 @@ struct SpreadPlan: ~Copyable {
             sum += entry.byteCount
         }
         guard cuts.count == leafCount - 1 else { return nil }
-        assert(cuts.first ?? 1 > 0 && zip(cuts, cuts.dropFirst()).allSatisfy { $0 < $1 }, "no leaf is empty")
+        assert(cuts.first ?? 1 > 0 && zip(cuts, cuts.dropFirst()).allSatisfy { $0 < $1 }, "a leaf is empty")
         var free = 0
         for number in 0..<leafCount {
             let rest = pageSize - byteCount(ofLeaf: number)
@@ -137,7 +137,8 @@ struct SpreadPlan: ~Copyable {
             next = end
         }
         builder.finish()
-        assert(view.occupiedByteCount == byteCount(ofLeaf: number), "invariant 2: leaf \(number) was measured")
+        assert(
+            view.occupiedByteCount == byteCount(ofLeaf: number), "invariant 2: leaf \(number) was measured otherwise")
     }
 
     // MARK: - New leaves

@@ -103,7 +103,7 @@ struct TreeHandle: Sendable, Hashable {
         self.name = name
         self.id = id
         self.kind = kind
-        assert(id != 0, "tree \"\(name)\" has a number")
+        assert(id != 0, "tree \"\(name)\" has no number")
         mark = store.mark(of: name, id, kind)
     }
 

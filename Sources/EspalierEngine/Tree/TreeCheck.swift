@@ -118,7 +118,7 @@ package struct TreeCheck<Source: PageSource> {
     private mutating func cut(_ rule: CorruptionRule, _ page: PageNumber, at offset: Int = 0) {
         note(rule, page, at: offset)
         result.cutCount += 1
-        assert(result.cutCount <= result.findings.count, "each cut of the walk is a finding")
+        assert(result.cutCount <= result.findings.count, "a cut of the walk is no finding")
     }
 
     /// Notes `error`, which hides the pages after this one, if it is about content; throws it otherwise.
@@ -129,7 +129,7 @@ package struct TreeCheck<Source: PageSource> {
             file: corruption.file)
         result.findings.append(located)
         result.cutCount += 1
-        assert(result.cutCount <= result.findings.count, "each cut of the walk is a finding")
+        assert(result.cutCount <= result.findings.count, "a cut of the walk is no finding")
     }
 
     /// Marks `page` visited; `false` (and a finding) if it cannot be visited.
@@ -191,7 +191,7 @@ package struct TreeCheck<Source: PageSource> {
     }
 
     private mutating func checkRoot(_ view: PageView, _ page: PageNumber, isRoot: Bool) {
-        assert(view.isTreePage && view.treeID == record.treeID, "page \(page) is of the tree")
+        assert(view.isTreePage && view.treeID == record.treeID, "page \(page) is not of the tree")
         if (view.flags & PageFlags.root != 0) != isRoot {
             note(.rootFlag, page, at: PageLayout.flags)
         } else if isRoot, view.rootTag != rootTag {
@@ -205,7 +205,7 @@ package struct TreeCheck<Source: PageSource> {
     }
 
     private mutating func checkChildren(of view: PageView) {
-        assert(!view.isLeaf, "page \(view.storedNumber) has children")
+        assert(!view.isLeaf, "page \(view.storedNumber) has no children")
         result.interiorPageCount += 1
         var low = fence(view.lowFenceKey)
         var children: [Work] = []
@@ -226,7 +226,7 @@ package struct TreeCheck<Source: PageSource> {
     }
 
     private mutating func checkLeaf(_ view: PageView) {
-        assert(view.isLeaf, "page \(view.storedNumber) is a leaf")
+        assert(view.isLeaf, "page \(view.storedNumber) is no leaf")
         result.leafPageCount += 1
         result.entryCount += UInt64(view.cellCount)
         for index in (0..<view.cellCount).reversed() {

@@ -267,7 +267,7 @@ package final class TreeCursor<Source: PageSource> {
     // MARK: - Places
 
     private func saveKey() {
-        assert(place == .onEntry && isCurrent, "invariant 2: the cursor is on the entry whose key is saved")
+        assert(place == .onEntry && isCurrent, "invariant 2: the cursor is not on the entry whose key is saved")
         if kind == .integer {
             savedInteger = view.integerKey(index)
         } else {
@@ -279,7 +279,7 @@ package final class TreeCursor<Source: PageSource> {
 
     /// Finds the saved key again after changes.
     private func relocate() throws(StorageError) -> SlotPosition {
-        assert(savesKeys && place == .onEntry, "only an entry over a source that can change is outdated")
+        assert(savesKeys && place == .onEntry, "an entry over a source that cannot change is outdated")
         if kind == .integer { return try descend(to: TreeKey(savedInteger)) }
         let key = OwnedKey(savedBytes)
         return try descend(to: key.key)
@@ -347,7 +347,7 @@ package final class TreeCursor<Source: PageSource> {
         from start: PageNumber, expectedLevel startLevel: Int, toLast: Bool
     ) throws(StorageError) {
         place = .beforeFirst  // in case a page is damaged
-        assert(startLevel >= 0 || start == record.root, "a descent begins at the root, or below the last page")
+        assert(startLevel >= 0 || start == record.root, "a descent begins neither at the root nor below the last page")
         if startLevel == PageView.anyLevel { path.removeAll() }
         let operations = operations
         let end = try operations.descend(from: start, expectedLevel: startLevel, in: record) { page, view in
@@ -427,18 +427,18 @@ package final class TreeCursor<Source: PageSource> {
     ///
     /// O(1).
     private func checkInvariants() -> Bool {
-        assert(place == .onEntry && isCurrent, "invariant 1: the entry is current")
-        assert(savesKeys == source.canChange, "invariant 2: keys are saved over a source that can change")
+        assert(place == .onEntry && isCurrent, "invariant 1: the entry is not current")
+        assert(savesKeys == source.canChange, "invariant 2: keys are saved: \(savesKeys)")
         let isPinned = leaf != nil
-        assert(isPinned, "invariant 1: the leaf is pinned")
+        assert(isPinned, "invariant 1: the leaf is not pinned")
         assert(index >= 0 && index < view.cellCount, "invariant 1: entry \(index) of \(view.cellCount)")
-        assert(path.count == 0 || path.page(0) == record.root, "invariant 4: the path begins at the root")
+        assert(path.count == 0 || path.page(0) == record.root, "invariant 4: the path does not begin at the root")
         guard savesKeys else { return true }
         switch kind {
-        case .integer: assert(savedInteger == view.integerKey(index), "invariant 2: the saved key is the entry's")
+        case .integer: assert(savedInteger == view.integerKey(index), "invariant 2: the saved key is not the entry's")
         case .bytes:
             let (prefix, suffix) = (view.prefixByteCount, view.suffixByteCount(index))
-            assert(savedBytes.count == prefix + suffix, "invariant 2: the saved key is the entry's")
+            assert(savedBytes.count == prefix + suffix, "invariant 2: the saved key is not the entry's")
         }
         return true
     }

@@ -67,7 +67,8 @@ struct TreePath {
         }
         (pages[0], indices[0], pages[1]) = (root, 0, child)
         count += 1
-        assert(pages[0] == root && pages[1] == child && indices[0] == 0, "the root has one child")
+        assert(
+            pages[0] == root && pages[1] == child && indices[0] == 0, "page \(child) is not the one child of the root")
     }
 
     /// Whether `page` is on the path.

@@ -136,13 +136,13 @@ package struct InsertHint: Sendable {
 
     /// Remembers a removal from `page`.
     package mutating func noteRemoval(_ page: PageNumber) {
-        assert(page != 0, "a leaf has a number")
+        assert(page != 0, "a leaf has no number")
         (removesInRun, removalLeaf) = (page == removalLeaf, page)
     }
 
     /// Names `child` in place of `root`, whose entries are now in the leaf `child`.
     package mutating func leaveRoot(_ root: PageNumber, for child: PageNumber) {
-        assert(child != 0 && child != root, "page \(child) takes what was in the root")
+        assert(child != 0 && child != root, "page \(child) does not take what was in the root")
         if leaf == root { leaf = child }
         if removalLeaf == root { removalLeaf = child }
     }

@@ -116,7 +116,7 @@ public struct ValueCollector: Sendable {
 
     /// Replaces the only group's aggregates that have a value, of which the source knows the result.
     package mutating func setAggregates(_ results: [AttributeValue]) {
-        assert(values.keptCount == 0 && values.isGrouped, "there are several groups")
+        assert(values.keptCount == 0 && values.isGrouped, "there is not one group")
         let group = self.group([])
         for (position, result) in results.enumerated() {
             if values.aggregations[position].aggregate == .count, case .integer(let count) = result {

@@ -38,7 +38,7 @@ public struct ObjectID: Hashable, Sendable {
 
     /// Makes the ID of the row with primary key `key` (not 0) of `entityName` in the store `storeIdentifier`.
     package init(entityName: String, storeIdentifier: UUID, key: UInt64) {
-        precondition(key != 0, "key 0 is never allocated")
+        precondition(key != 0, "key 0 is allocated")
         (storeTag, entityTag, self.key) = (
             Interned.stores.tag(of: storeIdentifier), Interned.entities.tag(of: entityName), key
         )
@@ -47,7 +47,7 @@ public struct ObjectID: Hashable, Sendable {
     /// Makes the ID of a row from known tags of store and entity; stores use it in loops.
     @inlinable
     package init(storeTag: UInt32, entityTag: UInt32, key: UInt64) {
-        precondition(key != 0, "key 0 is never allocated")
+        precondition(key != 0, "key 0 is allocated")
         (self.storeTag, self.entityTag, self.key) = (storeTag, entityTag, key)
     }
 

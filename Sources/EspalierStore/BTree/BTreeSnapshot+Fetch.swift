@@ -26,12 +26,13 @@ extension BTreeSnapshot {
         guard case .oneValue(let group, let prefix) = plan.access, plan.isExact, plan.offset == 0, plan.limit == nil,
             plan.keys == StoreFetch.allKeys
         else { return nil }
-        assert(plan.residual.isEmpty, "an exact plan leaves nothing to test")
+        assert(plan.residual.isEmpty, "an exact plan leaves conditions to test")
         let found = try CandidateCollector.candidates(
             group, beginningWith: prefix, atMost: plan.candidateCountMax, transaction, catalog)
         guard let candidates = found else { return nil }
         assert(
-            zip(candidates, candidates.dropFirst()).allSatisfy { $0.key < $1.key }, "candidates come by ascending key")
+            zip(candidates, candidates.dropFirst()).allSatisfy { $0.key < $1.key },
+            "candidates do not come by ascending key")
         var builder = SnapshotBuilder(numbering: catalog.numbering)
         builder.reserveCapacity(candidates.count)
         let (entity, isWanted) = (plan.entity, plan.isWanted)
@@ -78,7 +79,7 @@ extension BTreeSnapshot {
         var rest = fetch
         (rest.keys, rest.offset) = (last + 1...greatest, 0)
         if fetch.limit != nil { rest.limit = limit - count }
-        assert(rest.limit ?? 1 > 0 && rest.keys.lowerBound > last, "the rest begins after the batch")
+        assert(rest.limit ?? 1 > 0 && rest.keys.lowerBound > last, "the rest does not begin after the batch")
         return FetchBatch(rows, rest: rest)
     }
 

@@ -121,7 +121,7 @@ extension BTreeStore {
             try StoreCatalog.create(schema, in: &transaction)
             try transaction.commit()
         } else if let stored, isMigrating {
-            assert(!database.isReadOnly, "a file that is open for reading only is not migrated")
+            assert(!database.isReadOnly, "a file that is open for reading only is migrated")
             try migrate(database, from: stored.model, to: schema, storeTag: storeTag, migration)
         } else if let stored, stored.model.descriptions != model.storedDescriptions {
             schema = try adopt(schema, replacing: stored.model, in: database, storeTag: storeTag, migration.log)

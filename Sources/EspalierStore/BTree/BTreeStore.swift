@@ -73,7 +73,7 @@ public final class BTreeStore: PersistentStore {
         let last = try write(.ordered) { transaction throws(StoreError) in
             let last = try transaction.counter(counter, catalog)
             try catalog.checkKeys(after: last, count: count, of: entity)
-            assert(UInt64.max - last >= UInt64(count), "keys after \(last) were checked")
+            assert(UInt64.max - last >= UInt64(count), "keys after \(last) were not checked")
             try transaction.setCounter(counter, to: last + UInt64(count), catalog)
             return last
         }

@@ -63,7 +63,7 @@ extension SaveExecution {
     ///
     /// - Complexity: O(rows with the same beginning) for the first such key of a save, then O(log n).
     mutating func holder(ofCutKeyInGroup index: Int, _ source: ValueSource) throws(StoreError) -> ObjectID? {
-        assert(newKey.isCut && !newKey.hasNull, "only whole values are compared by rows")
+        assert(newKey.isCut && !newKey.hasNull, "values without cut are compared by rows")
         assert(catalog.schema.groups[index].isUnique, "\(catalog.schema.groups[index].name) is no constraint")
         let (group, tree, beginning) = (catalog.schema.groups[index], catalog.groupTrees[index], newKey.bytes)
         if !cutKeys.knows(index, beginning) { try readCutKeys(index, beginning) }

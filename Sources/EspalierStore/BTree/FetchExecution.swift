@@ -139,7 +139,8 @@ struct FetchExecution: ~Copyable {
             return try scan()
         }
         assert(
-            zip(candidates, candidates.dropFirst()).allSatisfy { $0.key < $1.key }, "candidates come by ascending key")
+            zip(candidates, candidates.dropFirst()).allSatisfy { $0.key < $1.key },
+            "candidates do not come by ascending key")
         if acceptsEveryRow { sink.reserveCapacity(candidates.count) }
         var rows = try rowLookup()
         for candidate in candidates {
@@ -150,7 +151,7 @@ struct FetchExecution: ~Copyable {
     private consuming func finish() -> FetchSink {
         assert(
             acceptsEveryRow == (residual.isEmpty && sortBuffer == nil),
-            "rows are tested if a condition is left or they are sorted")
+            "rows are tested without need, or not tested")
         assert(sink.checkInvariants())
         guard let buffer = sortBuffer.take() else { return sink }
         for entry in buffer.sorted() {
@@ -255,7 +256,7 @@ struct FetchExecution: ~Copyable {
         } else {
             alike = try sharedProperties(of: row, key: key)
         }
-        assert(reader.shape(of: row).entityNumber == alike.shape.entityNumber, "rows that begin alike have one shape")
+        assert(reader.shape(of: row).entityNumber == alike.shape.entityNumber, "rows that begin alike have two shapes")
         guard alike.isWanted else { return .more }
         if !excluded.isEmpty, excluded.contains(ObjectID(storeTag: storeTag, entityTag: alike.entityTag, key: key)) {
             return .more
@@ -299,7 +300,7 @@ struct FetchExecution: ~Copyable {
     private mutating func sharedProperties(of row: RawSpan, key: UInt64) throws(StoreError) -> SharedProperties {
         let number = try catalog.check(row, in: plan.entity, key: key)
         guard let entity = catalog.numbering.entity(number) else {
-            preconditionFailure("the entity of a checked row is in the model")
+            preconditionFailure("the entity of a checked row is not in the model")
         }
         let shape = reader.shape(of: row)
         assert(shape.entityNumber == number, "the shape of a row of entity \(number)")

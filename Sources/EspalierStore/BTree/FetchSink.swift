@@ -72,7 +72,7 @@ struct FetchSink: ~Copyable {
             toSkip -= 1
             return true
         }
-        assert(count < limit, "invariant 1: no row follows the last requested one")
+        assert(count < limit, "invariant 1: a row follows the last requested one")
         count += 1
         switch kind {
         case .rows: builder.append(row, id: id)

@@ -95,7 +95,7 @@ private struct PlanAnalysis {
             sources.append(
                 try step(of: part, estimates.indices.contains(index) ? estimates[index] : RowEstimate(count: 0)))
         }
-        assert(source.parts.count == estimate.parts.count, "each source of a plan was estimated")
+        assert(source.parts.count == estimate.parts.count, "a source of a plan was not estimated")
         let (count, duration) = try measure { () throws(StoreError) in
             try CandidateCollector(session: session, countMax: .max).candidates(source)?.count ?? 0
         }

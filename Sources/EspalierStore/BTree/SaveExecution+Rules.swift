@@ -18,7 +18,9 @@ extension SaveExecution: SaveState {
     }
 
     func missing(_ ids: [ObjectID]) throws(StoreError) -> [ObjectID] {
-        assert(zip(ids, ids.dropFirst()).allSatisfy { ($0.entityTag, $0.key) < ($1.entityTag, $1.key) }, "IDs ascend")
+        assert(
+            zip(ids, ids.dropFirst()).allSatisfy { ($0.entityTag, $0.key) < ($1.entityTag, $1.key) },
+            "IDs do not ascend")
         var missing: [ObjectID] = []
         var position = 0
         while position < ids.count {
@@ -84,7 +86,7 @@ extension SaveExecution: SaveState {
 
     func holder(of values: [AttributeValue], inGroup index: Int) throws(StoreError) -> ObjectID? {
         let group = catalog.schema.groups[index]
-        assert(group.isUnique && !values.contains(where: \.isNull), "no row holds these values of \(group.name)")
+        assert(group.isUnique && !values.contains(where: \.isNull), "rows may share these values of \(group.name)")
         let key = GroupKey(values, group, catalog.numbering)
         return try transaction.holder(of: key, group, catalog.groupTrees[index], values, catalog)
     }

@@ -175,7 +175,9 @@ struct SaveExecution: ~Copyable {
             _ = try stored(expectations(save.updates.indices), &conflicts)
             throw .conflict(conflicts + otherConflicts)
         }
-        assert(updated.count == positions.count && deleted.count == save.deletions.count, "a row has no conflict")
+        assert(
+            updated.count == positions.count && deleted.count == save.deletions.count,
+            "a row is missing without a conflict")
         return (zip(positions, updated).map { ($0, $1) }, deleted)
     }
 
@@ -487,7 +489,7 @@ struct SaveExecution: ~Copyable {
             assert(!catalog.model.entities[index].isAbstract, "an abstract entity gained \(delta) rows")
         }
         for case let (root, key?) in lastKeys.enumerated() {
-            assert(catalog.schema.roots[root] == root, "only root entities allocate keys")
+            assert(catalog.schema.roots[root] == root, "an entity that is no root allocates keys")
             assert(
                 save.ids.allSatisfy {
                     catalog.schema.roots[catalog.schema.entityIndex(of: $0)] != root || $0.key <= key

@@ -58,14 +58,14 @@ final class StoreCatalog: Sendable {
 
     /// The tree with the rows of the hierarchy whose root has this index.
     func rowTree(ofRoot root: ManagedObjectModel.EntityIndex) -> Tree<UInt64> {
-        guard let tree = rowTrees[root] else { preconditionFailure("every root entity has a tree") }
+        guard let tree = rowTrees[root] else { preconditionFailure("a root entity has no tree") }
         return tree
     }
 
     /// The tree with the lists of a to-many relationship.
     func linkTree(of relationship: Relationship) -> Tree<[UInt8]> {
         guard let tree = linkTrees[relationship.declaredBy][relationship.slot] else {
-            preconditionFailure("every to-many relationship has a tree")
+            preconditionFailure("a to-many relationship has no tree")
         }
         return tree
     }

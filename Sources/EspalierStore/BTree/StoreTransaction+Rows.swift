@@ -106,7 +106,7 @@ extension StoreTransaction where Base: ~Copyable {
         var found: ObjectID?
         // Only if the key was cut, the values of the rows decide whether they are equal.
         let values = key.isCut ? values() : []
-        assert(!key.isCut || values.count == group.elements.count, "cut values are compared whole")
+        assert(!key.isCut || values.count == group.elements.count, "cut values are compared without the whole ones")
         let range = EntryRange.beginning(with: key.bytes)
         try forEach(in: tree, from: range.lower, below: range.upper) { entry, value throws(StoreError) in
             guard entry.byteCount == key.bytes.count + 8, value.byteCount == 3,

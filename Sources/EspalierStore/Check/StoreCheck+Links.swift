@@ -28,7 +28,7 @@ extension StoreCheck {
             try compareBoth(index, list.tree, list.tree)
         case .list(let other):
             // Each pair of relationships is compared once, after both were read.
-            assert(other != index, "a relationship that is its own inverse has one list")
+            assert(other != index, "a relationship that is its own inverse has two lists")
             let (sum, isFirst) = (min(index, other), index < other)
             let count = try forEachLink(in: list.tree) { check, link in
                 if isFirst {
@@ -311,7 +311,7 @@ extension StoreCheck {
     private func remove(
         _ counts: [UInt64: Int], of owner: UInt64, from tree: LinkTree, _ mender: StoreMender
     ) throws(StoreError) {
-        assert(tree.isOrdered && counts.values.allSatisfy { $0 > 0 }, "links of an unordered list have no positions")
+        assert(tree.isOrdered && counts.values.allSatisfy { $0 > 0 }, "links of an unordered list have positions")
         var keys: [UInt64: [[UInt8]]] = [:]
         let prefix = LinkKey.unordered(owner, 0).prefix(8)
         var places = PlacesInList(tree)

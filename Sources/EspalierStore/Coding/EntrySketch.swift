@@ -141,7 +141,7 @@ struct BucketSet {
     private var bits: UInt64 = 0
 
     mutating func insert(_ bucket: Int) {
-        assert(bucket >= 0 && bucket < EntrySketch.bucketCount, "bucket \(bucket) has a bit")
+        assert(bucket >= 0 && bucket < EntrySketch.bucketCount, "bucket \(bucket) has no bit")
         bits |= 1 &<< UInt64(bucket)
     }
 

@@ -37,7 +37,7 @@ extension GroupKey {
                 }
             }
         }
-        assert(bytes.count - start >= group.elements.count, "each of \(group.elements.count) values has a mark")
+        assert(bytes.count - start >= group.elements.count, "one of \(group.elements.count) values has no mark")
         return (bytes.count - start > valueByteCountMax, hasNull)
     }
 
@@ -60,7 +60,7 @@ extension GroupKey {
     static func codes(_ group: KeyGroup, _ row: RawSpan, _ reader: RowReader) -> [UInt8] {
         var bytes: [UInt8] = []
         _ = appendCodes(group, row, reader, to: &bytes)
-        assert(bytes.count >= group.elements.count, "each of \(group.elements.count) values has a mark")
+        assert(bytes.count >= group.elements.count, "one of \(group.elements.count) values has no mark")
         return bytes
     }
 
@@ -94,7 +94,9 @@ struct GroupEntryValue: Equatable {
 
     init(entityNumber: UInt16, isCut: Bool) {
         number = UInt32(entityNumber) | (isCut ? UInt32(GroupKey.isCutFlag) << 16 : 0)
-        assert(self.entityNumber == entityNumber && self.isCut == isCut, "an entry's value reads as it was written")
+        assert(
+            self.entityNumber == entityNumber && self.isCut == isCut,
+            "an entry's value does not read as it was written")
     }
 
     /// Reads a value; `nil` if it does not have `GroupKey.entryValueByteCount` bytes.

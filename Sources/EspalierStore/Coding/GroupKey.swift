@@ -91,7 +91,7 @@ struct GroupKey {
             if value.isNull { hasNull = true }
             append(value, element, numbering, to: &bytes)
         }
-        assert(bytes.count - start >= group.elements.count, "each of \(group.elements.count) values has a mark")
+        assert(bytes.count - start >= group.elements.count, "one of \(group.elements.count) values has no mark")
         let excess = bytes.count - start - valueByteCountMax
         if excess > 0 { bytes.removeLast(excess) }
         assert(bytes.count - start <= valueByteCountMax, "codes of \(bytes.count - start) bytes")
@@ -125,7 +125,7 @@ struct GroupKey {
             assert(element.type == .objectID, "an attribute of type \(element.type) holds no reference")
             KeyCoding.append(reference: numbering.reference(id), isAscending: element.isAscending, to: &bytes)
         } else {
-            assert(element.type != .objectID || value.isNull, "a relationship holds a reference or null")
+            assert(element.type != .objectID || value.isNull, "a relationship holds neither a reference nor null")
             KeyCoding.append(
                 value, as: element.type, options: element.folding, isAscending: element.isAscending, to: &bytes)
         }

@@ -118,7 +118,7 @@ package struct KeyReader {
 extension UUID {
     /// The UUID with these 16 bytes.
     package init(bytes: [UInt8]) {
-        precondition(bytes.count == 16, "a UUID has 16 bytes")
+        precondition(bytes.count == 16, "a UUID has \(bytes.count) bytes")
         var uuid: uuid_t = (0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0)
         // SAFETY: both sides have 16 bytes.
         unsafe withUnsafeMutableBytes(of: &uuid) { unsafe $0.copyBytes(from: bytes) }

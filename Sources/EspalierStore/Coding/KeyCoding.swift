@@ -92,7 +92,7 @@ package enum KeyCoding {
             appendEscaped(bytes, to: &key)
             key.append(bigEndian: UInt16(0))
         case .objectID, .null:
-            preconditionFailure("references have a code of their own, null has none")
+            preconditionFailure("a reference or null is coded as a value")
         }
     }
 
@@ -108,13 +108,13 @@ package enum KeyCoding {
 
     private static func append(_ number: Double, to key: inout [UInt8]) {
         let bits = (number.isNaN ? Double.nan : number == 0 ? 0 : number).bitPattern
-        assert(bits != (-0.0).bitPattern, "-0 has the code of 0")
+        assert(bits != (-0.0).bitPattern, "-0 has a code of its own")
         key.append(bigEndian: bits >> 63 == 1 ? ~bits : bits | 1 << 63)
     }
 
     private static func append(_ number: Float, to key: inout [UInt8]) {
         let bits = (number.isNaN ? Float.nan : number == 0 ? 0 : number).bitPattern
-        assert(bits != (-0.0 as Float).bitPattern, "-0 has the code of 0")
+        assert(bits != (-0.0 as Float).bitPattern, "-0 has a code of its own")
         key.append(bigEndian: bits >> 31 == 1 ? ~bits : bits | 1 << 31)
     }
 
@@ -162,7 +162,7 @@ package enum KeyCoding {
         assert(digits.count % 2 == 0 && !digits.isEmpty, "\(digits.count) digits are not pairs")
         key.append(parts.isNegative ? 1 : 3)
         let start = key.count
-        assert(exponent >= -0x8000 && exponent < 0x8000, "exponent \(exponent) has two bytes")
+        assert(exponent >= -0x8000 && exponent < 0x8000, "exponent \(exponent) does not fit into two bytes")
         key.append(bigEndian: UInt16(0x8000 + exponent))
         for index in stride(from: 0, to: digits.count, by: 2) { key.append(digits[index] * 10 + digits[index + 1] + 1) }
         key.append(0)

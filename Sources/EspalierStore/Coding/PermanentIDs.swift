@@ -80,7 +80,7 @@ struct IDAssignment {
         assert(temporary.isTemporary && !permanent.isTemporary, "\(permanent) replaces the ID of \(temporary)")
         table.set(permanent, for: temporary)
         if !array.isEmpty { array[Int(temporary.key - first)] = nobody }
-        assert(self[temporary] == permanent, "invariant 1: the ID that replaces that of \(temporary) is found")
+        assert(self[temporary] == permanent, "invariant 1: the ID that replaces that of \(temporary) is not found")
     }
 
     /// The permanent ID of `temporary`, if it was set.

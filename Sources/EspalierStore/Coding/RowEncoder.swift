@@ -149,7 +149,7 @@ struct RowEncoder {
 
     /// Resets a field to its state in a new row: not null, zero bytes.
     private func clear(_ place: RowLayout.Place, _ offsets: RowOffsets, _ row: inout MutableRawSpan) {
-        assert(place.part != .variable, "a field of variable width is not patched")
+        assert(place.part != .variable, "a field of variable width is patched")
         offsets.clearNull(place, &row)
         row.clear(offsets.bytes(of: place))
     }

@@ -37,7 +37,9 @@ final class FewValues {
             } else {
                 entries.insert((place, newValue), at: index)
             }
-            assert(zip(entries, entries.dropFirst()).allSatisfy { $0.place < $1.place }, "invariant 1: places ascend")
+            assert(
+                zip(entries, entries.dropFirst()).allSatisfy { $0.place < $1.place },
+                "invariant 1: places do not ascend")
         }
     }
 

@@ -46,7 +46,7 @@ extension StoreError: CustomStringConvertible {
     }
 
     private static func otherFormat(_ format: UInt16) -> String {
-        assert(format != StoreFormat.newest, "rows in the newest format can be read")
+        assert(format != StoreFormat.newest, "rows in the newest format cannot be read")
         let (first, present) = (StoreFormat.first, StoreFormat.newest)
         return format == first
             ? "the rows are in format \(format); open the store for writing once to convert them to format \(present)"

@@ -42,7 +42,7 @@ extension MemoryState: SaveState {
 
     func holder(of values: [AttributeValue], inGroup group: Int) -> ObjectID? {
         assert(schema.groups[group].isUnique, "invariant 2: \(schema.groups[group].name) is no constraint")
-        assert(!values.contains(where: \.isNull), "invariant 2: rows with null share no values")
+        assert(!values.contains(where: \.isNull), "invariant 2: rows with null share values")
         return groups[group][values.map(UniqueValue.init)]?.min { $0.key < $1.key }
     }
 

@@ -54,7 +54,7 @@ struct EntityFates {
             }
             lastKeys[hierarchy.root] = next
         }
-        assert(self[0] == nil, "no entity has number 0")
+        assert(self[0] == nil, "an entity has number 0")
         assert(byNumber.allSatisfy { $0.map { $0.offset <= lastKeys[$0.entity.root] ?? 0 } ?? true }, "an offset")
     }
 

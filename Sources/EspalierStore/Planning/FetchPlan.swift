@@ -95,12 +95,13 @@ extension FetchPlan {
     /// Asserts that the parts of the plan fit each other and the schema; to be called in `assert`.
     func checkInvariants(_ schema: StoreSchema) -> Bool {
         assert(offset >= 0 && limit ?? 0 >= 0, "offset \(offset), limit \(limit ?? 0)")
-        assert(residual.isEmpty || predicate != nil, "a plan without predicate leaves no condition")
+        assert(residual.isEmpty || predicate != nil, "a plan without predicate leaves conditions")
         switch access {
         case .nothing: return true
         case .rows:
             assert(
-                residual.count == condition.count, "rows that no index has chosen are tested against every condition")
+                residual.count == condition.count,
+                "rows that no index has chosen are not tested against all conditions")
         case .oneValue(let group, let prefix):
             assert(schema.groups.indices.contains(group), "there is no group \(group)")
             assert(!prefix.isEmpty && prefix.count <= GroupKey.valueByteCountMax, "a value of \(prefix.count) bytes")
@@ -111,7 +112,7 @@ extension FetchPlan {
         }
         assert(residual.count <= condition.count, "\(residual.count) conditions are left of \(condition.count)")
         if case .asRead = order, case .index = access { return true }
-        if case .asRead = order { assertionFailure("only an index is read in an order other than that of keys") }
+        if case .asRead = order { assertionFailure("rows come in another order than that of keys, and from no index") }
         return true
     }
 

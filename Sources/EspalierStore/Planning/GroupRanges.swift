@@ -94,7 +94,7 @@ struct GroupRanges {
             if !isExact || !element.folding.isEmpty { merge() }
         case .beginsWith(let text):
             var key = prefix
-            assert(element.type == .string, "only text begins with other text")
+            assert(element.type == .string, "a value that is no text begins with text")
             KeyCoding.append(
                 textPrefix: text, options: element.folding, isAscending: element.isAscending, to: &key)
             ranges = [range(beginningWith: key)]

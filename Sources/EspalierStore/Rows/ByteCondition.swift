@@ -152,7 +152,7 @@ final class ByteCondition {
             }
             guard comparison.operator == .in, numbers.count == values.count - (values.first?.isNull == true ? 1 : 0)
             else { return nil }
-            assert(zip(numbers, numbers.dropFirst()).allSatisfy { $0 <= $1 }, "a list of numbers ascends")
+            assert(zip(numbers, numbers.dropFirst()).allSatisfy { $0 <= $1 }, "a list of numbers does not ascend")
             let test = ByteCondition(.integers)
             (test.integerList, test.passesNull) = (numbers, numbers.count < values.count)
             return test
@@ -235,7 +235,7 @@ final class ByteCondition {
             let texts = values.compactMap(bytes)
             guard comparison.operator == .in, texts.count == values.count - (values.first?.isNull == true ? 1 : 0)
             else { return nil }
-            assert(zip(texts, texts.dropFirst()).allSatisfy { !$1.precedes($0) }, "a list of texts ascends")
+            assert(zip(texts, texts.dropFirst()).allSatisfy { !$1.precedes($0) }, "a list of texts does not ascend")
             test = ByteCondition(.texts)
             (test.texts, test.passesNull) = (texts, texts.count < values.count)
         } else if case .value(let value) = comparison.right, let text = bytes(value) {

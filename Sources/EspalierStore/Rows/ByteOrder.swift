@@ -51,7 +51,7 @@ extension [UInt8] {
         var bytes = self
         bytes.removeLast(count - 1 - last)
         bytes[last] += 1
-        assert(precedes(bytes), "a successor follows the bytes")
+        assert(precedes(bytes), "a successor does not follow the bytes")
         return bytes
     }
 

@@ -36,10 +36,10 @@ extension RowLayout {
                 let relationships = append(layout?.references ?? [])
                 let firstReference = referenceBits.count
                 referenceBits += layout?.referencePlaces.map { UInt16(truncatingIfNeeded: $0.bit) } ?? []
-                assert((layout?.fields.count ?? 0) <= Int(UInt16.max), "null bits have numbers of two bytes")
+                assert((layout?.fields.count ?? 0) <= Int(UInt16.max), "a null bit has a number of more than two bytes")
                 assert(
                     layout.map { Int($0.number) == shapes.count } ?? true,
-                    "the position of a shape is its layout's number")
+                    "the position of a shape is not its layout's number")
                 shapes.append(
                     RowLayout.Shape(
                         entityNumber: layout?.entityNumber, extent: layout?.extent ?? .none,

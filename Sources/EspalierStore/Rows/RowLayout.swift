@@ -214,7 +214,7 @@ extension RowLayout {
         bytes += defaultRow
         assert(
             Self.decode(record: bytes).map { $0.fields == fields && $0.defaultRow == defaultRow } == true,
-            "a record is read as it was written")
+            "a record is not read as it was written")
         return bytes
     }
 

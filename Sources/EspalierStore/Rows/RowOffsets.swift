@@ -102,9 +102,11 @@ struct RowOffsets {
         referenceOffset = integerOffset &+ Int(extent.integerCount) &<< widths.integers
         endOffset = referenceOffset &+ Int(extent.referenceCount) &* widths.referenceByteCount
         variableOffset = endOffset &+ Int(extent.variableCount) &<< widths.ends
-        assert(nullOffset <= fixedOffset && fixedOffset <= integerOffset, "the fixed part follows the null bits")
-        assert(integerOffset <= referenceOffset && referenceOffset <= endOffset, "references follow the integers")
-        assert(endOffset <= variableOffset, "the variable part follows the ends")
+        assert(
+            nullOffset <= fixedOffset && fixedOffset <= integerOffset, "the fixed part does not follow the null bits")
+        assert(
+            integerOffset <= referenceOffset && referenceOffset <= endOffset, "references do not follow the integers")
+        assert(endOffset <= variableOffset, "the variable part does not follow the ends")
     }
 
     /// The offset of the version.
@@ -162,7 +164,7 @@ struct RowOffsets {
     @inline(__always)
     func range(at position: Int, _ row: RawSpan) -> Range<Int> {
         let start = position == 0 ? 0 : end(at: position - 1, row)
-        assert(position >= 0 && start <= row.byteCount - variableOffset, "the row of field \(position) was checked")
+        assert(position >= 0 && start <= row.byteCount - variableOffset, "the row of field \(position) was not checked")
         return variableOffset + start..<variableOffset + end(at: position, row)
     }
 
@@ -170,7 +172,7 @@ struct RowOffsets {
 
     /// Writes the beginning of a row, up to its version, and zeros for all parts before the variable one.
     func begin(_ row: inout MutableRawSpan, _ layout: RowLayout, version: UInt64) {
-        assert(layout.number > 0, "no layout has number 0")
+        assert(layout.number > 0, "a layout has number 0")
         row.clear(0..<variableOffset)
         row.write(widths.byte, at: 0)
         if layout.extent.numberByteCount == 1 {
@@ -180,15 +182,15 @@ struct RowOffsets {
             row.write(layout.number, at: 2)
         }
         row.write(version, at: Self.versionOffset(row.bytes), power: widths.version)
-        assert(Self.layoutNumber(row.bytes) == layout.number, "the row names layout \(layout.number)")
-        assert(RowReader.version(of: row.bytes) == version, "the row holds version \(version)")
+        assert(Self.layoutNumber(row.bytes) == layout.number, "the row does not name layout \(layout.number)")
+        assert(RowReader.version(of: row.bytes) == version, "the row does not hold version \(version)")
     }
 
     @inline(__always)
     func write(integer number: Int64, at position: Int, _ row: inout MutableRawSpan) {
         row.write(
             UInt64(bitPattern: number), at: integerOffset &+ position &<< widths.integers, power: widths.integers)
-        assert(integer(at: position, row.bytes) == number, "invariant 1: the width holds \(number)")
+        assert(integer(at: position, row.bytes) == number, "invariant 1: the width does not hold \(number)")
     }
 
     @inline(__always)
@@ -207,14 +209,15 @@ struct RowOffsets {
             row.write(reference.entity, at: offset)
             row.write(reference.key, at: offset + 2)
         }
-        assert(self.reference(at: position, row.bytes) == reference, "invariant 1: the width holds \(reference)")
+        assert(
+            self.reference(at: position, row.bytes) == reference, "invariant 1: the width does not hold \(reference)")
     }
 
     @inline(__always)
     func write(end: Int, at position: Int, _ row: inout MutableRawSpan) {
         assert(end >= 0, "a field ends at \(end)")
         row.write(UInt64(end), at: endOffset &+ position &<< widths.ends, power: widths.ends)
-        assert(self.end(at: position, row.bytes) == end, "invariant 1: the width holds \(end)")
+        assert(self.end(at: position, row.bytes) == end, "invariant 1: the width does not hold \(end)")
     }
 
     func setNull(_ place: RowLayout.Place, _ row: inout MutableRawSpan) {

@@ -257,7 +257,7 @@ struct RowReader {
 
     /// The name of the first field whose bytes read differently from what was written; `nil` if there is none.
     func contentProblem(_ row: RawSpan) -> String? {
-        assert((try? check(row)) != nil, "the structure of the row was checked")
+        assert((try? check(row)) != nil, "the structure of the row was not checked")
         let layout = layout(of: row)
         let offsets = offsets(of: row, shape(of: row))
         for bit in layout.fields.count..<8 * Int(layout.extent.nullByteCount) where offsets.isNull(bit: bit, row) {

@@ -103,9 +103,9 @@ final class StoreNumbering: Sendable {
     /// Asserts invariant 2; to be called in `assert`.
     private func checkInvariants() -> Bool {
         assert(entityNumbers.count == currentLayouts.count, "\(entityNumbers.count) entities have layouts")
-        assert(shapesAgree(), "shapes have the numbers of the layouts")
+        assert(shapesAgree(), "shapes do not have the numbers of the layouts")
         for (index, number) in entityNumbers.enumerated() {
-            assert(entity(number)?.index == index, "number \(number) belongs to entity \(index)")
+            assert(entity(number)?.index == index, "number \(number) does not belong to entity \(index)")
             guard let layout = currentLayouts[index] else { continue }
             assert(
                 entity(layout.entityNumber)?.index == index,

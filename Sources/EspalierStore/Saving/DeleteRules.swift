@@ -85,7 +85,7 @@ struct DeleteRules {
     mutating func delete<Rows: SaveState & ~Copyable>(
         _ deleted: [ObjectSnapshot], in rows: inout Rows
     ) throws(StoreError) {
-        assert(gone.isEmpty && steps.isEmpty, "the rules of one save are applied at once")
+        assert(gone.isEmpty && steps.isEmpty, "the rules of one save are applied twice")
         for row in deleted { gone.insert(row.id) }
         assert(gone.count == deleted.count, "\(deleted.count) deletions of \(gone.count) rows")
         for start in stride(from: 0, to: deleted.count, by: Self.requestBatch) {
@@ -99,7 +99,7 @@ struct DeleteRules {
     mutating func delete<Rows: SaveState & ~Copyable>(
         _ selected: SelectedRows, in rows: inout Rows
     ) throws(StoreError) {
-        assert(gone.isEmpty && steps.isEmpty, "the rules of one save are applied at once")
+        assert(gone.isEmpty && steps.isEmpty, "the rules of one save are applied twice")
         gone = selected.rows
         var chunks = IDChunks(selected.rows, countMax: selected.chunkCountMax)
         while let ids = chunks.next() {
@@ -178,7 +178,7 @@ struct DeleteRules {
     ) throws(StoreError) {
         guard let first = batch.first else { return }
         let entity = model.entities[schema.entityIndex(of: first.id)]
-        assert(batch.last?.id.entityTag == first.id.entityTag, "rows of one entity are removed together")
+        assert(batch.last?.id.entityTag == first.id.entityTag, "rows of two entities are removed together")
         for relationship in entity.relationships {
             if relationship.isToMany {
                 for row in batch { try applyRule(ofList: relationship, of: row.id, &rows) }

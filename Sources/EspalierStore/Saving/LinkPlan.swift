@@ -161,7 +161,7 @@ struct LinkPlan {
     ) throws(StoreError) {
         let inverse = model.inverse(of: change.relationship)
         if let inverse, !inverse.isToMany {
-            assert(change.relationship.isOrdered, "only the order of a derived list can be sent")
+            assert(change.relationship.isOrdered, "more than the order of a derived list is sent")
             edit(change.relationship, change.owner) { $0.order = change.order }
             return
         }
@@ -265,7 +265,7 @@ struct LinkPlan {
             ends[owner] -= 1
             sorted[ends[owner]] = link
         }
-        assert(ends.first == 0, "the links of the least owner are first")
+        assert(ends.first == 0, "the links of the least owner are not first")
         links = sorted
     }
 

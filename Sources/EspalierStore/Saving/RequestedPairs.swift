@@ -30,7 +30,7 @@ struct RequestedPairs {
     private mutating func note(
         _ id: ObjectID, in change: PreparedSave.ListChange, _ inverse: Relationship?, isAdded: Bool
     ) {
-        assert(inverse?.isToMany != false, "a list with a to-one inverse has no pairs of its own")
+        assert(inverse?.isToMany != false, "a list with a to-one inverse has pairs of its own")
         var pairs = [(ListID(change.relationship, of: change.owner), id)]
         if let inverse { pairs.append((ListID(inverse, of: id), change.owner)) }
         for (list, id) in pairs {
