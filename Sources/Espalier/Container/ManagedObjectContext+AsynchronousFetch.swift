@@ -60,7 +60,7 @@ extension ManagedObjectContext {
         return try fetch(request)
     }
 
-    /// What the rows of a fetch belong to.
+    /// The state of the context to which the rows of a fetch belong.
     private struct ReadingMoment: Equatable {
         let changeCount: Int
         let readCount: Int

@@ -27,7 +27,7 @@ extension ManagedObject {
         guard let context = managedObjectContext else { throw .objectWithoutContext(storedID) }
         if let results = context.fetchedResults, let members = results.members(of: key, for: self) {
             let found = context.objects(of: members)
-            // What was new may be saved now, or gone.
+            // An object that was new may be saved now, or gone.
             if members.contains(where: \.isRetained) { results.keep(found, of: key, for: self) }
             return found
         }

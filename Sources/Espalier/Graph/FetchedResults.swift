@@ -30,7 +30,7 @@ final class FetchedResults {
     func keep(_ objects: [ManagedObject], of name: String, for owner: ManagedObject) {
         let former = results[ObjectIdentifier(owner)]
         results[ObjectIdentifier(owner), default: [:]][name] = objects.map(Member.init)
-        // What this releases may forget results in turn, after the change of the dictionary.
+        // An object that this releases may forget results in turn, after the change of the dictionary.
         withExtendedLifetime(former) {}
     }
 

@@ -100,7 +100,7 @@ public final class ManagedObjectContext {
     /// stay, observers get a ``DidFailToAutosaveMessage``, and the next event tries again.
     public var autosaveEnabled = false {
         didSet {
-            // Who observes changes is told of the first one of an event, after which the context saves.
+            // While there is an observer, the first change of an event calls `eventNotice`, and the context then saves.
             autosaveToken = autosaveEnabled ? addObserver(for: ObjectsDidChangeMessage.self) { _ in } : nil
             if autosaveEnabled, hasChanges { eventNotice?() }
         }

@@ -68,7 +68,7 @@ final class UndoJournal {
 
     /// Whether this object was new in that edition, and has become that of a row since.
     ///
-    /// What was done to it cannot be undone: that would delete the row, or take its values.
+    /// Changes of the new object cannot be undone: that would delete the row, or take its values.
     func hasTakenOver(_ object: ManagedObject, since edition: Int) -> Bool {
         guard !takeovers.isEmpty, let takeover = takeovers[ObjectIdentifier(object)] else { return false }
         return takeover.object.object === object && edition < takeover.edition

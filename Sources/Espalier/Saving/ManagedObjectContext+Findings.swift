@@ -2,7 +2,7 @@
 //
 // Invariants
 //   1. Only a save that fails anyway comes here, and nothing is written: the other kinds are found by reading.
-//   2. What a policy or a declared action would resolve is not reported.
+//   2. A conflict that a policy or a declared action would resolve is not reported.
 //   3. An error of reading leaves the report as it was.
 
 import EspalierModel

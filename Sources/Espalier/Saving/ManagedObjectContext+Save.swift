@@ -37,7 +37,8 @@ extension ManagedObjectContext {
         defer { endEvent() }
         stage = SaveStage(.willSaveObserver)
         defer { stage = nil }
-        let event = eventChanges
+        // The state to which a save that fails returns.
+        let eventBefore = eventChanges
         let checkpoint = ContextCheckpoint(self)
         refreshedBySave = []
         defer { (refreshedBySave, policyActions, unitedInSave, insertionsBecameUpdates) = (nil, [:], [], false) }
@@ -53,6 +54,7 @@ extension ManagedObjectContext {
             tellWillSave()
             let changes = try validatedChanges()
             stage = SaveStage(.storing)
+            // Changes by merge policies and by the store cannot be undone.
             journal?.pause()
             defer { journal?.resume() }
             outcome = try write(changes)
@@ -60,7 +62,7 @@ extension ManagedObjectContext {
             let error = withOtherFindings(first)
             checkpoint.restore(self)
             journal?.truncate(to: stepCount)
-            eventChanges = event
+            eventChanges = eventBefore
             if case .violations = first { recorded.removeAll() }
             noteReported(error)
             throw error
@@ -221,8 +223,7 @@ extension ManagedObjectContext {
         assert(stage?.hook == .storing && memory.checkInvariants(), "changes are sent while no save runs")
         var refusal = Refusal(conflicts: mergeConflicts(among: all.updated))
         guard refusal.isEmpty else { return .refused(refusal) }
-        // All requests before the first one is sent: what is wrong with the last one must not be found when others
-        // are written.
+        // All requests are made before the first one is sent: an error in the last one is found before any is written.
         var requests: [(part: SourcePart, changes: ChangeSet, request: SaveRequest)] = []
         for (part, changes) in try route(all) {
             requests.append((part, changes, try freeze(changes, for: part, gone: &refusal.conflicts)))
@@ -290,11 +291,11 @@ extension ManagedObjectContext {
             }
             return [(parts[0], changes)]
         }
-        var numbers: [ManagedObject: UInt64] = [:]
-        for object in changes.all { numbers[object] = try part(of: object).number }
+        var partNumbers: [ManagedObject: UInt64] = [:]
+        for object in changes.all { partNumbers[object] = try part(of: object).number }
         var routed: [(part: SourcePart, changes: ChangeSet)] = []
         for part in parts {
-            let own = changes.filter { numbers[$0] == part.number }
+            let own = changes.filter { partNumbers[$0] == part.number }
             if !own.isEmpty {
                 routed.append((part, own))
             } else if !locked.isEmpty, !locked(in: part).isEmpty {

@@ -149,8 +149,8 @@ public final class Database: Sendable {
 
     /// Waits until every commit that was made so far is visible to new read transactions.
     ///
-    /// A write transaction sees commits whose sync still runs. Who decides something by what one has read, and then
-    /// reads it again, waits here: a read transaction may be older until the sync has ended.
+    /// A write transaction sees commits whose sync still runs, and a read transaction does not. A caller that decides
+    /// by what a write transaction has read, and then reads it again in a read transaction, waits here in between.
     ///
     /// - Throws: `closed`; the error of the sync: `poisoned`, `io`, `diskFull`.
     package func waitForCommits() throws(StorageError) {

@@ -91,7 +91,7 @@ extension Engine {
         }
     }
 
-    /// Writes the slot that says "not clean" and names the log, behind everything on which it depends (invariant 2).
+    /// Writes the slot that says "not clean" and names the log, after everything on which it depends (invariant 2).
     ///
     /// The caller holds the writer gate and the checkpoint lock.
     private func nameLog(_ log: Log) throws(StorageError) {

@@ -1,10 +1,10 @@
-// What can be done with a store's file without a model: reading what it says of itself, removing it, and replacing it.
+// Uses of a store's file that need no model: reading its identifier, model and metadata, removing and replacing it.
 
 import EspalierEngine
 public import EspalierModel
 public import FoundationEssentials
 
-/// What a store file says of itself (PS-05, MD-06).
+/// The identifier, the model and the metadata of a store file (PS-05, MD-06).
 public struct StoreMetadata: Sendable {
     /// The UUID of the file.
     public let identifier: UUID
@@ -27,8 +27,8 @@ public struct StoreMetadata: Sendable {
 }
 
 extension BTreeStore {
-    /// What the store at `path` says of itself, read without a model and without a change to the file; another process
-    /// may be writing it (PS-05).
+    /// Identifier, model and metadata of the store at `path`, read without a model and without a change to the file;
+    /// another process may be writing it (PS-05).
     ///
     /// - Throws: `StoreError.incompatibleModel` for a file that is no object store, or in which nothing was ever
     ///   stored; `.storage` for all errors of the engine; `.damaged`.

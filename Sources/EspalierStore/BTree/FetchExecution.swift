@@ -112,7 +112,7 @@ struct FetchExecution: ~Copyable {
         // No more than a file can have, whatever it states.
         rowsToScan = max(Self.firstCountMax, Int(min(4 * (Double(count) * wanted).squareRoot(), 0x1p62)))
         let saved = (residual, acceptsEveryRow)
-        try visit(nil)
+        try scanInstead()
         guard rowsToScan == 0, let resumeKey else { return }
         // Too few of the first rows match: the candidates find the rest.
         assert(keys.contains(resumeKey), "a scan of \(keys) stops at \(resumeKey)")
@@ -132,12 +132,7 @@ struct FetchExecution: ~Copyable {
 
     /// Visits the rows of the candidates, or all rows if there were too many candidates (`nil`).
     private mutating func visit(_ candidates: [Candidate]?) throws(StoreError) {
-        guard let candidates else {
-            residual = plan.condition
-            sink.comesFromScan = true
-            acceptsEveryRow = residual.isEmpty && sortBuffer == nil
-            return try scan()
-        }
+        guard let candidates else { return try scanInstead() }
         assert(
             zip(candidates, candidates.dropFirst()).allSatisfy { $0.key < $1.key },
             "candidates do not come by ascending key")
@@ -158,6 +153,14 @@ struct FetchExecution: ~Copyable {
             guard entry.row.withRawSpan({ sink.accept(entry.id, $0) }) else { break }
         }
         return sink
+    }
+
+    /// Scans although the plan has candidates: each row is tested for the whole condition.
+    private mutating func scanInstead() throws(StoreError) {
+        residual = plan.condition
+        sink.comesFromScan = true
+        acceptsEveryRow = residual.isEmpty && sortBuffer == nil
+        try scan()
     }
 
     /// Visits all rows of the hierarchy, by primary key.

@@ -1,4 +1,4 @@
-// What one migration tells its log (DB-03).
+// The messages of one migration to its log (DB-03).
 //
 // Invariants
 //   1. Without a log nothing is computed and no clock is read.

@@ -58,7 +58,7 @@ public struct MigrationPlan: Sendable {
     public let refusal: MigrationRefusal?
     /// The numbers of the migration or of its dry run; `nil` if it was not tried.
     public let outcome: Outcome?
-    /// What the mappings of entities made, in their order; empty without a `MappingModel`, and before a trial.
+    /// The results of the mappings of entities, in their order; empty without a `MappingModel`, and before a trial.
     public let mappings: [Mapping]
 
     init(

@@ -16,7 +16,7 @@
 ///   └ tree "index:Song.genre", keys that begin …    400    391  0.08 ms
 /// ```
 public struct PlanStep: Sendable, Equatable {
-    /// What the step does, in words.
+    /// The step, in words.
     public let action: String
     /// The number of rows that the planner expects; `nil` if it needs no estimate for this step.
     public let expectedCount: Int?

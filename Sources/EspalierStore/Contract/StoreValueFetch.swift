@@ -2,11 +2,11 @@
 
 public import EspalierModel
 
-/// A question for values of rows: which rows, and what is read of them.
+/// A question for values of rows: the rows, and the values that are read of them.
 public struct StoreValueFetch: Sendable {
     /// The rows, their order and limit; the offset is 0: the context skips rows when it has those of all stores.
     public var rows: StoreFetch
-    /// What is read of each row.
+    /// The values that are read of each row.
     public let values: ResolvedValues
     /// Rows that are left out, because the context has other values of them.
     public var excluded: Set<ObjectID> = []

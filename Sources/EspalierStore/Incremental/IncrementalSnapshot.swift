@@ -89,7 +89,7 @@ public final class IncrementalSnapshot: StoreSnapshot {
         return list.contains(destination)
     }
 
-    /// What is left to the source, and what the store does.
+    /// The steps that are left to the source, and those of the store.
     public func explain(_ fetch: StoreFetch) throws(StoreError) -> [String] {
         let query = IncrementalQuery(fetch)
         var steps = ["ask \(store.type.rawValue) for rows of \(fetch.entity.name)"]

@@ -1,4 +1,4 @@
-// What an application writes to make a store of its own whose rows are loaded when they are asked for.
+// The protocols with which an application makes a store whose rows are loaded when they are asked for.
 //
 // Rules for sources (a source that breaks one makes the call fail with `StoreError.brokenContract`)
 //   1. A row has one ID and one reference, and is returned at most once in an answer. No two rows of a hierarchy of

@@ -1,8 +1,8 @@
 // A store on the data of an application: requests are translated, and every answer is checked.
 //
 // Invariants
-//   1. What leaves the store keeps the contract of all stores, or the call throws: no answer of the source is trusted
-//      (IncrementalStore+Checks).
+//   1. Every answer of the store keeps the contract of all stores, or the call throws: no answer of the source is
+//      trusted (IncrementalStore+Checks).
 //   2. Saves come one after the other, and the source is asked once for each: it writes everything or nothing.
 //   3. An error of the source's own arrives as `StoreError.outside`; its `StoreError`s arrive unchanged.
 

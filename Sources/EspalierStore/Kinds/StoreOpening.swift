@@ -1,4 +1,4 @@
-// What the code that opens a kind of store gets: the parts of a description, with the model.
+// The argument of the code that opens a kind of store: the parts of a description, with the model.
 
 public import EspalierModel
 

@@ -18,7 +18,7 @@ internal import FoundationEssentials
 
 /// The derived values that one save changes.
 struct DerivedValues {
-    /// What is known of the new value of one object.
+    /// The part of the new value of one object that is known.
     private enum Update {
         /// It follows from the object and what it leads to.
         case anew

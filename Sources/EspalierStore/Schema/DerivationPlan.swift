@@ -1,4 +1,4 @@
-// What derived attributes depend on: the changes that a save has to note, and the values that follow from a row alone.
+// The sources of derived attributes: the changes that a save has to note, and the values that follow from a row alone.
 //
 // Invariants
 //   1. Without derived attributes the plan is empty, and a save notes nothing.

@@ -1,4 +1,4 @@
-// What an application writes to make a store that is loaded and saved as a whole.
+// The protocol with which an application makes a store that is loaded and saved as a whole.
 
 public import EspalierModel
 
