@@ -206,7 +206,7 @@ package final class WritePages: WritablePageSource {
         guard let end = logEnd else { return }
         for version in writes.spilled { pool.forget(version.page, version: version.place.lsn) }
         assert(engine.log != nil, "pages were spilled without a log")
-        engine.log?.takeBack(to: end)
+        engine.log?.rewind(to: end)
         writes.forgetSpilled()
         logEnd = nil
     }

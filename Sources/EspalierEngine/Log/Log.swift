@@ -232,7 +232,7 @@ package final class Log: @unchecked Sendable {
 
     // MARK: Removing uncommitted frames
 
-    /// The end of the log at one time, to which `takeBack` can return.
+    /// The end of the log at one time, to which `rewind` can return.
     package struct End: Sendable {
         let position: UInt64
         let chain: UInt64
@@ -247,7 +247,7 @@ package final class Log: @unchecked Sendable {
     /// Removes the frames appended since `end`, which no commit covers.
     ///
     /// Their positions are used again, so the buffer pool must no longer have pages under these positions.
-    package func takeBack(to end: End) {
+    package func rewind(to end: End) {
         lock.withLock {
             assert(end.position <= ring.position && end.nextSequence <= ring.nextSequence, "the log ended at \(end)")
             assert(buffered == 0, "\(buffered) bytes are not written")
