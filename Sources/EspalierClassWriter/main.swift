@@ -25,7 +25,8 @@ do {
     let document = try ModelDocument(contentsOf: model)
     omissions = try document.conversion().unsupported.map(\.description)
     classes = try EntityClassSource(
-        ManagedObjectModel(document, ignoring: Set(ModelFeature.allCases)), origin: model.lastPathComponent)
+        ManagedObjectModel(document, ignoring: Set(ModelFeature.allCases)), origin: model.lastPathComponent,
+        compositeNames: CompositeNames(document))
     omissions += classes.omissions
 } catch let error as ModelFileError {
     fail("\(error)")

@@ -20,6 +20,37 @@ import Testing
         conditions.map { ValidationRule($0) }
     }
 
+    /// The elements of a composite: of any plain type, required or not, with a default or not, and one in another.
+    private static let place = [
+        AttributeDescription("in", .string, isOptional: false, defaultValue: .string("\"")),
+        AttributeDescription("since", .date), AttributeDescription("code", .uuid, isOptional: false),
+        AttributeDescription("weight", .float, defaultValue: .float(0.1)),
+        AttributeDescription("price", .decimal, isOptional: false, defaultValue: .decimal(Decimal(5) / 4)),
+        AttributeDescription(
+            "point", .composite,
+            elements: [
+                AttributeDescription("x", .double, isOptional: false, defaultValue: .double(-0.5)),
+                AttributeDescription("y", .integer16), AttributeDescription("isFar", .boolean, isOptional: false),
+            ]),
+    ]
+
+    /// A model with a default that model files cannot express.
+    private func furnished() throws -> ManagedObjectModel {
+        let point: AttributeValue = .composite(["x": .double(3), "isFar": .boolean(true)])
+        let whole: AttributeValue = .composite([
+            "in": .string("\\"), "code": .uuid(UUID(uuid: (1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16))),
+            "price": .decimal(2), "point": point,
+        ])
+        return try ManagedObjectModel(
+            entities: [
+                EntityDescription(
+                    "Room",
+                    attributes: [
+                        AttributeDescription("place", .composite, defaultValue: whole, elements: Self.place)
+                    ])
+            ])
+    }
+
     private func library() throws -> ManagedObjectModel {
         try ManagedObjectModel(
             entities: [
@@ -43,6 +74,9 @@ import Testing
                             "born", .date, defaultValue: .date(Date(timeIntervalSinceReferenceDate: -0.5)),
                             validationRules: Self.rules(.minimum(.date(Date(timeIntervalSinceReferenceDate: -9))))),
                         AttributeDescription("home", .uri), AttributeDescription("cover", .binary),
+                        AttributeDescription("color", .transformable, valueTransformerName: "Color \"x\""),
+                        AttributeDescription("place", .composite, elements: Self.place),
+                        AttributeDescription("venue", .composite, isOptional: false, elements: Self.place),
                         AttributeDescription(
                             "price", .decimal, isOptional: false, defaultValue: .decimal(Decimal(5) / 4),
                             validationRules: Self.rules(.minimum(.decimal(Decimal(1) / 8)))),
@@ -73,15 +107,23 @@ import Testing
             ])
     }
 
+    /// The characters of a description in a fixed order: a composite value is a dictionary, which has none.
+    private static func sorted(_ text: (some StringProtocol)?) -> [Character] { (text ?? "").sorted() }
+
     @Test func `the classes of a model file compile, and their model has its hashes`() throws {
         try withTemporaryFolder { folder in
             let model = try library()
             let run = ToolRun("schema", try write(model, "Library.xcdatamodel", in: folder), "--swift")
             #expect(run.code == 0 && run.errors.isEmpty)
 
+            let furnished = try furnished()
+            let rooms = try EntityClassSource(furnished, origin: "code")
+            #expect(rooms.omissions.isEmpty)
             let document =
-                "```swift\n\(run.output)\nlet model = try ManagedObjectModel(for: [Album.self, Artist.self])\n"
-                + "print(model.versionChecksum)\nfor entity in model.entities { print(entity.description) }\n```\n"
+                "```swift\n\(run.output)\n\(rooms.text)\n"
+                + "let model = try ManagedObjectModel(for: [Album.self, Artist.self])\n"
+                + "print(model.versionChecksum)\nfor entity in model.entities { print(entity.description) }\n"
+                + "print(try ManagedObjectModel(for: [Room.self]).descriptions[0])\n```\n"
             let program = try ExampleProgram(
                 firstOf: document, modules: ["EspalierEngine", "EspalierModel", "EspalierStore", "Espalier"])
             let lines = try program.run(in: folder).split(separator: "\n")
@@ -91,27 +133,34 @@ import Testing
             for entity in model.entities {
                 #expect(lines.contains { $0 == "\(entity.description)" }, "\(entity.description)")
             }
+            #expect(Self.sorted(lines.last) == Self.sorted("\(furnished.descriptions[0])"))
         }
     }
 
-    @Test func `the classes of a real model file compile`() throws {
-        let path = Checkout.root.appending(
-            path: "Tests/EspalierModelFileTests/Models/duckduckgo+BrowserServicesKit/BookmarksModel.xcdatamodeld"
-        ).path
-        let model = try ManagedObjectModel(contentsOf: URL(filePath: path))
-        let run = ToolRun("schema", path, "--swift")
-        #expect(run.code == 0 && run.errors.isEmpty, "\(run.errors)")
-        #expect(run.output.hasPrefix("// Made from BookmarksModel.xcdatamodeld by 'dbtool schema --swift'.\n"))
+    @Test func `the classes of real model files compile, with composites and transformers (MD-24, MD-26)`() throws {
+        let models = Checkout.root.appending(path: "Tests/EspalierModelFileTests/Models")
+        let paths = [
+            "duckduckgo+BrowserServicesKit/BookmarksModel.xcdatamodeld",
+            "fatbobman+CoreDataEvolution/CoreDataEvolutionIntegrationModel.xcdatamodeld",
+        ].map { models.appending(path: $0).path }
+        let runs = paths.map { ToolRun("schema", $0, "--swift") }
+        for run in runs { #expect(run.code == 0 && run.errors.isEmpty, "\(run.errors)") }
+        #expect(runs[0].output.hasPrefix("// Made from BookmarksModel.xcdatamodeld by 'dbtool schema --swift'.\n"))
+        #expect(runs[1].output.contains("    var location: CDEItemLocation?\n"))
+        #expect(runs[1].output.contains("@Composite\nstruct CDEItemLocation {\n    var x: Double = 0.0\n"))
+        #expect(runs[1].output.contains("by: \"NSSecureUnarchiveFromData\")) var keywords_payload: Any?\n"))
 
         let program = try ExampleProgram(
             firstOf:
-                "```swift\n\(run.output)\n"
-                + "print(try ManagedObjectModel(for: [BookmarkEntity.self]).versionChecksum)\n```\n",
+                "```swift\n\(runs[0].output)\n\(runs[1].output)\n"
+                + "print(try ManagedObjectModel(for: [BookmarkEntity.self]).versionChecksum)\n"
+                + "print(try ManagedObjectModel(for: [CDEItem.self]).versionChecksum)\n```\n",
             modules: ["EspalierEngine", "EspalierModel", "EspalierStore", "Espalier"])
         try withTemporaryFolder { folder in
             let output = try program.run(in: folder)
             // The editor's modifiers of the hash are a part of it.
-            #expect(output == "\(model.versionChecksum)\n")
+            let checksums = try paths.map { try ManagedObjectModel(contentsOf: URL(filePath: $0)).versionChecksum }
+            #expect(output == checksums.map { "\($0)\n" }.joined())
         }
     }
 
@@ -145,9 +194,9 @@ import Testing
             #expect(ToolRun("schema", url.path + "/", "A", "--json").output.contains("\"rows\":null"))
             #expect(
                 ToolRun("schema", url.path, "--swift").errors == note
-                    + "note: \(url.path): 'A.t' of type transformable is left out: a property of a class "
-                    + "cannot have this type"
-                    + "\n"
+                    + "note: \(url.path): 'A.t' must have a value, but a transformable property of a class is an optional\n"
+                    + "note: \(url.path): 'A.t' names no transformer; its class names 'NSSecureUnarchiveFromData', "
+                    + "as Core Data does\n"
             )
         }
     }

@@ -4,7 +4,7 @@
 //   1. The source compiles, and the model of its classes has the version hashes of the given model, except for the
 //      parts that `omissions` names.
 //   2. The same model always gives the same source.
-// Not here: the spelling of values and names in Swift (SwiftText).
+// Not here: the structs of composite attributes (CompositeSource), and the spelling of values and names (SwiftText).
 
 package import EspalierModel
 
@@ -19,9 +19,14 @@ package struct EntityClassSource: Sendable {
 
     /// Writes the classes of `model`.
     ///
-    /// - Parameter origin: The description of the model's origin in the comment at the top of the source.
+    /// - Parameters:
+    ///   - origin: The description of the model's origin in the comment at the top of the source.
+    ///   - compositeNames: The names of composite types in the model file, which structs get. All others are named
+    ///     after their attribute.
     /// - Throws: `EntityClassError` for names that no class or property can have.
-    package init(_ model: ManagedObjectModel, origin: String) throws(EntityClassError) {
+    package init(
+        _ model: ManagedObjectModel, origin: String, compositeNames: CompositeNames? = nil
+    ) throws(EntityClassError) {
         var problems: [String] = []
         for entity in model.entities {
             if SwiftText.classNamesInUse.contains(entity.name) || SwiftText.keywords.contains(entity.name) {
@@ -37,13 +42,13 @@ package struct EntityClassSource: Sendable {
             }
         }
         guard problems.isEmpty else { throw EntityClassError(problems: problems) }
-        var writer = EntityClassWriter(model)
+        var writer = EntityClassWriter(model, CompositeSource(of: model, namesInFile: compositeNames))
         for entity in model.entities { writer.write(entity) }
         writer.noteFeaturesWithoutClass()
-        let needsFoundation = writer.usesFoundation ? "import Foundation\n" : ""
+        let needsFoundation = writer.usesFoundation || writer.composites.usesFoundation ? "import Foundation\n" : ""
         let head = "// Made from \(origin.replacing("\n", with: " ")) by 'dbtool schema --swift'.\n\nimport Espalier\n"
-        text = head + needsFoundation + writer.text
-        omissions = writer.omissions
+        text = head + needsFoundation + writer.text + writer.composites.text
+        omissions = writer.omissions + writer.composites.omissions
     }
 }
 
@@ -62,11 +67,14 @@ package struct EntityClassError: Error, Equatable, CustomStringConvertible {
 
 private struct EntityClassWriter {
     let model: ManagedObjectModel
+    var composites: CompositeSource
     var text = ""
     var omissions: [String] = []
     var usesFoundation = false
 
-    init(_ model: ManagedObjectModel) { self.model = model }
+    init(_ model: ManagedObjectModel, _ composites: CompositeSource) {
+        (self.model, self.composites) = (model, composites)
+    }
 
     mutating func write(_ entity: Entity) {
         let description = entity.description
@@ -153,14 +161,15 @@ private struct EntityClassWriter {
     }
 
     private mutating func write(_ attribute: AttributeDescription, of entity: EntityDescription) {
-        guard let type = SwiftText.typeName(of: attribute.type) else {
-            let what = "'\(entity.name).\(attribute.name)' of type \(attribute.type)"
-            omissions.append("\(what) is left out: a property of a class cannot have this type")
+        let path = "\(entity.name).\(attribute.name)"
+        guard let type = typeName(of: attribute, at: path) else {
+            omissions.append(
+                "'\(path)' of type \(attribute.type) is left out: a property of a class cannot have this type")
             text += "    // \(attribute.name): no property of a class has the type \(attribute.type).\n"
             return
         }
-        usesFoundation = usesFoundation || SwiftText.foundationTypes.contains(type)
         var options: [String] = []
+        if attribute.type == .transformable { options += transformer(of: attribute, at: path) }
         if attribute.isIndexed { options.append(".indexed") }
         if entity.uniquenessConstraints.contains([attribute.name]) {
             let action = entity.constraintActions[[attribute.name]].map { "(onConflict: .\($0))" }
@@ -173,16 +182,42 @@ private struct EntityClassWriter {
         text += "    "
         if attribute.isTransient { text += "@Transient " }
         if !options.isEmpty { text += "@Attribute(\(options.joined(separator: ", "))) " }
-        text += "var \(SwiftText.identifier(attribute.name)): \(type)\(attribute.isOptional ? "?" : "")"
+        let isOptional = attribute.isOptional || attribute.type == .transformable
+        text += "var \(SwiftText.identifier(attribute.name)): \(type)\(isOptional ? "?" : "")"
         if !attribute.defaultValue.isNull {
-            if let value = SwiftText.expression(attribute.defaultValue, isOptional: attribute.isOptional) {
+            if let value = composites.expression(attribute.defaultValue, of: attribute, at: path) {
                 text += " = \(value)"
             } else {
-                omissions.append(
-                    "the default of '\(entity.name).\(attribute.name)' is left out: no Swift literal expresses it")
+                omissions.append("the default of '\(path)' is left out: no Swift literal expresses it")
             }
         }
         text += "\n"
+    }
+
+    /// The Swift type of an attribute; `nil` if no property of a class has its type.
+    private mutating func typeName(of attribute: AttributeDescription, at path: String) -> String? {
+        switch attribute.type {
+        case .composite: return composites.typeName(of: attribute, at: path)
+        // The JSON of a `Codable` value does not tell its Swift type.
+        case .transformable: return attribute.valueTransformerName == SwiftText.codableTransformer ? nil : "Any"
+        default:
+            guard let type = SwiftText.typeName(of: attribute.type) else { return nil }
+            usesFoundation = usesFoundation || SwiftText.foundationTypes.contains(type)
+            return type
+        }
+    }
+
+    /// The option for the transformer of an attribute; notes what a transformable property cannot be.
+    private mutating func transformer(of attribute: AttributeDescription, at path: String) -> [String] {
+        if !attribute.isOptional {
+            omissions.append("'\(path)' must have a value, but a transformable property of a class is an optional")
+        }
+        if attribute.valueTransformerName == nil {
+            omissions.append(
+                "'\(path)' names no transformer; its class names '\(SwiftText.defaultTransformer)', as Core Data does")
+        }
+        let name = attribute.valueTransformerName ?? SwiftText.defaultTransformer
+        return [".transformable(by: \(SwiftText.literal(name)))"]
     }
 
     /// The options for the validation rules of an attribute; notes those that no option expresses.

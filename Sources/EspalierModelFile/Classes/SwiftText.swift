@@ -26,6 +26,11 @@ enum SwiftText {
     /// The types above that Foundation declares.
     static let foundationTypes: Set = ["Decimal", "Date", "Data", "UUID", "URL"]
 
+    /// The transformer of attributes of `Codable` types, under which an application cannot register another one.
+    static let codableTransformer = "Codable"
+    /// The transformer that Core Data uses for an attribute that names none.
+    static let defaultTransformer = "NSSecureUnarchiveFromData"
+
     /// `name` as a declaration spells it: in backticks if it is a Swift keyword.
     static func identifier(_ name: String) -> String { keywords.contains(name) ? "`\(name)`" : name }
 
@@ -107,9 +112,9 @@ enum SwiftText {
 
     /// The type and module names that an entity class of the same name would hide.
     static let classNamesInUse: Set = [
-        "Attribute", "Bool", "Data", "Date", "Decimal", "Double", "Entity", "EntityDescription", "Float", "Int16",
-        "Int32", "Int64", "ManagedObject", "OrderedToMany", "PropertyOptions", "Relationship", "String", "ToMany",
-        "Transient", "URL", "UUID", "Set", "Array", "Optional", "Swift", "Espalier", "Foundation",
+        "Attribute", "Bool", "Composite", "Data", "Date", "Decimal", "Double", "Entity", "EntityDescription", "Float",
+        "Int16", "Int32", "Int64", "ManagedObject", "OrderedToMany", "PropertyOptions", "Relationship", "String",
+        "ToMany", "Transient", "URL", "UUID", "Set", "Array", "Optional", "Swift", "Espalier", "Foundation",
     ]
 
     /// The names of the properties that every entity class inherits.

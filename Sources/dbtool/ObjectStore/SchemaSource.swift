@@ -11,6 +11,8 @@ struct SchemaSource {
     let model: ManagedObjectModel
     /// The unsupported features of a model file, one sentence each.
     let omissions: [String]
+    /// The names of composite types in a model file; a store keeps none.
+    let compositeNames: CompositeNames?
     private let store: OpenStore?
 
     /// Reads the model file or opens the store at `path`; the file extension tells which of them it is.
@@ -19,13 +21,14 @@ struct SchemaSource {
         let url = URL(filePath: path)
         guard ["xcdatamodel", "xcdatamodeld", "mom", "momd"].contains(url.pathExtension) else {
             let store = try Self.store(path)
-            (model, omissions, self.store) = (store.model, [], store)
+            (model, omissions, compositeNames, self.store) = (store.model, [], nil, store)
             return
         }
         do {
             let document = try ModelDocument(contentsOf: url)
             omissions = try document.conversion().unsupported.map(\.description)
             model = try ManagedObjectModel(document, ignoring: Set(ModelFeature.allCases))
+            compositeNames = CompositeNames(document)
         } catch {
             throw .file(path: error.path, reason: error.reasons)
         }

@@ -56,7 +56,9 @@ enum SchemaVerb: Verb {
     private static func printClasses(of source: SchemaSource, to console: Console) throws(ToolError) {
         let name = source.path.split(separator: "/").last.map(String.init) ?? source.path
         let classes: EntityClassSource
-        do { classes = try EntityClassSource(source.model, origin: name) } catch {
+        do {
+            classes = try EntityClassSource(source.model, origin: name, compositeNames: source.compositeNames)
+        } catch {
             throw .refused(path: source.path, reason: error.description)
         }
         for omission in classes.omissions { console.errors.write("note: \(source.path): \(omission)\n") }

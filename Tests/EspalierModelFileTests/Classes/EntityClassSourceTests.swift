@@ -65,7 +65,7 @@ import Testing
                 final class Album: Work {
                     @Attribute(.unique) var code: UUID
                     var `default`: Double = 0.5
-                    // cover: no property of a class has the type transformable.
+                    @Attribute(.transformable(by: "NSSecureUnarchiveFromData")) var cover: Any?
                     @Transient var draft: Date?
                     @Relationship(inverse: "albums", deleteRule: .deny, isRequired: true) var artist: Artist?
                     @Relationship(minimum: 1, maximum: 3) var tags: ToMany<Artist>
@@ -79,7 +79,7 @@ import Testing
                 """#)
         #expect(
             source.omissions == [
-                "'Album.cover' of type transformable is left out: a property of a class cannot have this type"
+                "'Album.cover' names no transformer; its class names 'NSSecureUnarchiveFromData', as Core Data does"
             ])
     }
 
@@ -158,6 +158,143 @@ import Testing
 
                 """#), "\(source.text)")
         #expect(source.omissions.isEmpty)
+    }
+
+    private static let point = [
+        AttributeDescription("x", .double, isOptional: false, defaultValue: .double(0.5)),
+        AttributeDescription("in", .date, defaultValue: .date(Date(timeIntervalSinceReferenceDate: 1))),
+    ]
+
+    @Test func `composites become structs, which attributes with equal elements and one name share (MD-26)`() throws {
+        let xml = """
+            <model><entity name='Shop'>
+            <attribute name='home' optional='YES' attributeType='Composite' composite='Place'/>
+            <attribute name='work' attributeType='Composite' composite='Place'/>
+            <attribute name='sign' optional='YES' attributeType='Composite' composite='Shop'/></entity>
+            <composite name='Place'><attribute name='street' attributeType='String' defaultValueString=''/>
+            <attribute name='point' optional='YES' attributeType='Composite' composite='Point'/></composite>
+            <composite name='Point'><attribute name='x' attributeType='Double'/>
+            <attribute name='y' optional='YES' attributeType='Date'/></composite>
+            <composite name='Shop'><attribute name='default' attributeType='Boolean'/></composite></model>
+            """
+        let document = try ModelDocument(xml: Data(xml.utf8))
+        let source = try EntityClassSource(
+            ManagedObjectModel(document), origin: "a", compositeNames: CompositeNames(document))
+
+        #expect(
+            source.text == """
+                // Made from a by 'dbtool schema --swift'.
+
+                import Espalier
+                import Foundation
+
+                @Entity
+                final class Shop: ManagedObject {
+                    var home: Place?
+                    var work: Place
+                    var sign: ShopSign?
+                }
+
+                @Composite
+                struct Point {
+                    var x: Double
+                    var y: Date?
+                }
+
+                @Composite
+                struct Place {
+                    var street: String = ""
+                    var point: Point?
+                }
+
+                @Composite
+                struct ShopSign {
+                    var `default`: Bool
+                }
+
+                """, "\(source.text)")
+        #expect(source.omissions.isEmpty)
+    }
+
+    @Test func `structs of models without a file have the names of their attributes, and defaults (MD-26)`() throws {
+        let place: AttributeValue = .composite(["p": .composite(["x": .double(2)])])
+        let model = try ManagedObjectModel(
+            entities: [
+                EntityDescription(
+                    "A",
+                    attributes: [
+                        AttributeDescription(
+                            "place", .composite, defaultValue: place,
+                            elements: [
+                                AttributeDescription("p", .composite, isOptional: false, elements: Self.point)
+                            ]),
+                        AttributeDescription("b", .composite, defaultValue: .composite([:]), elements: Self.point),
+                    ]),
+                EntityDescription("APlace"),
+                EntityDescription(
+                    "a", attributes: [AttributeDescription("b", .composite, elements: [Self.point[0]])]),
+            ])
+        let source = try EntityClassSource(model, origin: "a")
+
+        #expect(source.text.contains("    var place: APlace2? = APlace2(p: APlaceP(x: 2.0, `in`: nil))\n"))
+        #expect(source.text.contains("    var b: AB?\n") && source.text.contains("    var b: AB2?\n"))
+        #expect(source.text.contains("@Composite\nstruct APlace2 {\n    var p: APlaceP\n}\n"))
+        #expect(
+            source.text.contains("    var `in`: Date? = Date(timeIntervalSinceReferenceDate: 1.0)\n"))
+        // A default without a value that the struct must have is no value of the struct.
+        #expect(source.omissions == ["the default of 'A.b' is left out: no Swift literal expresses it"])
+    }
+
+    @Test func `what no struct and no transformable property can be is told by its path (MD-24, MD-26)`() throws {
+        let bytes = AttributeDescription("t", .transformable, valueTransformerName: "T")
+        let named = AttributeDescription(
+            "n", .binary, allowsExternalBinaryDataStorage: true, renamingIdentifier: "m", versionHashModifier: "2",
+            userInfo: ["k": "v"])
+        let model = try ManagedObjectModel(
+            entities: [
+                EntityDescription(
+                    "A",
+                    attributes: [
+                        AttributeDescription("some", .composite, elements: [bytes, named]),
+                        AttributeDescription("none", .composite, elements: [bytes]),
+                        AttributeDescription("json", .transformable, valueTransformerName: "Codable"),
+                        AttributeDescription(
+                            "color", .transformable, isOptional: false, defaultValue: .transformable(Data([1])),
+                            valueTransformerName: "a\"b"),
+                    ])
+            ])
+        let source = try EntityClassSource(model, origin: "a")
+
+        #expect(
+            source.text.hasSuffix(
+                #"""
+                final class A: ManagedObject {
+                    var some: ASome?
+                    // none: no property of a class has the type composite.
+                    // json: no property of a class has the type transformable.
+                    @Attribute(.transformable(by: "a\"b")) var color: Any?
+                }
+
+                @Composite
+                struct ASome {
+                    // t: no element of a struct has the type transformable.
+                    var n: Data?
+                }
+
+                """#), "\(source.text)")
+        let none = "of type transformable is left out"
+        #expect(
+            source.omissions == [
+                "'A.none' of type composite is left out: a property of a class cannot have this type",
+                "'A.json' \(none): a property of a class cannot have this type",
+                "'A.color' must have a value, but a transformable property of a class is an optional",
+                "the default of 'A.color' is left out: no Swift literal expresses it",
+                "'A.some.t' \(none): an element of a struct cannot have this type",
+                "the former name of 'A.some.n' is left out", "the hash modifier of 'A.some.n' is left out",
+                "the storage of 'A.some.n' in a file of its own is left out",
+                "the user info of 'A.some.n' is left out",
+                "'A.none.t' \(none): an element of a struct cannot have this type",
+            ], "\(source.omissions)")
     }
 
     @Test func `what no class can say is told`() throws {
