@@ -98,7 +98,7 @@ struct CompiledModelReader {
         var element: ModelElement
         var known: Set = [
             "_P", "NSEntity", "NSPropertyName", "NSRenamingIdentifier", "NSIsOptional", "NSIsTransient", "NSIsIndexed",
-            "NSUserInfo", "NSVersionHashModifier", "NSValidationPredicates", "NSValidationWarnings",
+            "NSUserInfo", "NSVersionHashModifier",
         ]
         switch object.className {
         case "NSRelationshipDescription":
@@ -113,6 +113,7 @@ struct CompiledModelReader {
             element = attribute(object, name: name, of: entity)
             known.formUnion([
                 "NSAttributeType", "NSAttributeValueClassName", "NSDefaultValue", "NSValueTransformerName",
+                "NSValidationPredicates", "NSValidationWarnings",
             ])
             if readFlags(object.fields["NSFlagsKey"], into: &element) { known.insert("NSFlagsKey") }
         }
@@ -157,7 +158,7 @@ struct CompiledModelReader {
                 element["NSDefaultValue"] = archive.object(value)?.className ?? "?"
             }
         }
-        if !archive.items(fields["NSValidationPredicates"]).isEmpty { element["validationPredicates"] = "YES" }
+        readRules(fields, of: type, into: &element)
         if object.className == "NSDerivedAttributeDescription" {
             element["derived"] = "YES"
         } else if object.className != "NSAttributeDescription" {
@@ -166,8 +167,29 @@ struct CompiledModelReader {
         return element
     }
 
+    /// Reads the rules of an attribute; what no word of model files says is kept as text.
+    private mutating func readRules(
+        _ fields: [String: KeyedArchive.Value], of type: AttributeType, into element: inout ModelElement
+    ) {
+        let predicates = archive.items(fields["NSValidationPredicates"])
+        // The number of an error stands for its message; a text is a message of the application's own.
+        let messages = archive.items(fields["NSValidationWarnings"]).compactMap { archive.text($0) }
+        guard spend(predicates.count + messages.count, on: element) else { return }
+        var unread: [String] = []
+        for predicate in predicates {
+            switch CompiledRule(predicate, of: type, in: archive) {
+            case .word(let word, let text) where element[word.rawValue] == nil: element[word.rawValue] = text
+            case .word(let word, let text): unread.append("\(word.rawValue) \(text)")
+            case .unread(let text): unread.append(text)
+            }
+        }
+        if !unread.isEmpty { element[ModelRuleWord.validationPredicates.rawValue] = unread.joined(separator: "; ") }
+        if !messages.isEmpty { element[ModelRuleWord.validationWarnings.rawValue] = messages.joined(separator: "; ") }
+    }
+
     /// The text of a default in a model file; `nil` if the default is of a class that this reader does not know.
     private func defaultText(_ field: KeyedArchive.Value, _ type: AttributeType) -> String? {
+        if type == .decimal, case .decimal? = archive.constant(field) { return archive.constant(field)?.modelFileText }
         var value = field
         if case .reference(let number) = field {
             value = archive.value(number)

@@ -14,8 +14,10 @@ enum ModelRuleWord: String {
     case minDateTimeInterval
     case maxDateTimeInterval
     case regularExpressionString
-    /// In compiled models only, which keep rules as predicates.
+    /// In compiled models only: the predicates that are none of the rules above, as text.
     case validationPredicates
+    /// In compiled models only: the messages of rules, as text.
+    case validationWarnings
 }
 
 /// The reason why no rule says what a word of a model file says.
@@ -37,7 +39,9 @@ extension ValidationRule.Condition {
         case (.minValueString, let type) where type.isNumeric: self = .minimum(try Self.limit(text, of: attribute))
         case (.maxValueString, let type) where type.isNumeric: self = .maximum(try Self.limit(text, of: attribute))
         case (.validationPredicates, _):
-            throw ModelRuleError(reason: "the predicates of compiled models are not read")
+            throw ModelRuleError(reason: "no word of model files says the same; set it in code")
+        case (.validationWarnings, _):
+            throw ModelRuleError(reason: "messages of compiled models are not read; set them in code")
         default: throw ModelRuleError(reason: "it has no meaning for type \(attribute.type)")
         }
     }

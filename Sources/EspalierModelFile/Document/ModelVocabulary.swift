@@ -100,8 +100,8 @@ extension ModelElement.Kind {
                     "usesScalarValueType": .flag, "valueTransformerName": .text, "customClassName": .text,
                     "allowsExternalBinaryDataStorage": .flag, "allowsCloudEncryption": .flag, "composite": .name,
                     "derived": .flag, "derivationExpression": .text, "preserveAfterDeletion": .flag,
-                    // In compiled models only, which keep rules as predicates.
-                    "validationPredicates": .flag,
+                    // In compiled models only: rules and messages that no other word says.
+                    "validationPredicates": .text, "validationWarnings": .text,
                 ], uniquingKeysWith: { first, _ in first }),
             required: ["name"], children: [.userInfo]),
         .relationship: ModelElementRule(

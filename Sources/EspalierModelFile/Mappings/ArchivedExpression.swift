@@ -5,7 +5,6 @@
 //   1. An archive with cycles ends: expressions are nested at most `depthMax` deep.
 
 import EspalierModel
-import FoundationEssentials
 
 indirect enum ArchivedExpression {
     case constant(AttributeValue)
@@ -84,7 +83,9 @@ indirect enum ArchivedExpression {
         switch object.className {
         case "NSConstantValueExpression":
             if let name = archive.text(object.fields["NSConstantValueClassName"]) { return .other(name) }
-            return constant(object.fields["NSConstantValue"], archive)
+            let field = object.fields["NSConstantValue"]
+            guard let value = archive.constant(field) else { return .other(archive.object(field)?.className ?? "?") }
+            return .constant(value)
         case "NSVariableExpression":
             let name = archive.text(object.fields["NSVariable"]) ?? "?"
             return name == "source" ? .source(path: "") : name == "manager" ? .manager : .other("$\(name)")
@@ -104,30 +105,6 @@ indirect enum ArchivedExpression {
         default:
             let parts = ([operand].compactMap(\.self) + arguments).map(\.text)
             return .other("\(selector)(\(parts.joined(separator: ", ")))")
-        }
-    }
-
-    private static func constant(_ field: BinaryPropertyList.Value?, _ archive: KeyedArchive) -> ArchivedExpression {
-        guard let field else { return .constant(.null) }
-        if let object = archive.object(field) {
-            switch (object.className, object.fields["NS.time"]) {
-            case ("NSDate", .real(let seconds)?): return .constant(.date(Date(timeIntervalSinceReferenceDate: seconds)))
-            case ("NSNull", _): return .constant(.null)
-            case ("NSMutableString", _): break
-            default: return .other(object.className)
-            }
-            return archive.text(object.fields["NS.string"]).map { .constant(.string($0)) } ?? .other(object.className)
-        }
-        guard case .reference(let number) = field else { return .other("?") }
-        switch archive.value(number) {
-        case .boolean(let value): return .constant(.boolean(value))
-        case .integer(let value): return .constant(.integer(value))
-        case .real(let value): return .constant(.double(value))
-        case .date(let seconds): return .constant(.date(Date(timeIntervalSinceReferenceDate: seconds)))
-        case .data(let bytes): return .constant(.binary(Data(bytes)))
-        case .string(let text): return .constant(.string(text))
-        case .null: return .constant(.null)
-        case .reference, .array, .dictionary: return .other("?")
         }
     }
 }

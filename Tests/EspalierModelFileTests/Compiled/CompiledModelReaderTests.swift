@@ -62,6 +62,7 @@ import Testing
         let uuid = builder.add("NSUUID", [("NS.uuidbytes", .data(Array(0..<16)))])
         let link = builder.add("NSURL", [("NS.relative", builder.add(.text("a:b")))])
         let odd = builder.add("NSDecimalNumber", [("NS.mantissa", .integer(1))])
+        let price = builder.decimal(Decimal(-5) / 4)
         let rules = builder.list([builder.add("NSComparisonPredicate", [])])
         let parent = builder.add(
             "NSEntityDescription",
@@ -79,6 +80,7 @@ import Testing
             ("rate", attribute(500, [("NSDefaultValue", .real(0.5))])),
             ("live", attribute(800, [("NSDefaultValue", .integer(1))])),
             ("cost", attribute(400, [("NSDefaultValue", odd)])),
+            ("price", attribute(400, [("NSDefaultValue", price)])),
             ("sum", attribute(300, [], "NSDerivedAttributeDescription")),
             ("next", builder.add("NSNewDescription", [("NSAttributeType", .integer(700)), ("NSNovelty", .text("x"))])),
             ("seen", builder.add("NSFetchedPropertyDescription", [])),
@@ -121,8 +123,9 @@ import Testing
                         </attribute>
                         <attribute name="live" attributeType="Boolean" defaultValueString="YES"/>
                         <attribute name="name" attributeType="String" defaultValueString="é😀" \
-                validationPredicates="YES"/>
+                validationPredicates="NSComparisonPredicate"/>
                         <attribute name="next" attributeType="String" class="NSNewDescription" NSNovelty="?"/>
+                        <attribute name="price" attributeType="Decimal" defaultValueString="-1.25"/>
                         <attribute name="rank" attributeType="Integer 32" indexed="YES" defaultValueString="-3"/>
                         <attribute name="rate" attributeType="Double" defaultValueString="0.5"/>
                         <fetchedProperty name="seen"/>

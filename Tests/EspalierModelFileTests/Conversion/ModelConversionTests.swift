@@ -132,7 +132,7 @@ import Testing
             (
                 .validationRules, "<attribute name='n' attributeType='String' validationPredicates='YES'/>",
                 "attribute 'n': has the rule validationPredicates=\"YES\", which Espalier does not check: "
-                    + "the predicates of compiled models are not read"
+                    + "no word of model files says the same; set it in code"
             ),
             (
                 .derivedAttributes,
