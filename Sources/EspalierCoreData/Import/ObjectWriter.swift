@@ -47,6 +47,8 @@ final class ObjectWriter {
     private var batch = SaveRequest()
     private var batchByteCount = 0
     private var rowCount = 0
+    /// By index of the entity: the number of its rows that are written.
+    private var objectCounts: [Int]
     var report: CoreDataImportReport
 
     init(
@@ -62,6 +64,7 @@ final class ObjectWriter {
         for (rank, root) in order.enumerated() { ranks[root.index] = rank }
         runs = Array(repeating: KeyRuns(), count: store.model.entities.count)
         leadsForward = Array(repeating: false, count: store.model.entities.count)
+        objectCounts = Array(repeating: 0, count: store.model.entities.count)
     }
 
     /// The topmost entities so that few to-one relationships lead forward.
@@ -85,7 +88,6 @@ final class ObjectWriter {
 
     /// Writes everything.
     func run() throws(CoreDataImportError) -> CoreDataImportReport {
-        for entity in model.entities where !entity.isAbstract { report.objectCounts[entity.name] = 0 }
         do throws(CoreDataImportError) {
             for root in order { try writeRows(of: root) }
         } catch {
@@ -94,6 +96,9 @@ final class ObjectWriter {
             throw error
         }
         try storing { () throws(StoreError) in try saves.finish() }
+        for entity in model.entities where !entity.isAbstract {
+            report.objectCounts[entity.name] = objectCounts[entity.index]
+        }
         for root in order where leadsForward[root.index] { try writeForwardDestinations(of: root) }
         for root in order { try checkOneToOnes(of: root) }
         for relationship in model.declaredRelationships where relationship.isToMany {
@@ -140,7 +145,7 @@ final class ObjectWriter {
             }
             let id = ObjectID(storeTag: storeTag, entityTag: row.entity.tag, key: row.key)
             batch.insertions.append(.init(id: id, values: row.values, destinations: destinations))
-            report.objectCounts[row.entity.name, default: 0] += 1
+            objectCounts[row.entity.index] += 1
             for value in row.values { batchByteCount += value.contentByteCount }
             if batch.insertions.count >= limits.rowCount || batchByteCount >= limits.byteCount { try saveBatch() }
         }

@@ -104,7 +104,10 @@ package struct SQLiteRecord {
     }
 
     private func text(_ range: Range<Int>) -> String? {
-        guard encoding != .utf8 else { return String(validating: bytes[range], as: UTF8.self) }
+        guard encoding != .utf8 else {
+            // `String(validating:as:)` looks up its generic types at each call, which takes longer than a short text.
+            do { return String(copying: try UTF8Span(validating: bytes.span.extracting(range))) } catch { return nil }
+        }
         guard range.count.isMultiple(of: 2) else { return nil }
         let isBig = encoding == .utf16BigEndian
         let units = stride(from: range.lowerBound, to: range.upperBound, by: 2).map { offset in

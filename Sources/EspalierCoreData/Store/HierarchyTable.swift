@@ -8,27 +8,31 @@ import EspalierModel
 
 /// The table of a hierarchy.
 struct HierarchyTable {
-    /// The column of an attribute.
+    /// The column of an attribute: no references, so that a walk over the columns of a row counts none.
     struct AttributeColumn {
         let slot: Int
         let column: Int
-        let attribute: Attribute
+        let type: AttributeType
         let isExternal: Bool
     }
 
-    /// The columns of the rows of one entity.
-    struct EntityColumns {
+    /// The columns of the rows of one entity: a class, because it is looked at for each row.
+    final class EntityColumns {
         let entity: Entity
-        var attributes: [AttributeColumn] = []
-        var destinations: [(slot: Int, column: Int)] = []
+        let attributes: [AttributeColumn]
+        let destinations: [(slot: Int, column: Int)]
         /// The columns that no property of the entity has.
-        var others: [Int] = []
+        let others: [Int]
         /// The values and destinations of a row without any: a copy of them costs less than a new array of each.
         let nulls: [AttributeValue]
         let noDestinations: [UInt64]
 
-        init(entity: Entity) {
-            self.entity = entity
+        init(
+            _ entity: Entity, _ attributes: [AttributeColumn], _ destinations: [(slot: Int, column: Int)],
+            others: [Int]
+        ) {
+            (self.entity, self.attributes, self.destinations) = (entity, attributes, destinations)
+            self.others = others
             nulls = Array(repeating: .null, count: entity.attributes.count)
             noDestinations = Array(repeating: 0, count: entity.relationships.count)
         }
@@ -58,7 +62,7 @@ struct HierarchyTable {
         let capitals = table.columns.map { $0.uppercased() }
         var (entities, missing): ([Int64: EntityColumns], [(entity: String, property: String)]) = ([:], [])
         for (entity, number) in family {
-            var columns = EntityColumns(entity: entity)
+            var (attributes, destinations): ([AttributeColumn], [(slot: Int, column: Int)]) = ([], [])
             var used: Set<Int> = [keyColumn]
             func column(_ declaredBy: ManagedObjectModel.EntityIndex, _ name: String) -> Int? {
                 guard let column = names[declaredBy]?[name], let place = table.column(column) else {
@@ -74,18 +78,17 @@ struct HierarchyTable {
             for attribute in entity.attributes where !attribute.isTransient {
                 guard let place = column(attribute.declaredBy, attribute.name) else { continue }
                 let name = "\(model.entities[attribute.declaredBy].name).\(attribute.name)"
-                columns.attributes.append(
+                attributes.append(
                     AttributeColumn(
-                        slot: attribute.slot, column: place, attribute: attribute,
-                        isExternal: external.contains(name)))
+                        slot: attribute.slot, column: place, type: attribute.type, isExternal: external.contains(name)))
             }
             for relationship in entity.relationships where !relationship.isToMany {
                 guard let place = column(relationship.declaredBy, relationship.name) else { continue }
-                columns.destinations.append((relationship.slot, place))
+                destinations.append((relationship.slot, place))
             }
             for name in ["Z_ENT", "Z_OPT"] { if let place = table.column(name) { used.insert(place) } }
-            columns.others = table.columns.indices.filter { !used.contains($0) }
-            entities[number] = columns
+            entities[number] = EntityColumns(
+                entity, attributes, destinations, others: table.columns.indices.filter { !used.contains($0) })
         }
         (self.table, self.keyColumn, self.entities, self.missing) = (table, keyColumn, entities, missing)
         (entityColumn, self.names) = (table.column("Z_ENT"), names)
@@ -111,9 +114,9 @@ struct HierarchyTable {
         HierarchyTable(
             self,
             entities.mapValues { entity in
-                var entity = entity
-                entity.others.removeAll { columns.contains($0) }
-                return entity
+                EntityColumns(
+                    entity.entity, entity.attributes, entity.destinations,
+                    others: entity.others.filter { !columns.contains($0) })
             })
     }
 

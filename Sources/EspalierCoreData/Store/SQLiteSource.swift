@@ -187,9 +187,10 @@ extension SQLiteSource {
             do throws(ColumnValueError) {
                 var value = record.value(place.column)
                 if place.isExternal, case .blob(let bytes) = value { value = .blob(try externalValues.value(bytes)) }
-                values[place.slot] = try place.attribute.type.value(ofColumn: value)
+                values[place.slot] = try place.type.value(ofColumn: value)
             } catch {
-                report.add(error.kind, columns.entity.name, key: key, place.attribute.name, error.message)
+                let name = columns.entity.attributes[place.slot].name
+                report.add(error.kind, columns.entity.name, key: key, name, error.message)
             }
         }
         for column in columns.others where !record.isNull(column) {
