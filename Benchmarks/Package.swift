@@ -27,6 +27,8 @@ let package = Package(
             dependencies: [
                 "BenchKit", "Peers", .product(name: "Espalier", package: "Espalier"),
                 .product(name: "EspalierEngine", package: "Espalier"),
+                .product(name: "EspalierCoreData", package: "Espalier"),
+                .product(name: "EspalierModelFile", package: "Espalier"),
             ], swiftSettings: strict),
         .executableTarget(
             name: "allocations", dependencies: [.product(name: "EspalierEngine", package: "Espalier")],

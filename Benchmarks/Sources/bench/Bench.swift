@@ -6,6 +6,7 @@
 //   ... bench --page-sizes [...]   the engine alone, at each page size
 //   ... bench --scale [...]        cost and memory as stores grow to 10,000,000 rows, with the peers
 //   ... bench --growth [--large]   the cost of operations of the object layer as stores grow (Growth.md)
+//   ... bench --quick --large      the quick run, with migrations and imports of 1,000,000 rows
 //   ... bench --memory GIB         the memory of a process that uses a large store
 
 import BenchKit
@@ -77,7 +78,7 @@ struct Bench {
         let scale = options.isQuick ? Scale.quick : .full
         // Reading the texts takes as long as a few lines, so do it only for lines that need them.
         let net = options.selectsAny("wordnet") ? try WordNet(folder: options.wordNetFolder) : nil
-        for (title, lines) in sections(options.mode, scale, net, folder) {
+        for (title, lines) in sections(options, scale, net, folder) {
             var section = ReportSection(title)
             for make in lines {
                 let line = make()
@@ -97,9 +98,10 @@ struct Bench {
     }
 
     private static func sections(
-        _ mode: Options.Mode, _ scale: Scale, _ net: WordNet?, _ folder: URL
+        _ options: Options, _ scale: Scale, _ net: WordNet?, _ folder: URL
     ) -> [(title: String, lines: [() -> Line])] {
-        switch mode {
+        let movedCount = scale.isQuick && !options.isLarge ? 100_000 : 1_000_000
+        switch options.mode {
         case .pageSizes: return [("Page sizes", PageSizeLines(scale: scale, folder: folder).all())]
         case .scale:
             let counts = scale.isQuick ? [10_000, 100_000, 1_000_000] : [10_000, 100_000, 1_000_000, 10_000_000]
@@ -115,7 +117,8 @@ struct Bench {
                 ("Members", MemberLines(count: scale.isQuick ? 100_000 : 1_000_000, folder: folder).all()),
                 ("Checking", CheckLines(count: scale.isQuick ? 100_000 : 1_000_000, folder: folder).all()),
                 ("Rebuilding", RebuildLines(count: scale.isQuick ? 100_000 : 1_000_000, folder: folder).all()),
-                ("Migration", MigrationLines(count: scale.isQuick ? 100_000 : 1_000_000, folder: folder).all()),
+                ("Migration", MigrationLines(count: movedCount, folder: folder).all()),
+                ("Import", ImportLines(count: movedCount, folder: folder).all()),
                 ("Folding", FoldingLines(counts: [1000, scale.isQuick ? 10_000 : 100_000]).all()),
             ] + (wordNet ?? [])
         }
