@@ -44,22 +44,27 @@ import Testing
             defer { Self.stop(writer.process) }
             repeat {
                 for look in Self.looks {
-                    if !writer.process.isRunning {
-                        writers += 1
-                        writer = try Self.startWriter(writers, in: folder)
-                    }
-                    let arguments = [look[0], writer.store] + look.dropFirst()
-                    let run = try ToolRun(executable: arguments, in: folder)
+                    // A reader may be outrun by checkpoints, on a busy machine more than once, but not without end.
+                    var isOutrun = true
+                    for _ in 0..<20 where isOutrun {
+                        if !writer.process.isRunning {
+                            writers += 1
+                            writer = try Self.startWriter(writers, in: folder)
+                        }
+                        let arguments = [look[0], writer.store] + look.dropFirst()
+                        let run = try ToolRun(executable: arguments, in: folder)
 
-                    let isOutrun = run.code == ExitCode.locked.rawValue
-                    #expect(run.code == 0 || isOutrun, "\(look): \(run.code) \(run.errors)\(run.output.suffix(500))")
-                    (runs, outrun) = (runs + 1, outrun + (isOutrun ? 1 : 0))
-                    liveRuns += writer.process.isRunning ? 1 : 0
+                        isOutrun = run.code == ExitCode.locked.rawValue
+                        let text = "\(look): \(run.code) \(run.errors)\(run.output.suffix(500))"
+                        #expect(run.code == 0 || isOutrun, "\(text)")
+                        (runs, outrun) = (runs + 1, outrun + (isOutrun ? 1 : 0))
+                        liveRuns += writer.process.isRunning ? 1 : 0
+                    }
+                    #expect(!isOutrun, "\(look) said nothing in 20 runs")
                 }
             } while Date() < end
             print("\(runs) runs, \(liveRuns) of them beside one of \(writers) writers, \(outrun) outrun")
             #expect(liveRuns > 0, "the imports ended too early")
-            #expect(outrun * 4 <= runs, "\(outrun) of \(runs) runs said nothing")
         }
     }
 
