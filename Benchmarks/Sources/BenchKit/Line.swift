@@ -37,7 +37,7 @@ package struct Line {
     /// The number of operations in one run.
     package let operationCount: Int
     /// The contenders; ratios refer to the first one.
-    package let contenders: [Contender]
+    package var contenders: [Contender]
 
     /// A line.
     package init(
