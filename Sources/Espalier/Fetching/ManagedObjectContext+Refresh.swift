@@ -9,7 +9,8 @@ extension ManagedObjectContext {
     ///
     /// If a kept change is of a property that the store has changed too, the next save reports a conflict, or lets the
     /// merge policy decide it, unless both have the same value. If a save has reported the conflict already, the
-    /// refresh settles it: the change is based on the newer row, and the next save writes it.
+    /// refresh settles it: the change is based on the newer row, and the next save writes it. A lock of the object
+    /// (`detectConflicts`) holds for the newer row from now on.
     ///
     /// - Parameter mergesChanges: `true` keeps unsaved changes on top of the newer row (MC-26). `false` discards them
     ///   (MC-27): a relationship may then differ between its two sides until the other side is refreshed too. A refresh
@@ -21,6 +22,7 @@ extension ManagedObjectContext {
         guard !object.isInserted else { return }
         advanceGeneration()
         reread(object, mergesChanges: mergesChanges)
+        if locked[object] != nil { renewLocks(of: [object]) }
     }
 
     /// Makes an object adopt the values of the generation that the context reads.
@@ -45,13 +47,15 @@ extension ManagedObjectContext {
 
     /// Refreshes every object and keeps unsaved changes (MC-28).
     ///
-    /// The context moves to the newest generation, unless it is pinned to another one.
+    /// The context moves to the newest generation, unless it is pinned to another one. Locks (`detectConflicts`) hold
+    /// for the newer rows from now on.
     public func refreshAllObjects() {
         advanceGeneration()
         let results = fetchedResults
         fetchedResults = nil
         withExtendedLifetime(results) {}
         refreshAll(isAsked: true)
+        renewLocks(of: Array(locked.keys))
     }
 
     /// Refreshes every object and keeps unsaved changes.

@@ -17,7 +17,8 @@ extension ManagedObjectContext {
     /// Makes the next save check that an unchanged object still has its current row (MC-35), whatever is merged
     /// meanwhile.
     ///
-    /// Another call after a merge makes the next save check the newer row.
+    /// Another call after a merge makes the next save check the newer row, and so does a refresh that the application
+    /// asks for.
     ///
     /// - Throws: `ContextError.objectOfOtherContext`; `.objectNotFound` if its row is already deleted.
     public func detectConflicts(for object: ManagedObject) throws(ContextError) {
@@ -25,6 +26,18 @@ extension ManagedObjectContext {
         if object.isFault && !object.hasRow { try loadRow(of: object) }
         guard object.hasRow || object.isInserted else { throw .objectNotFound(object.storedID) }
         if let row = object.row { locked[object] = row.version }
+    }
+
+    /// Makes the locks of some objects hold for the rows that the context reads now, because the application has asked
+    /// for these.
+    ///
+    /// The lock of a deleted row stays, and so does one whose row cannot be read: the next save reports it.
+    func renewLocks(of objects: [ManagedObject]) {
+        let held = objects.filter { $0.managedObjectContext === self && !$0.isInserted }
+        guard !held.isEmpty, let rows = try? storedRows(ofObjects: held) else { return }
+        for (object, stored) in rows {
+            if let stored { locked[object] = stored.version }
+        }
     }
 
     /// The error that `save` throws for an error of a store: conflicts get the values of both sides.

@@ -143,7 +143,10 @@ struct ContextWalk {
         guard isAsked || side.merges else { return }
         note(index, isAsked ? "refresh all" : "merge")
         let before = side.deleted.isEmpty ? [:] : try shown(index)
-        if isAsked { side.context.refreshAllObjects() }
+        if isAsked {
+            side.context.refreshAllObjects()
+            for number in side.locks.keys { renewLock(index, number) }
+        }
         side.context.processPendingChanges()
         for (cell, base) in side.bases {
             guard let now = stored[cell.bead]?[cell.property] else { continue }
@@ -219,6 +222,7 @@ struct ContextWalk {
         note(index, "refresh \(number)\(mergesChanges ? "" : ", giving up")")
         let (side, hasChanges) = (sides[index], bead.hasChanges)
         sides[index].context.refresh(bead, mergesChanges: mergesChanges)
+        renewLock(index, number)
         if !sides[index].deleted.isEmpty {
             // Delete rules run again, on what deleted beads are related to by now.
             let before = try shown(index)
@@ -252,6 +256,11 @@ struct ContextWalk {
     /// Whether a save has told that a bead is in conflict with what is stored now.
     private func isSettled(_ bead: Int, _ side: WalkSide) -> Bool {
         side.told.beads.contains(bead) && side.told.isNewest && rowWritten[bead, default: 0] <= side.told.saves
+    }
+
+    /// A refresh that is asked for makes a lock hold for what is stored now.
+    private mutating func renewLock(_ index: Int, _ number: Int) {
+        if sides[index].locks[number] != nil, let row = stored[number] { sides[index].locks[number] = (row, saves) }
     }
 
     private mutating func toggleMerging(_ index: Int) throws {

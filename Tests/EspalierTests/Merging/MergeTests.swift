@@ -122,7 +122,7 @@ import Testing
         try board.mine.detectConflicts(for: board.peg("0", in: board.mine))
         try board.set("0", "a", ["5"], in: board.theirs)
         try board.theirs.save()
-        board.mine.refreshAllObjects()
+        board.mine.mergeChanges(from: SavedChanges(updated: [try board.peg("0", in: board.mine).objectID]))
         #expect(try board.peg("0", in: board.mine).a == 5)
         try board.set("1", "a", ["2"], in: board.mine)
 
@@ -130,6 +130,69 @@ import Testing
         board.mine.mergePolicy = .storeTrump
         try board.mine.save()
         #expect(try board.stored()["1"]?["a"] == ["2"])
+    }
+
+    /// What makes a locked object adopt the newer row.
+    enum Adopting: CaseIterable {
+        case refresh, refreshBelowChanges, refreshAll, refreshInPinnedContext, merge, automaticMerge
+
+        /// Whether the application has asked for the newer row of the object.
+        var isAsked: Bool { [.refresh, .refreshBelowChanges, .refreshAll].contains(self) }
+    }
+
+    @Test(arguments: StoreKind.allCases, Adopting.allCases)
+    func `a refresh that is asked for settles a lock, and a merge does not (MC-35)`(
+        _ kind: StoreKind, _ way: Adopting
+    ) throws {
+        let board = try PegBoard(kind, count: 3)
+        let locked = try board.peg("0", in: board.mine)
+        if way == .refreshInPinnedContext { try board.mine.setQueryGeneration(from: .current) }
+        board.mine.automaticallyMergesChangesFromParent = way == .automaticMerge
+        try board.mine.detectConflicts(for: locked)
+        if way == .refreshBelowChanges { try board.set("0", "b", ["7"], in: board.mine) }
+        try board.set("1", "a", ["1"], in: board.mine)
+        try board.set("0", "a", ["5"], in: board.theirs)
+        try board.theirs.save()
+
+        switch way {
+        case .refresh, .refreshBelowChanges, .refreshInPinnedContext: board.mine.refresh(locked, mergesChanges: true)
+        case .refreshAll: board.mine.refreshAllObjects()
+        case .merge: board.mine.mergeChanges(from: SavedChanges(updated: [locked.objectID]))
+        case .automaticMerge: board.mine.processPendingChanges()
+        }
+
+        if !way.isAsked {
+            #expect(conflicts { try board.mine.save() }.map(\.object) == [locked.objectID])
+            try board.mine.setQueryGeneration(from: nil)
+            board.mine.refresh(locked, mergesChanges: true)
+        }
+        // The lock holds for the row that was adopted, and not for what comes after it.
+        try board.set("0", "a", ["6"], in: board.theirs)
+        try board.theirs.save()
+        #expect(conflicts { try board.mine.save() }.map(\.object) == [locked.objectID])
+        board.mine.refresh(locked, mergesChanges: true)
+        try board.mine.save()
+
+        #expect(locked.a == 6)
+        #expect(try board.stored()["1"]?["a"] == ["1"])
+        #expect(try board.stored()["0"]?["b"] == [way == .refreshBelowChanges ? "7" : "0"])
+    }
+
+    @Test(arguments: StoreKind.allCases)
+    func `a refresh does not settle the lock of a row that is deleted`(_ kind: StoreKind) throws {
+        let board = try PegBoard(kind, count: 2)
+        let locked = try board.peg("0", in: board.mine)
+        try board.mine.detectConflicts(for: locked)
+        try board.set("1", "a", ["1"], in: board.mine)
+        try board.theirs.delete(board.peg("0", in: board.theirs))
+        try board.theirs.save()
+
+        board.mine.refreshAllObjects()
+
+        #expect(conflicts { try board.mine.save() }.map(\.object) == [locked.objectID])
+        board.mine.mergePolicy = .storeTrump
+        try board.mine.save()
+        #expect(try board.stored().keys.sorted() == ["1"])
     }
 
     @Test func `a lock goes to the store of its object, also if nothing else is saved there`() throws {
@@ -155,6 +218,40 @@ import Testing
             for object in [artist as ManagedObject, listener] { mine.refresh(object, mergesChanges: false) }
             #expect(changed[attribute: "name"] == .string("new"))
         }
+    }
+
+    // MARK: Deletions
+
+    /// How a context learns of a deletion.
+    enum Learning: CaseIterable { case merge, automaticMerge, parent }
+
+    @Test(arguments: StoreKind.allCases, Learning.allCases)
+    func `an object whose deletion is merged stays registered, is deleted and no fault, and its values can be read`(
+        _ kind: StoreKind, _ way: Learning
+    ) throws {
+        let board = try PegBoard(kind, count: 3, [("0", "tags", ["1"]), ("0", "best", ["2"])])
+        let context = way == .parent ? ManagedObjectContext(parent: board.theirs) : board.mine
+        context.automaticallyMergesChangesFromParent = way != .merge
+        let peg = try board.peg("0", in: context)
+        let others = try [board.peg("1", in: context), board.peg("2", in: context)]
+        #expect(try peg.objectIDs(forRelationshipNamed: "tags") == [others[0].objectID])
+        try board.theirs.delete(board.peg("0", in: board.theirs))
+        board.theirs.processPendingChanges()
+        if way != .parent { try board.theirs.save() }
+
+        if way == .merge { context.mergeChanges(from: SavedChanges(deleted: [peg.objectID])) }
+        context.processPendingChanges()
+
+        #expect(context.registeredObject(for: peg.objectID) === peg && context.registeredObjects.contains(peg))
+        #expect(peg.isDeleted && !peg.isFault && peg.managedObjectContext === context)
+        #expect(peg.name == "0" && peg.a == 0)
+        #expect(!context.hasChanges && context.deletedObjects.isEmpty)
+        for (other, property) in zip(others, ["tagged", "fans"]) {
+            #expect(try other.objectIDs(forRelationshipNamed: property).isEmpty)
+        }
+        #expect(try board.pegs(context).keys.sorted() == ["1", "2"])
+        try context.save()
+        #expect(context.recordedViolations.isEmpty)
     }
 
     // MARK: Relationships (faults 10 to 13)
