@@ -1,6 +1,7 @@
-// The changed objects that a save writes, as lists in a fixed order.
+// The changed objects that a save writes, as lists in a fixed order, and their values at one moment.
 
 import EspalierModel
+import EspalierStore
 
 /// The changed objects of a context at one moment.
 struct ChangeSet {
@@ -49,5 +50,62 @@ struct ChangeSet {
         part.updated.removeAll { !isWanted($0) }
         part.deleted.removeAll { !isWanted($0) }
         return part
+    }
+}
+
+/// The unsaved values of a change set at one moment, to find out later whether hooks have set others.
+///
+/// Transient values do not count: no store gets them.
+struct ChangedValues {
+    /// The values of new and of changed objects, shared with them until they change (`ManagedObject.changeable`).
+    private let objects: [(object: ManagedObject, newValues: RowValues?, changes: ObjectChanges?)]
+
+    /// - Complexity: O(changed objects); no value is copied.
+    init(_ changes: ChangeSet) {
+        objects = changes.all.map { object in
+            object.newValues?.share()
+            object.changes?.isShared = true
+            return (object, object.newValues, object.changes)
+        }
+    }
+
+    /// Whether the objects still have these values, set again or not.
+    ///
+    /// - Complexity: O(changed objects, and values of those for which some value was set).
+    var areStillThose: Bool {
+        objects.allSatisfy { object, newValues, changes in
+            object.hasSameNewValues(as: newValues) && object.hasSameChanges(as: changes)
+        }
+    }
+}
+
+extension ManagedObject {
+    fileprivate func hasSameNewValues(as former: RowValues?) -> Bool {
+        guard let newValues, let former else { return newValues == nil && former == nil }
+        if newValues.isSame(as: former) { return true }
+        return newValues.destinations == former.destinations
+            && entity.attributes.allSatisfy { attribute in
+                attribute.isTransient || newValues.attribute(at: attribute.slot) == former.attribute(at: attribute.slot)
+            }
+    }
+
+    fileprivate func hasSameChanges(as former: ObjectChanges?) -> Bool {
+        if changes === former { return true }
+        let (now, before) = (changes?.values ?? .init(), former?.values ?? .init())
+        func stored(_ values: ObjectChanges.Values) -> [(slot: Int, value: AttributeValue)] {
+            values.attributes.pairs.filter { !entity.attributes[$0.slot].isTransient }
+        }
+        return stored(now).elementsEqual(stored(before)) { $0 == $1 }
+            && now.destinations.pairs.elementsEqual(before.destinations.pairs) { $0 == $1 }
+            && now.toMany.pairs.elementsEqual(before.toMany.pairs) { now, former in
+                now.slot == former.slot && now.value.hasSameDestinations(as: former.value)
+            }
+    }
+}
+
+extension ToManyChange {
+    fileprivate func hasSameDestinations(as other: ToManyChange) -> Bool {
+        isWhole || other.isWhole
+            ? list == other.list : Set(added) == Set(other.added) && Set(removed) == Set(other.removed)
     }
 }

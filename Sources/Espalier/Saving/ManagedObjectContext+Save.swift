@@ -133,9 +133,24 @@ extension ManagedObjectContext {
         var rounds = HookRounds()
         while true {
             let changes = try collect(&rounds)
+            if try isValid(changes, &rounds) { return changes }
+        }
+    }
+
+    /// Validates changes, again and again until the hooks set no other values: what a hook sets is validated, too.
+    ///
+    /// - Returns: whether the same objects are changed as before.
+    private func isValid(_ changes: ChangeSet, _ rounds: inout HookRounds) throws(ContextError) -> Bool {
+        var former: ChangedValues?
+        while true {
             let count = changeCount
             try validate(changes)
-            if changeCount == count || changes.hasSameObjects(as: ChangeSet(self)) { return changes }
+            if changeCount == count { return true }
+            let hasSameObjects = changes.hasSameObjects(as: ChangeSet(self))
+            if hasSameObjects, former?.areStillThose == true { return true }
+            try rounds.begin(with: changes)
+            guard hasSameObjects else { return false }
+            former = ChangedValues(changes)
         }
     }
 
@@ -183,7 +198,7 @@ extension ManagedObjectContext {
     /// - Throws: the error of the first part; the error of a later one is in the outcome.
     private func write(_ validated: ChangeSet) throws(ContextError) -> SaveOutcome {
         var changes = validated
-        var limit = AttemptLimit()
+        var (limit, rounds) = (AttemptLimit(), HookRounds())
         while true {
             let refusal: Refusal
             switch try attempt(changes) {
@@ -196,7 +211,7 @@ extension ManagedObjectContext {
             if !refusal.references.isEmpty { try resolve(refusal.references) }
             if !refusal.constraints.isEmpty { try resolve(refusal.constraints) }
             changes = ChangeSet(self)
-            try validate(changes)
+            while try !isValid(changes, &rounds) { changes = ChangeSet(self) }
             stage = SaveStage(.storing)
         }
     }

@@ -75,6 +75,64 @@ import Testing
         #expect(try storedTitles() == ["a"])
     }
 
+    // MARK: Values that validation hooks set
+
+    @Test(arguments: ["validateForInsert", "validateForUpdate"])
+    func `a validation hook that sets another value at each call ends in an error, with the context as before`(
+        _ hook: String
+    ) throws {
+        let (context, other) = (context, report("other"))
+        let first = report("a")
+        if hook == "validateForUpdate" { try context.saveAndCompare() }
+        (first.title, other.title) = ("", "changed")
+        first.act = { report in
+            if report.hook == hook { report.title? += "x" }
+        }
+
+        guard case .unsettledSave(let rounds)? = contextError({ try context.save() }) else {
+            Issue.record("the save came to an end")
+            return
+        }
+
+        #expect(rounds >= 100 && first.title == "" && other.title == "changed")
+        #expect(hook == "validateForUpdate" ? first.isUpdated : first.isInserted)
+        first.act = { _ in }
+        try context.saveAndCompare()
+        #expect(try storedTitles() == ["", "changed"])
+    }
+
+    @Test(arguments: ["validateForInsert", "validateForUpdate"])
+    func `a validation hook may set the same value at each call, and what it sets is saved`(_ hook: String) throws {
+        let (context, other) = (context, report("other"))
+        let first = report("a")
+        if hook == "validateForUpdate" { try context.saveAndCompare() }
+        (first.title, other.title) = ("b", "c")
+        var count = 0
+        first.act = { report in
+            guard report.hook == hook else { return }
+            (report.title, other.title) = ("set", "set, too")
+            count += 1
+        }
+
+        try context.saveAndCompare()
+
+        #expect(try storedTitles() == ["set", "set, too"] && count == 2)
+    }
+
+    @Test func `what a validation hook sets of an object that was validated before is validated again`() throws {
+        let context = context
+        let first = report("a")
+        first.act = { if $0.hook == "validateForInsert", $0.title == "bad" { throw UndoError.noGroup } }
+        let second = report("b") { if $0.hook == "validateForInsert" { first.title = "bad" } }
+
+        #expect(violations { try context.save() }.map(\.object) == [first.objectID])
+
+        #expect(first.title == "a" && context.insertedObjects == [first, second])
+        second.act = { _ in }
+        try context.saveAndCompare()
+        #expect(try storedTitles() == ["a", "b"])
+    }
+
     @Test func `a refresh in a hook takes the object out of the running save`() throws {
         let context = context
         let other = report("kept")
