@@ -111,11 +111,12 @@ public struct Violation: Error, Sendable, CustomStringConvertible {
         case .tooManyDestinations: 1590
         case .deniedDelete: 1600
         case .rowIsGone, .unreadable: 133000
+        case .transformer: 134060
         case .custom, .wrongType, .unknownKey, .derivedAttribute, .fetchedProperty, .unknownValue,
             .objectOfOtherContext,
             .destinationIsDeleted, .objectIsDeleted, .objectIsMerged, .indexOutOfRange, .noContext, .abstractEntity,
             .unknownEntity,
-            .notWhileSaving, .transformer, .assignment, .more:
+            .notWhileSaving, .assignment, .more:
             1550
         }
     }

@@ -87,6 +87,85 @@ import Testing
         #expect(label.words == nil && label[attribute: "words"] == .null)
     }
 
+    @Test(arguments: StoreKind.allCases)
+    func `an object that is a transformable value is saved as it was when it was set, and can be set again (MD-24)`(
+        _ kind: StoreKind
+    ) throws {
+        try AttributeTransformers.register(BasketTransformer(), forName: "Basket")
+        let stack = try Stack(kind, classes: [Shopper.self])
+        let (context, basket) = (stack.context, Basket(["pear"]))
+        let shopper = Shopper(context: context)
+        shopper.basket = basket
+        basket.fruits.append("never set")
+        try context.save()
+        #expect(try stack.stored(Shopper.self).map(\.basket?.fruits) == [["pear"]])
+
+        shopper.basket?.fruits.append("lost")
+        #expect(!shopper.hasChanges && shopper.basket?.fruits == ["pear"])
+        let changed = try #require(shopper.basket)
+        changed.fruits.append("plum")
+        shopper.basket = changed
+        #expect(shopper.hasPersistentChangedValues && shopper.basket?.fruits == ["pear", "plum"])
+        try context.save()
+        #expect(try stack.stored(Shopper.self).map(\.basket?.fruits) == [["pear", "plum"]])
+    }
+
+    @Test(arguments: ["NSKeyedUnarchiveFromData", "NSSecureUnarchiveFromData"])
+    func `an attribute that names a transformer of Apple's cannot be saved before it is registered (MD-24)`(
+        _ name: String
+    ) throws {
+        let model = try ManagedObjectModel(entities: [
+            EntityDescription(
+                "Keeper",
+                attributes: [
+                    AttributeDescription("kept", .transformable, valueTransformerName: name),
+                    AttributeDescription("bytes", .transformable),
+                ])
+        ])
+        let coordinator = PersistentStoreCoordinator(managedObjectModel: model)
+        try coordinator.addPersistentStore(.inMemory)
+        let context = ManagedObjectContext(coordinator)
+        let object = try context.insertNewObject(forEntityName: "Keeper")
+        object._setTransformed("kept", at: 0, by: name, ["a"])
+
+        let error = contextError { try context.save() }
+
+        #expect(error?.code == 134060 && "\(error as Any)".contains("'\(name)'"), "\(error as Any)")
+        // Bytes need no transformer.
+        for key in ["kept", "bytes"] { try object.setValue(.transformable(Data([1])), forKey: key) }
+        try context.save()
+        let reader = ManagedObjectContext(coordinator)
+        let stored = try #require(try reader.existingObject(with: object.objectID))
+        #expect(["kept", "bytes"].allSatisfy { stored[attribute: $0] == .transformable(Data([1])) })
+    }
+
+    /// A value that can change after it was set.
+    private final class Basket {
+        var fruits: [String]
+
+        init(_ fruits: [String]) { self.fruits = fruits }
+    }
+
+    private struct BasketTransformer: AttributeTransformer {
+        func data(from basket: Basket) -> Data { Data(basket.fruits.joined(separator: "\n").utf8) }
+
+        func value(from data: Data) -> Basket {
+            Basket(String(decoding: data, as: UTF8.self).split(separator: "\n").map(String.init))
+        }
+    }
+
+    private final class Shopper: ManagedObject {
+        override class var entityName: String { "Shopper" }
+        override class var entityDescription: EntityDescription {
+            EntityDescription(
+                "Shopper", properties: [EntityDescription._transformable("basket", Basket?.self, by: "Basket")])
+        }
+        var basket: Basket? {
+            get { _getTransformed("basket", at: 0, by: "Basket") }
+            set { _setTransformed("basket", at: 0, by: "Basket", newValue) }
+        }
+    }
+
     private struct WordTransformer: AttributeTransformer {
         func data(from words: [String]) throws -> Data { Data(words.joined(separator: " ").utf8) }
 
