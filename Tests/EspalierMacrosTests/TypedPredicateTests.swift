@@ -199,6 +199,41 @@ import Testing
             #expect(try Self.disagreements(reused, in: shop) == [])
         }
     }
+
+    @Test func `a predicate that another one evaluates is refused by its name, and joined as a condition`() throws {
+        let recent = #Predicate<Record> { $0.year > 1 }
+        let nested = Predicate<Record> {
+            PredicateExpressions.build_Conjunction(
+                lhs: EvaluatedPredicate(predicate: recent, input: $0),
+                rhs: PredicateExpressions.build_KeyPath(root: $0, keyPath: \.isLive))
+        }
+
+        let error = #expect(throws: FetchPredicateError.self) { try FetchPredicate(nested) }
+
+        #expect("\(error as Any)".contains("an expression of type EvaluatedPredicate"), "\(error as Any)")
+        #expect("\(error as Any)".contains("FetchPredicate.and and .or"))
+        #expect(error?.place?.hasSuffix(".swift:\(#line - 4)") == true)
+        let live = #Predicate<Record> { $0.isLive }
+        let joined = FetchPredicate.and([try FetchPredicate(recent), try FetchPredicate(live)])
+        try withTemporaryFolder { folder in
+            for (name, context) in try RecordShop(count: 30, seed: 3, in: folder).contexts {
+                let found = try context.fetch(FetchRequest<Record>(joined))
+                let expected = try context.fetch(FetchRequest<Record>()).filter { try nested.evaluate($0) }
+                #expect(Set(found) == Set(expected) && !found.isEmpty, "\(name)")
+            }
+        }
+    }
+}
+
+/// A predicate within a predicate, an expression that Foundation has on Apple's systems only.
+private struct EvaluatedPredicate<Input: StandardPredicateExpression<Record>>: StandardPredicateExpression {
+    let predicate: Predicate<Record>
+    let input: Input
+
+    init(predicate: Predicate<Record>, input: Input) { (self.predicate, self.input) = (predicate, input) }
+    init(from decoder: any Decoder) throws { throw CocoaError(.coderInvalidValue) }
+    func encode(to encoder: any Encoder) throws { throw CocoaError(.coderInvalidValue) }
+    func evaluate(_ bindings: PredicateBindings) throws -> Bool { try predicate.evaluate(input.evaluate(bindings)) }
 }
 
 /// An expression as a constant of a predicate; Foundation's own constants must be Codable, which it is not on Linux.

@@ -67,7 +67,8 @@ struct PredicateTranslator {
     mutating func term(_ expression: any PredicateExpression) throws(TranslationProblem) -> QueryTerm {
         guard let expression = expression as? any TranslatableExpression else {
             throw TranslationProblem(
-                "an expression of type \(type(of: expression))", "it is not one of Foundation's expressions")
+                "an expression of type \(type(of: expression))",
+                "it is not one of Foundation's expressions; join conditions with FetchPredicate.and and .or instead")
         }
         guard depth < Self.depthMax else {
             throw TranslationProblem(
