@@ -154,6 +154,17 @@ import Testing
             .noUndoManager, .contextIsSaving,
         ]
         #expect(Set(errors.map(\.description)).count == errors.count)
+
+        // After each refusal the context and its undo manager work as before.
+        let gauge = Gauge(context: context)
+        try context.save()
+        gauge.number = 7
+        try context.undo()
+        #expect(gauge.number == 3 && undoError { try undoManager.endUndoGrouping() } == .noGroup)
+        try context.redo()
+        try context.save()
+        let reader = ManagedObjectContext(context.persistentStoreCoordinator)
+        #expect((try reader.existingObject(with: gauge.objectID) as? Gauge)?.number == 7)
     }
 }
 
