@@ -96,10 +96,17 @@ struct RandomModels {
                     .maximumLength(.random(in: 0 ... .max, using: &random)), .pattern("[^<>&\"]*\n?"),
                 ]
             case .integer16, .integer32, .integer64, .decimal, .double, .float, .date:
-                [.minimum(value(of: type)), .maximum(value(of: type))]
+                limits(of: type)
             default: []
             }
         return conditions.shuffled(using: &random).filter { _ in chance(2) }.map { ValidationRule($0) }
+    }
+
+    /// Two limits that some value keeps.
+    private mutating func limits(of type: AttributeType) -> [ValidationRule.Condition] {
+        let (one, other) = (value(of: type), value(of: type))
+        return one.satisfies(.lessThanOrEqual, other, [])
+            ? [.minimum(one), .maximum(other)] : [.minimum(other), .maximum(one)]
     }
 
     private mutating func value(of type: AttributeType) -> AttributeValue {

@@ -55,10 +55,12 @@ package struct PreparedRule: Sendable {
 extension AttributeDescription {
     /// What is wrong with the rules of the attribute, for the checker of models.
     var ruleProblems: [String] {
-        validationRules.compactMap { rule in
+        let single = validationRules.compactMap { rule -> String? in
             switch rule.condition {
             case .minimum(let limit), .maximum(let limit):
-                if !type.hasKeyOrder { return "has a limit, but values of type \(type) have no order" }
+                if !type.hasKeyOrder || type == .boolean {
+                    return "has a limit, but values of type \(type) have no order"
+                }
                 return limit.isNull || !accepts(limit)
                     ? "has a limit that is \(limit.kindDescription); a limit must be of type \(type)" : nil
             case .minimumLength(let count), .maximumLength(let count):
@@ -76,6 +78,34 @@ extension AttributeDescription {
                 }
             }
         }
+        return single + (single.isEmpty ? contradictions : [])
+    }
+
+    /// The limits that no value keeps together, of rules that make sense alone.
+    private var contradictions: [String] {
+        var (least, greatest): ([AttributeValue], [AttributeValue]) = ([], [])
+        var (shortest, longest): ([Int], [Int]) = ([], [])
+        for rule in validationRules {
+            switch rule.condition {
+            case .minimum(let limit): least.append(limit)
+            case .maximum(let limit): greatest.append(limit)
+            case .minimumLength(let count): shortest.append(count)
+            case .maximumLength(let count): longest.append(count)
+            case .pattern, .predicate: continue
+            }
+        }
+        var problems: [String] = []
+        func note(_ what: String, _ low: some CustomStringConvertible, _ high: some CustomStringConvertible) {
+            problems.append(
+                "has a least \(what) of \(low) and a greatest one of \(high), so no value fits; correct one of them")
+        }
+        for low in least {
+            for high in greatest where low.satisfies(.greaterThan, high, []) {
+                note("value", FetchExpression.value(low), FetchExpression.value(high))
+            }
+        }
+        if let low = shortest.max(), let high = longest.min(), low > high { note("length", low, high) }
+        return problems
     }
 }
 

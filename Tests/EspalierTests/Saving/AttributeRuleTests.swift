@@ -137,6 +137,19 @@ import Testing
                 AttributeDescription("a", .transformable, validationRules: [ValidationRule(.predicate("SELF == 1"))]),
                 "condition"
             ),
+            (AttributeDescription("a", .boolean, validationRules: [ValidationRule(.maximum(.boolean(true)))]), "order"),
+            (
+                AttributeDescription(
+                    "a", .double,
+                    validationRules: [ValidationRule(.maximum(.double(1))), ValidationRule(.minimum(.double(1.5)))]),
+                "a least value of 1.5 and a greatest one of 1"
+            ),
+            (
+                AttributeDescription(
+                    "a", .string,
+                    validationRules: [ValidationRule(.minimumLength(2)), ValidationRule(.maximumLength(1))]),
+                "a least length of 2 and a greatest one of 1"
+            ),
         ]
         for (attribute, text) in wrong {
             do {
