@@ -26,10 +26,10 @@ public import EspalierModel
 ///
 ///     context.mergePolicy = MergePolicy { conflict, _ in
 ///         var resolution = MergeResolution(.objectTrump)
-///         if let visits = conflict["visits"], case .integer(let base)? = visits.base,
-///             case .integer(let mine) = visits.mine, case .integer(let stored)? = visits.stored
+///         if let visits = conflict[\Page.visits], let base = visits.base, let mine = visits.mine,
+///             let stored = visits.stored
 ///         {
-///             resolution["visits"] = .value(.integer(mine + stored - base))
+///             resolution.set(\Page.visits, to: mine + stored - base)
 ///         }
 ///         return resolution
 ///     }
