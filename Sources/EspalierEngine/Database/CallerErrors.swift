@@ -89,6 +89,19 @@ extension Lookup where Key == UInt64 {
             }
         }
     }
+
+    /// Calls `body` with the part of the value of `key` that is in one page, and with the byte count of the value;
+    /// returns whether the key exists.
+    @inlinable @inline(__always)
+    package mutating func withBeginning<Failure: StorageFailure>(
+        of key: UInt64, _ body: (_ beginning: RawSpan, _ byteCount: Int) throws(Failure) -> Void
+    ) throws(Failure) -> Bool {
+        try withCallerErrors { (thrown: inout ThrownError<Failure>?) throws(StorageError) in
+            try withBeginning(of: key) { beginning, byteCount in
+                do throws(Failure) { try body(beginning, byteCount) } catch { thrown = ThrownError(error) }
+            }
+        }
+    }
 }
 
 extension Lookup where Key == [UInt8] {
@@ -156,6 +169,20 @@ extension Cursor where Key == UInt64 {
         try withCallerErrors { (thrown: inout ThrownError<Failure>?) throws(StorageError) in
             try forEachValue { key, value in
                 do throws(Failure) { return try body(key, value) } catch { thrown = ThrownError(error) }
+                return false
+            }
+        }
+    }
+
+    /// Calls `body` with the parts of the values that are in one page, and with the byte counts of the values, from the
+    /// cursor's entry on, until it returns `false`.
+    @inlinable @inline(__always)
+    package mutating func forEachBeginning<Failure: StorageFailure>(
+        _ body: (_ key: UInt64, _ beginning: RawSpan, _ byteCount: Int) throws(Failure) -> Bool
+    ) throws(Failure) {
+        try withCallerErrors { (thrown: inout ThrownError<Failure>?) throws(StorageError) in
+            try forEachBeginning { key, beginning, byteCount in
+                do throws(Failure) { return try body(key, beginning, byteCount) } catch { thrown = ThrownError(error) }
                 return false
             }
         }

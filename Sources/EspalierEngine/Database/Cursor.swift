@@ -116,6 +116,38 @@ extension Cursor where Key == UInt64 {
             base.moveInLeaf(to: cells.range.upperBound &- 1)
         } while try base.next()
     }
+
+    /// Calls `body` as `forEachValue` does, but reads at most one page of each value that has pages of its own.
+    ///
+    /// For callers that seldom need more: `body` returns `false` at such an entry, and the cursor then has its value.
+    /// - Parameter body: gets the beginning of the value, which is whole if it is in a leaf, and its byte count.
+    /// - Throws: `noEntry` if the cursor is on no entry, or on one that was removed since; any error of reading.
+    @inlinable
+    package mutating func forEachBeginning(
+        _ body: (_ key: UInt64, _ beginning: RawSpan, _ byteCount: Int) -> Bool
+    ) throws(StorageError) {
+        repeat {
+            guard let cells = try base.cellsFromEntry() else {
+                // A write transaction may change the tree at every entry.
+                guard try base.visitBeginning(body) else { return }
+                continue
+            }
+            var index = cells.range.lowerBound
+            while index < cells.range.upperBound {
+                let wantsMore: Bool
+                // SAFETY: the cursor keeps its leaf pinned, and does not leave it meanwhile.
+                if let value = unsafe cells.inlineValue(index) {
+                    wantsMore = unsafe body(cells.key(index), value.bytes, value.count)
+                } else {
+                    base.moveInLeaf(to: index)
+                    wantsMore = try base.visitBeginning(body)
+                }
+                guard wantsMore else { return base.moveInLeaf(to: index) }
+                index &+= 1
+            }
+            base.moveInLeaf(to: cells.range.upperBound &- 1)
+        } while try base.next()
+    }
 }
 
 extension Cursor where Key == [UInt8] {
@@ -283,6 +315,16 @@ struct AnyCursor: ~Copyable {
     func visitEntry(_ body: (_ key: UInt64, _ value: RawSpan) -> Bool) throws(StorageError) -> Bool {
         let key = try integerKey
         guard let wantsMore = try cursor.withValue({ body(key, $0) }) else { throw .argument(.noEntry) }
+        return wantsMore
+    }
+
+    /// Calls `body` with the beginning of the cursor's entry, and with the byte count of the value.
+    @usableFromInline @inline(never)
+    func visitBeginning(
+        _ body: (_ key: UInt64, _ beginning: RawSpan, _ byteCount: Int) -> Bool
+    ) throws(StorageError) -> Bool {
+        let key = try integerKey
+        guard let wantsMore = try cursor.withBeginning({ body(key, $0, $1) }) else { throw .argument(.noEntry) }
         return wantsMore
     }
 

@@ -22,6 +22,17 @@ extension Lookup where Key == UInt64 {
     public mutating func withValue(of key: UInt64, _ body: (RawSpan) -> Void) throws(StorageError) -> Bool {
         try base.withValue(of: key, body)
     }
+
+    /// Calls `body` with the beginning of the value of `key`, of which it reads at most one page if it has pages of its
+    /// own, and with the byte count of the value; returns whether the key exists.
+    ///
+    /// - Throws: the errors of reads.
+    @usableFromInline
+    package mutating func withBeginning(
+        of key: UInt64, _ body: (_ beginning: RawSpan, _ byteCount: Int) -> Void
+    ) throws(StorageError) -> Bool {
+        try base.withBeginning(of: key, body)
+    }
 }
 
 extension Lookup where Key == [UInt8] {
@@ -90,6 +101,22 @@ struct AnyLookup: ~Copyable {
     }
 
     mutating func withValue(of key: UInt64, _ body: (RawSpan) -> Void) throws(StorageError) -> Bool {
+        guard let value = try value(of: key) else { return false }
+        try visit(value, body)
+        return true
+    }
+
+    mutating func withBeginning(
+        of key: UInt64, _ body: (_ beginning: RawSpan, _ byteCount: Int) -> Void
+    ) throws(StorageError) -> Bool {
+        guard let value = try value(of: key) else { return false }
+        try operations.withBeginning(of: value, treeID: tree.id, body)
+        return true
+    }
+
+    /// The value of `key` in the leaf that stays pinned until the next search; `nil` if the key is absent.
+    @inline(__always)
+    private mutating func value(of key: UInt64) throws(StorageError) -> StoredValue? {
         try check(.integer)
         assert(view == nil || isLeafPinned, "invariant 1: the leaf of the last key is not pinned")
         let isExact: Bool
@@ -99,9 +126,8 @@ struct AnyLookup: ~Copyable {
         } else {
             isExact = try descend(to: TreeKey(key))
         }
-        guard isExact, let view else { return false }
-        try visit(view.value(index), body)
-        return true
+        guard isExact, let view else { return nil }
+        return view.value(index)
     }
 
     mutating func forEachEntry(

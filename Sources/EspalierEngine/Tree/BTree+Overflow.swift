@@ -23,6 +23,30 @@ extension BTree {
         return value
     }
 
+    /// Calls `body` with the bytes of a stored value that are in one page, in place, and with the value's byte count.
+    ///
+    /// - Throws: `corruption` if the value is not in the pages of tree `treeID`. The chain is not read to its end.
+    /// - Complexity: at most one page, whatever the length of the value.
+    package func withBeginning<R>(
+        of value: StoredValue, treeID: UInt32, _ body: (_ beginning: RawSpan, _ byteCount: Int) -> R
+    ) throws(StorageError) -> R {
+        switch value {
+        case .inline(let bytes): return bytes.withSpan { body($0, bytes.count) }
+        case .overflow(let first, let byteCount):
+            try checkLength(byteCount, of: first, treeID: treeID)
+            guard first != 0 else { throw .corrupt(.overflowLength, page: first, tree: treeID) }
+            let pin = try source.pin(first)
+            guard pin.view.typeByte == PageType.overflow.rawValue else {
+                throw .corrupt(.pageType, page: first, tree: treeID)
+            }
+            guard pin.view.treeID == treeID else { throw .corrupt(.treeOfPage, page: first, tree: treeID) }
+            guard UInt64(pin.view.overflowPayload.count) <= byteCount else {
+                throw .corrupt(.overflowLength, page: first, tree: treeID)
+            }
+            return pin.view.overflowPayload.withSpan { body($0, Int(byteCount)) }
+        }
+    }
+
     /// Throws `corruption` if a value is longer than all pages of the store together could hold.
     func checkLength(_ byteCount: UInt64, of first: PageNumber, treeID: UInt32) throws(StorageError) {
         let payload = UInt64(StoreGeometry(pageSize: source.pageSize).overflowByteCount)

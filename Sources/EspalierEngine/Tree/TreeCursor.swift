@@ -240,6 +240,17 @@ package final class TreeCursor<Source: PageSource> {
         return try operations.withBytes(of: position.pin.view.value(position.index), treeID: record.treeID, body)
     }
 
+    /// Calls `body` with the bytes of the entry's value that are in one page, and with the byte count of the value.
+    ///
+    /// The cursor must be on an entry. `nil` if the transaction has removed it since.
+    package func withBeginning<R>(
+        _ body: (_ beginning: RawSpan, _ byteCount: Int) -> R
+    ) throws(StorageError) -> R? {
+        precondition(place == .onEntry, "the cursor is not on an entry")
+        guard isCurrent else { return try withValue { body($0, $0.byteCount) } }
+        return try operations.withBeginning(of: view.value(index), treeID: record.treeID, body)
+    }
+
     /// The cells of the leaf from the entry on, of an integer tree; `nil` over a source that can change.
     ///
     /// The cursor must be on an entry, and not move to another leaf while they are in use.

@@ -67,7 +67,13 @@ struct ColumnReader {
     /// Whether nothing is read but the ID.
     var needsNoRow: Bool { sources.allSatisfy { if case .id = $0 { true } else { false } } }
 
-    /// Adds a checked row; returns `false` if reading has failed.
+    /// The attributes that are read of each row; `nil` if expressions get a copy of it.
+    var slots: [Int]? {
+        guard !needsCopy else { return nil }
+        return sources.compactMap { if case .attribute(let slot, _) = $0 { slot } else { nil } }
+    }
+
+    /// Adds a checked row, or the beginning of one that has `slots`; returns `false` if reading has failed.
     mutating func add(_ id: ObjectID, _ row: RawSpan) -> Bool {
         guard !needsCopy, groupsByCode || keptCount == 0 else { return addByValues(id, row) }
         if !groupsByCode, !collector.values.isGrouped { return addByValues(id, row) }

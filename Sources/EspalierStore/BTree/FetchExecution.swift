@@ -5,6 +5,7 @@
 //   2. A row is tested in place. A fetch of rows copies it once, into the result. If rows must be sorted and their
 //      bytes are used, each is first copied into the sort buffer. Conditions that a `ByteCondition` cannot test, and
 //      sort keys that are not the row's own attributes, get a copy in one reused buffer.
+//   3. Of a row that has pages of its own, only the first page is read if that has all attributes that the fetch needs.
 
 internal import EspalierEngine
 internal import EspalierModel
@@ -24,6 +25,9 @@ struct FetchExecution: ~Copyable {
     private var tests: [ByteCondition] = []
     /// The other conditions of `residual`: they are evaluated.
     private var evaluated: [ResolvedPredicate.Node] = []
+    /// The attributes that conditions, order and result need of a row; `nil` if they need whole rows, or if no other
+    /// attribute can be long.
+    private var slotsToRead: [Int]?
     /// Whether all sort keys are attributes of the row itself.
     private var sortsByOwnValues = false
     /// The text of a row without case or accents, as a test compares it. Reused for each row.
@@ -76,6 +80,22 @@ struct FetchExecution: ~Copyable {
             if let test = ByteCondition.make(node) { tests.append(test) } else { evaluated.append(node) }
         }
         assert(tests.count + evaluated.count == residual.count, "\(residual.count) conditions are tested")
+        slotsToRead = chooseSlots()
+    }
+
+    private func chooseSlots() -> [Int]? {
+        guard evaluated.isEmpty, let asked = sink.slots, sortBuffer == nil || sortsByOwnValues else { return nil }
+        var slots = asked + tests.flatMap(\.slots)
+        if case .sorted(let keys) = plan.order, sortBuffer != nil {
+            for key in keys { if case .attribute(let slot, _, _) = key.path.terminal { slots.append(slot) } }
+        }
+        let hasOthers = plan.entity.family.contains { index in
+            catalog.model.entities[index].attributes.contains { attribute in
+                !slots.contains(attribute.slot)
+                    && RowLayout.Content.attribute(attribute.type).home.part == .variable
+            }
+        }
+        return hasOthers ? slots : nil
     }
 
     /// Finds all rows and passes them to the sink.
@@ -170,15 +190,44 @@ struct FetchExecution: ~Copyable {
         var cursor = try session.transaction.cursor(over: tree)
         let (least, greatest) = (keys.lowerBound, keys.upperBound)
         guard try least == 0 ? cursor.first() : cursor.seek(least) else { return }
-        try cursor.forEachValue { key, row throws(StoreError) in
-            guard key <= greatest else { return false }
-            guard rowsToScan > 0 else {
-                resumeKey = key
-                return false
+        guard let slotsToRead else {
+            return try cursor.forEachValue { key, row throws(StoreError) in
+                guard scansRow(at: key, upTo: greatest) else { return false }
+                return try finishVisit(after: examine(row, key: key), key: key)
             }
-            rowsToScan -= 1
-            return try finishVisit(after: examine(row, key: key), key: key)
         }
+        var isOnRow = true
+        while isOnRow {
+            var needsRest = false
+            try cursor.forEachBeginning { key, row, byteCount throws(StoreError) in
+                guard scansRow(at: key, upTo: greatest) else { return false }
+                if row.byteCount == byteCount { return try finishVisit(after: examine(row, key: key), key: key) }
+                guard let step = examineBeginning(row, of: byteCount, key: key, slotsToRead) else {
+                    needsRest = true
+                    return false
+                }
+                assert(StepCount.note(rows: 1))
+                return try finishVisit(after: step, key: key)
+            }
+            guard needsRest else { return }
+            let key = try cursor.key
+            var step = Step.more
+            try cursor.withValue { row throws(StoreError) in step = try examine(row, key: key) }
+            guard try finishVisit(after: step, key: key) else { return }
+            isOnRow = try cursor.next()
+        }
+    }
+
+    /// Counts a row of a scan; `false` if the scan ends before it.
+    @inline(__always)
+    private mutating func scansRow(at key: UInt64, upTo greatest: UInt64) -> Bool {
+        guard key <= greatest else { return false }
+        guard rowsToScan > 0 else {
+            resumeKey = key
+            return false
+        }
+        rowsToScan -= 1
+        return true
     }
 
     /// Visits the entries of an index in order, those with equal values by ascending primary key.
@@ -212,8 +261,23 @@ struct FetchExecution: ~Copyable {
             return [UInt8]().withRawSpan { sink.accept(id, $0) }
         }
         var step = Step.more
-        _ = try rows.withValue(of: candidate.key) { row throws(StoreError) in
-            step = try examine(row, key: candidate.key)
+        var readsWhole = slotsToRead == nil
+        if let slotsToRead {
+            _ = try rows.withBeginning(of: candidate.key) { row, byteCount throws(StoreError) in
+                if row.byteCount == byteCount {
+                    step = try examine(row, key: candidate.key)
+                } else if let found = examineBeginning(row, of: byteCount, key: candidate.key, slotsToRead) {
+                    assert(StepCount.note(rows: 1))
+                    step = found
+                } else {
+                    readsWhole = true
+                }
+            }
+        }
+        if readsWhole {
+            _ = try rows.withValue(of: candidate.key) { row throws(StoreError) in
+                step = try examine(row, key: candidate.key)
+            }
         }
         return try finishVisit(after: step, key: candidate.key)
     }
@@ -284,7 +348,29 @@ struct FetchExecution: ~Copyable {
         return .test
     }
 
-    /// Accepts a row that has passed all tests.
+    /// Tests the beginning of a long row, as `examine` tests a row; `nil` if more of it is needed, or it is damaged.
+    @inline(never)
+    private mutating func examineBeginning(
+        _ row: RawSpan, of byteCount: Int, key: UInt64, _ slots: [Int]
+    ) -> Step? {
+        guard key != 0, let (shape, offsets) = reader.soundBeginning(row, of: byteCount),
+            let number = shape.entityNumber, catalog.numbering.root(ofEntity: number) == plan.entity.root,
+            let entity = catalog.numbering.entity(number)
+        else { return nil }
+        let id = ObjectID(storeTag: storeTag, entityTag: entity.tag, key: key)
+        guard plan.isWanted[Int(number)], excluded.isEmpty || !excluded.contains(id) else { return .more }
+        guard slots.allSatisfy({ reader.isWithin(row, slot: $0, shape, offsets) }) else { return nil }
+        for test in tests {
+            switch reader.verdict(test, row, shape, offsets, &foldedText) {
+            case .passes: break
+            case .fails: return .more
+            case .unknown: return nil
+            }
+        }
+        return acceptTested(row, id)
+    }
+
+    /// Accepts a row, or the beginning of one, that has passed all tests.
     private mutating func acceptTested(_ row: RawSpan, _ id: ObjectID) -> Step {
         guard case .sorted(let sortKeys) = plan.order, sortBuffer != nil else {
             return sink.accept(id, row) ? .more : .enough

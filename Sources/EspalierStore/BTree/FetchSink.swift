@@ -41,6 +41,15 @@ struct FetchSink: ~Copyable {
         self.limit = limit ?? Int.max
     }
 
+    /// The attributes that are read of each row; `nil` if all of its bytes are used.
+    var slots: [Int]? {
+        switch kind {
+        case .rows: nil
+        case .ids, .count: []
+        case .values: reader?.slots
+        }
+    }
+
     /// Whether the next row is skipped.
     var isSkipping: Bool { toSkip > 0 }
 

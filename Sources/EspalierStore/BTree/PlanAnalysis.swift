@@ -77,7 +77,7 @@ private struct PlanAnalysis {
             var count = 0
             var cursor = try session.transaction.cursor(over: session.catalog.rowTree(of: plan.entity))
             guard try cursor.first() else { return 0 }
-            try cursor.forEachValue { _, _ throws(StoreError) in
+            try cursor.forEachBeginning { _, _, _ throws(StoreError) in
                 count += 1
                 return true
             }

@@ -43,6 +43,15 @@ extension StoreCursor where Key == UInt64 {
     ) throws(StoreError) {
         try base.forEachValue(body)
     }
+
+    /// Calls `body` with the parts of the values that are in one page, and with the byte counts of the values, from the
+    /// cursor's entry on, until it returns `false`.
+    @inline(__always)
+    mutating func forEachBeginning(
+        _ body: (_ key: UInt64, _ beginning: RawSpan, _ byteCount: Int) throws(StoreError) -> Bool
+    ) throws(StoreError) {
+        try base.forEachBeginning(body)
+    }
 }
 
 extension StoreCursor where Key == [UInt8] {

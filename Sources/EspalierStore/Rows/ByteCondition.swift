@@ -66,6 +66,15 @@ final class ByteCondition {
 
     private init(_ kind: Kind) { self.kind = kind }
 
+    /// The slots of the attributes whose values the test reads.
+    var slots: [Int] {
+        switch kind {
+        case .all, .any, .not: children.flatMap(\.slots)
+        case .null, .destination: []
+        case .integer, .integers, .number, .text, .texts, .pattern: [slot]
+        }
+    }
+
     /// The test for `node`; `nil` if it has to be evaluated.
     static func make(_ node: ResolvedPredicate.Node) -> ByteCondition? {
         switch node {

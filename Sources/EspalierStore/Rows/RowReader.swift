@@ -53,9 +53,38 @@ struct RowReader {
         return entityNumber
     }
 
+    /// The shape and the offsets of a row of `byteCount` bytes, of which only the beginning is there; `nil` if the row
+    /// does not have a sound structure, or if the beginning ends before the variable part.
+    func soundBeginning(
+        _ row: RawSpan, of byteCount: Int
+    ) -> (shape: RowLayout.Shape, offsets: RowOffsets)? {
+        assert(byteCount >= row.byteCount, "\(row.byteCount) bytes of a row of \(byteCount)")
+        guard row.byteCount >= 2, let shape = numbering.shapes[RowOffsets.layoutNumber(row)],
+            shape.entityNumber != nil
+        else { return nil }
+        let widths = RowOffsets.Widths(byte: row.byte(at: 0))
+        guard widths.isPossible else { return nil }
+        let offsets = RowOffsets(widths, shape.extent)
+        return hasSoundFields(row, of: byteCount, shape, offsets) ? (shape, offsets) : nil
+    }
+
+    /// Whether the beginning of a row has the attribute in `slot`, if the row has it at all.
+    func isWithin(_ beginning: RawSpan, slot: Int, _ shape: RowLayout.Shape, _ offsets: RowOffsets) -> Bool {
+        guard let place = numbering.shapes.place(ofAttribute: slot, shape), place.part == .variable else { return true }
+        return offsets.end(at: place.position, beginning) <= beginning.byteCount - offsets.variableOffset
+    }
+
     /// Whether a row of this shape, with these offsets, has a sound structure.
     @inline(__always)
     func hasSoundFields(_ row: RawSpan, _ shape: RowLayout.Shape, _ offsets: RowOffsets) -> Bool {
+        hasSoundFields(row, of: row.byteCount, shape, offsets)
+    }
+
+    /// Whether a row of `byteCount` bytes that begins with `row` has a sound structure.
+    @inline(__always)
+    private func hasSoundFields(
+        _ row: RawSpan, of byteCount: Int, _ shape: RowLayout.Shape, _ offsets: RowOffsets
+    ) -> Bool {
         guard row.byteCount >= offsets.variableOffset, firstBrokenReference(row, shape, offsets) == nil else {
             return false
         }
@@ -65,7 +94,7 @@ struct RowReader {
             guard next >= end else { return false }
             end = next
         }
-        return row.byteCount == offsets.variableOffset &+ end
+        return byteCount == offsets.variableOffset &+ end
     }
 
     /// The damage of a row whose fields are not sound.
