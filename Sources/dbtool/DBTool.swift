@@ -15,7 +15,7 @@ enum DBTool {
         DemoVerb.self, InfoVerb.self, CheckVerb.self, AuditVerb.self, PagesVerb.self, PageVerb.self, SchemaVerb.self,
         DumpVerb.self, FetchVerb.self, BackupVerb.self, RestoreVerb.self, CompactVerb.self, ShrinkVerb.self,
         SalvageVerb.self, RebuildVerb.self, RepairVerb.self, DiffModelsVerb.self, MigrateVerb.self,
-        ImportCoreDataVerb.self,
+        ConvertVerb.self, ImportCoreDataVerb.self,
     ]
 
     /// Runs one command line.

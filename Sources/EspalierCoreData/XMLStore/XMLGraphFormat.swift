@@ -40,6 +40,9 @@ public struct XMLGraphFormat: GraphFormat {
         }
     }
 
+    /// Whether bytes begin as XML does, and not as the file of another kind of store.
+    public static func isBeginning(_ bytes: [UInt8]) -> Bool { XMLSource.isXML(bytes) }
+
     /// `true`: the IDs of rows are unique in the file.
     public var hasSharedKeys: Bool { true }
 

@@ -13,6 +13,9 @@ public struct StoreCopy: Sendable {
         (self.source, self.target, self.changed) = (source, Interned.stores.tag(of: target), changed)
     }
 
+    /// The number of rows that could not keep their keys.
+    public var changedKeyCount: Int { changed.count }
+
     /// The ID in the copy of a row of the original; `nil` for an ID of another store.
     ///
     /// - Complexity: O(1).

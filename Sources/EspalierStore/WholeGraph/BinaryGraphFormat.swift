@@ -64,8 +64,26 @@ public struct BinaryGraphFormat: GraphFormat {
     ///   one that differs in the order of properties, in indexes, or in what is optional.
     /// - Complexity: O(bytes).
     public func graph(in bytes: [UInt8], _ model: ManagedObjectModel) throws -> StoredGraph {
+        var reader = try content(of: bytes)
+        return try reader.graph(model)
+    }
+
+    /// The model that a file states, for tools that have no other one.
+    ///
+    /// - Throws: `StoreError.malformedFile` with the offset.
+    /// - Complexity: O(bytes), because the checksum is compared.
+    public func model(in bytes: [UInt8]) throws(StoreError) -> ManagedObjectModel {
+        var reader = try content(of: bytes)
+        return try reader.storedModel()
+    }
+
+    /// Whether bytes begin as a file of this format does.
+    public static func isBeginning(_ bytes: [UInt8]) -> Bool { bytes.starts(with: magic) }
+
+    /// A reader of what follows the header, which it compares with the bytes.
+    private func content(of bytes: [UInt8]) throws(StoreError) -> GraphReader {
         var reader = GraphReader(bytes: bytes, offset: 0)
-        guard bytes.count >= Self.headerByteCount, bytes.starts(with: Self.magic) else {
+        guard bytes.count >= Self.headerByteCount, Self.isBeginning(bytes) else {
             throw StoreError.malformedFile(
                 path: nil, place: "byte 0", reason: "it does not begin as a binary store does, with ESPGRAPH")
         }
@@ -83,7 +101,7 @@ public struct BinaryGraphFormat: GraphFormat {
         guard Array(bytes[Self.headerByteCount...]).checksum == checksum else {
             throw reader.malformed("the checksum is wrong: bytes have changed since they were written")
         }
-        return try reader.graph(model)
+        return reader
     }
 }
 

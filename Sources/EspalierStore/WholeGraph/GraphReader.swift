@@ -97,17 +97,21 @@ struct GraphReader {
     }
 
     private mutating func fileModel(_ model: ManagedObjectModel) throws(StoreError) -> ManagedObjectModel {
-        let encoded: EncodedModel
-        let start = offset
-        do { encoded = try EncodedModel(bytes: Array(try block())) } catch let error as StoreError { throw error } catch
-        {
-            throw .malformedFile(path: nil, place: "byte \(start)", reason: "\(error)")
-        }
-        let differences = ModelComparison.differences(stored: encoded.entities, given: model.descriptions)
+        let file = try storedModel()
+        let differences = ModelComparison.differences(stored: file.descriptions, given: model.descriptions)
         guard differences.isEmpty else {
             throw .incompatibleModel(path: nil, reason: "the model differs: " + differences.joined(separator: "; "))
         }
-        do { return try ManagedObjectModel(entities: encoded.entities) } catch {
+        return file
+    }
+
+    /// The model that the file states.
+    mutating func storedModel() throws(StoreError) -> ManagedObjectModel {
+        let start = offset
+        do {
+            let encoded = try EncodedModel(bytes: Array(try block()))
+            return try ManagedObjectModel(entities: encoded.entities, versionIdentifiers: encoded.versionIdentifiers)
+        } catch let error as StoreError { throw error } catch {
             throw .malformedFile(path: nil, place: "byte \(start)", reason: "\(error)")
         }
     }
