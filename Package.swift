@@ -106,7 +106,8 @@ let package = Package(
             dependencies: ["EspalierAudit", "EspalierEngine", "EspalierModel", "EspalierStore", "TestSupport"],
             swiftSettings: strict),
         .testTarget(
-            name: "EspalierModelTests", dependencies: ["EspalierModel", "TestSupport"], swiftSettings: strict),
+            name: "EspalierModelTests", dependencies: ["EspalierModel", "TestSupport"], exclude: ["Formats"],
+            swiftSettings: strict),
         .testTarget(
             name: "EspalierModelFileTests",
             dependencies: ["Espalier", "EspalierModel", "EspalierModelFile", "EspalierStore", "TestSupport"],
