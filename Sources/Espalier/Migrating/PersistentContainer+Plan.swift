@@ -7,15 +7,17 @@ extension PersistentContainer {
     /// Migrates the store at `path` by `plan`, and opens it with the plan's last version; creates it with that version
     /// if it does not exist.
     ///
-    /// - Parameter progress: shows the progress of the whole plan, and can cancel it.
+    /// - Parameters:
+    ///   - backupPath: the path of a backup, as of `SchemaMigrationPlan.migrate`; `nil` = no backup.
+    ///   - progress: shows the progress of the whole plan, and can cancel it.
     /// - Throws: `SchemaMigrationError` of the plan, as of `SchemaMigrationPlan.migrate`;
     ///   `ContextError` if the file cannot be opened.
     /// - Complexity: as of the plan's stages; O(1) for a store of the last version.
     public convenience init(
-        _ plan: SchemaMigrationPlan, at path: String, progress: MigrationProgress? = nil
+        _ plan: SchemaMigrationPlan, at path: String, backupPath: String? = nil, progress: MigrationProgress? = nil
     ) throws {
         let description = PersistentStoreDescription(path: path)
-        if description.type == .btree { try plan.migrate(storeIfAnyAt: path, progress) }
+        if description.type == .btree { try plan.migrate(storeIfAnyAt: path, backupPath, progress) }
         try self.init(model: plan.lastVersion, stores: [description])
     }
 }
@@ -23,10 +25,10 @@ extension PersistentContainer {
 extension SchemaMigrationPlan {
     /// Migrates the store at `path`; does nothing if there is none.
     fileprivate func migrate(
-        storeIfAnyAt path: String, _ progress: MigrationProgress?
+        storeIfAnyAt path: String, _ backupPath: String?, _ progress: MigrationProgress?
     ) throws(SchemaMigrationError) {
         do {
-            _ = try migrate(storeAt: path, progress: progress)
+            _ = try migrate(storeAt: path, backupPath: backupPath, progress: progress)
         } catch {
             guard case .store(let cause) = error, cause.isMissingFile else { throw error }
         }

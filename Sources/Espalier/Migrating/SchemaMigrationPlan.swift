@@ -100,8 +100,9 @@ public struct SchemaMigrationPlan: Sendable {
     /// versions with equal hashes the last one counts; the steps between them must be lightweight.
     ///
     /// - Parameters:
-    ///   - backupPath: the path of a backup that is written before the first step changes the store; `nil` = no backup.
-    ///     The file must not exist. No backup is written if the store has the last version.
+    ///   - backupPath: the path of a backup that is written before the first step that changes the store; `nil` = no
+    ///     backup. The file must not exist, so a run after one that has failed needs another path. No backup is written
+    ///     if the store has the last version.
     ///   - progress: shows the progress of the whole plan, and can cancel it: the steps before the present one stay
     ///     done, and the next run continues with the present one.
     ///   - log: gets what each step does (DB-03).
@@ -118,16 +119,17 @@ public struct SchemaMigrationPlan: Sendable {
         guard let start = checksums.lastIndex(of: found) else {
             throw .unknownVersion(path: path, found: found, known: checksums)
         }
-        var done: [MigrationPlan] = []
+        var (done, backupPath): ([MigrationPlan], String?) = ([], backupPath)
         for version in start..<versions.count - 1 {
             log?.note(.stage(from: version, of: versions.count))
             progress?.beginStage(version - start, of: versions.count - 1 - start)
-            let isUnchanged = done.allSatisfy(\.difference.isEmpty)
             let options = MigrationOptions(
-                allowing: stages[version].allowing, backupPath: isUnchanged ? backupPath : nil, progress: progress,
-                log: log)
+                allowing: stages[version].allowing, backupPath: backupPath, progress: progress, log: log)
             do {
-                done.append(try migrate(path, from: version, options))
+                let plan = try migrate(path, from: version, options)
+                // Work may change rows where versions do not differ. A step without code and difference does nothing.
+                if stages[version].hasCode || !plan.difference.isEmpty { backupPath = nil }
+                done.append(plan)
             } catch {
                 // Closing the file may have failed after the commit.
                 let present = try? BTreeStore.metadata(ofStoreAt: path).model.versionChecksum

@@ -189,7 +189,7 @@ extension DifferenceBuilder {
         if older.cardinality == value.cardinality,
             (older.minCount, older.maxCount) != (value.minCount, value.maxCount)
         {
-            add(.countsChanged)
+            add(.countsChanged, CountLimit.limits(of: value, tighterThan: older).isEmpty ? .constant : .check)
         }
     }
 

@@ -9,9 +9,9 @@ extension BTreeStore {
     /// Opens the store at `path` with `model`; creates the file if it does not exist and `options` allow that.
     ///
     /// The model may differ from the file's in the order of entities and properties, in indexes and uniqueness
-    /// constraints, and in which values are optional. Opening to write then drops and builds the trees of indexes and
-    /// constraints and records the model, in one durable transaction. A store opened for reading only works without the
-    /// indexes that the file lacks.
+    /// constraints, in defaults, delete rules and counts, and in which values are optional. Opening to write then drops
+    /// and builds the trees of indexes and constraints and records the model, in one durable transaction. A store that
+    /// is opened for reading only works without the indexes that the file lacks.
     ///
     /// If the model differs in more than that, opening to write migrates the file as `migration` says: by default only
     /// if no data is lost. New optional properties, renamed entities and properties, and new defaults take the same
@@ -20,11 +20,13 @@ extension BTreeStore {
     ///
     /// - Throws: `StoreError.migrationRefused` with the data that would be lost, or the rows that the model forbids;
     ///   `.incompatibleModel` with a reason for each entity if the file may not be migrated, or was not created by this
-    ///   library, or if rows have no value for a property that requires one now; `.constraint` if rows share values
-    ///   that must be unique now; `.otherFormat` if a newer library created the file, or an older one and the file is
-    ///   opened read-only; `.storage` for all errors of the engine. An error leaves the file unchanged.
-    /// - Complexity: O(trees) if the model is the file's; O(rows) for each newly required property, O(rows log rows)
-    ///   for each new index and for steps that rewrite rows. The memory does not depend on the number of rows.
+    ///   library, or if rows have no value for a property that requires one now, or a number of destinations that is
+    ///   forbidden now; `.constraint` if rows share values that must be unique now; `.otherFormat` if a newer library
+    ///   created the file, or an older one and the file is opened read-only; `.storage` for all errors of the engine.
+    ///   An error leaves the file unchanged.
+    /// - Complexity: O(trees) if the model is the file's; O(rows) for newly required properties and tighter counts,
+    ///   O(rows log rows) for each new index and for steps that rewrite rows. The memory does not depend on the number
+    ///   of rows.
     public static func open(
         path: String, model: ManagedObjectModel, migration: MigrationOptions = .automatic,
         options: DatabaseOptions = .init()

@@ -30,9 +30,9 @@ struct FetchExecution: ~Copyable {
     private var slotsToRead: [Int]?
     /// Whether all sort keys are attributes of the row itself.
     private var sortsByOwnValues = false
-    /// The text of a row without case or accents, as a test compares it. Reused for each row.
+    /// The text of a row without case or accents, as a test compares it; reused for each row.
     private var foldedText: [UInt8] = []
-    /// The bytes whose order is that of the sort keys. Reused for each row.
+    /// The bytes whose order is that of the sort keys; reused for each row.
     private var sortBytes: [UInt8] = []
     private var sink: FetchSink
     private var sortBuffer: SortBuffer?

@@ -1,4 +1,5 @@
-// Adapts a file to another model of the same rows: adds and drops indexes and constraints, and checks required values.
+// Adapts a file to another model of the same rows: adds and drops indexes and constraints, and checks required values
+// and numbers of destinations.
 //
 // Invariants
 //   1. One transaction: after a crash the file has the old model with its trees, or the new one with all of its own.
@@ -42,12 +43,13 @@ extension StoreCatalog {
     /// The greatest number of pairs of rows with equal unique values in one error.
     private static let conflictCountMax = 100
 
-    /// Adapts the file to the model of `schema`: drops and builds trees, checks required values, records the model.
+    /// Adapts the file to the model of `schema`: drops and builds trees, checks required values and numbers of
+    /// destinations, records the model.
     ///
-    /// - Throws: `StoreError.incompatibleModel` if rows have no value for a property that is required now;
-    ///   `.constraint` if rows share values that must be unique now.
-    /// - Complexity: O(rows log rows) for each new index, O(rows) if a property is newly required; else only the
-    ///   records are written.
+    /// - Throws: `StoreError.incompatibleModel` if rows have no value for a property that is required now, or a number
+    ///   of destinations that is forbidden now; `.constraint` if rows share values that must be unique now.
+    /// - Complexity: O(rows log rows) for each new index, O(rows) if a property is newly required or may have fewer
+    ///   numbers of destinations; else only the records are written.
     static func adopt(
         _ schema: StoreSchema, replacing stored: ManagedObjectModel, storeTag: UInt32, _ notes: MigrationNotes,
         in transaction: inout StoreTransaction<WriteTransaction>
@@ -217,7 +219,7 @@ extension StoreCatalog {
             object: object, other: holder)
     }
 
-    /// Rows that have no value for a property that must have one.
+    /// Rows that do not meet the demand on a property.
     struct MissingValues {
         let required: ModelComparison.RequiredProperty
         var rowCount = 0
@@ -225,24 +227,36 @@ extension StoreCatalog {
         var objects: [ObjectID] = []
     }
 
-    /// Refuses the model if rows have no value for a property that must have one now.
+    /// Refuses the model if rows do not meet what it demands of properties now.
     func checkRequired<Base: TreeReading & ~Copyable>(
         _ required: [ModelComparison.RequiredProperty], in transaction: borrowing StoreTransaction<Base>
     ) throws(StoreError) {
         let missing = try rowsWithout(required, objectCountMax: 1, in: transaction)
         let reasons = missing.map { missing in
             let (property, rowCount) = (missing.required, missing.rowCount)
-            return "entity \(property.entity): \(property.name) must now have a value, but "
-                + "\(rowCount) \(rowCount == 1 ? "row has" : "rows have") none (first: "
-                + "\(missing.objects.first.map { "\($0.entityName)/\($0.key)" } ?? "")); give them values with the "
-                + "file's model first, or keep \(property.name) optional"
+            let subject = "entity \(property.entity): \(property.name)"
+            let rows = rowCount == 1 ? "1 row" : "\(rowCount) rows"
+            let first = "(first: \(missing.objects.first.map { "\($0.entityName)/\($0.key)" } ?? ""))"
+            return switch property.demand {
+            case .value:
+                "\(subject) must now have a value, but \(rows) \(rowCount == 1 ? "has" : "have") none \(first); give "
+                    + "them values with the file's model first, or keep \(property.name) optional"
+            case .count(.atLeast(let count)):
+                "\(subject) must now lead to at least \(count) objects, if to any, but \(rows) "
+                    + "\(rowCount == 1 ? "leads" : "lead") to fewer \(first); add objects with the file's model first, "
+                    + "or keep the smaller minimum"
+            case .count(.atMost(let count)):
+                "\(subject) may now lead to at most \(count) \(count == 1 ? "object" : "objects"), but \(rows) "
+                    + "\(rowCount == 1 ? "leads" : "lead") to more \(first); remove objects with the file's model "
+                    + "first, or keep the larger maximum"
+            }
         }
         guard reasons.isEmpty else {
             throw .incompatibleModel(path: nil, reason: reasons.joined(separator: "; "))
         }
     }
 
-    /// The properties of `required` that some rows have no value for, with the number of these rows and the first of
+    /// The properties of `required` whose demand some rows do not meet, with the number of these rows and the first of
     /// them.
     func rowsWithout<Base: TreeReading & ~Copyable>(
         _ required: [ModelComparison.RequiredProperty], objectCountMax: Int,
@@ -273,7 +287,9 @@ extension StoreCatalog {
                             switch property {
                             case .attribute(let slot): reader.isNull(at: slot, row)
                             case .relationship(let slot):
-                                try isUnset(slot, row, key, numbering.entity(number), reader, in: transaction)
+                                try isUnmet(
+                                    required[position].demand, slot, row, key, numbering.entity(number), reader,
+                                    in: transaction)
                             }
                         guard isMissing else { continue }
                         missing[position].rowCount += 1
@@ -290,21 +306,32 @@ extension StoreCatalog {
         return missing.filter { $0.rowCount > 0 }
     }
 
-    /// Whether a relationship of a row has no destination.
-    private func isUnset<Base: TreeReading & ~Copyable>(
-        _ slot: Int, _ row: RawSpan, _ key: UInt64, _ entity: Entity?, _ reader: RowReader,
-        in transaction: borrowing StoreTransaction<Base>
+    /// Whether a relationship of a row does not meet the demand on it.
+    private func isUnmet<Base: TreeReading & ~Copyable>(
+        _ demand: ModelComparison.RequiredProperty.Demand, _ slot: Int, _ row: RawSpan, _ key: UInt64,
+        _ entity: Entity?, _ reader: RowReader, in transaction: borrowing StoreTransaction<Base>
     ) throws(StoreError) -> Bool {
         guard let relationship = entity?.relationships[slot], relationship.isToMany else {
             return reader.reference(at: slot, row) == nil
         }
+        // Counting ends where the answer is known.
+        let countMax =
+            switch demand {
+            case .value: 1
+            case .count(.atLeast(let count)): count
+            case .count(.atMost(let count)): count + 1
+            }
         var owner: [UInt8] = []
         owner.append(bigEndian: key)
-        var isEmpty = true
+        var count = 0
         try transaction.forEach(in: linkTree(of: relationship), beginningWith: owner) { _, _ in
-            isEmpty = false
-            return false
+            count += 1
+            return count < countMax
         }
-        return isEmpty
+        return switch demand {
+        case .value: count == 0
+        case .count(.atLeast(let least)): count > 0 && count < least
+        case .count(.atMost(let most)): count > most
+        }
     }
 }

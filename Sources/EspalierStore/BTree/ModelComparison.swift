@@ -1,8 +1,9 @@
 // Whether a file's model and the application's store the same rows, and if not, where they differ.
 //
-// Allowed differences: the order of entities and properties, default values, delete rules, counts and renaming
-// identifiers, which do not change the contents of a file; indexes and uniqueness constraints, whose trees are built
-// and dropped on opening; and whether a value is optional, which is checked on opening (ModelAdoption).
+// Allowed differences: the order of entities and properties, default values, delete rules and renaming identifiers,
+// which do not change the contents of a file; indexes and uniqueness constraints, whose trees are built and dropped on
+// opening; and whether a value is optional and how many destinations are allowed, which is checked on opening
+// (ModelAdoption).
 
 internal import EspalierModel
 
@@ -55,15 +56,22 @@ enum ModelComparison {
         return parts
     }
 
-    /// A property that must have a value in one model and need not have one in the other.
+    /// A property of which one model demands more than the other.
     struct RequiredProperty {
+        /// What is demanded.
+        enum Demand {
+            /// A value, or at least one destination.
+            case value
+            /// A number of destinations, of rows that have any.
+            case count(CountLimit)
+        }
+
         let entity: String
         let name: String
+        var demand = Demand.value
     }
 
-    /// The attributes and relationships that the given model requires and the stored one does not.
-    ///
-    /// Least and greatest counts of to-many relationships are checked by the next save of each object.
+    /// The attributes and relationships of which the given model demands more than the stored one.
     static func newlyRequired(stored: [EntityDescription], given: [EntityDescription]) -> [RequiredProperty] {
         let storedByName = byName(stored.map { ($0.name, $0) })
         return given.flatMap { entity -> [RequiredProperty] in
@@ -76,9 +84,17 @@ enum ModelComparison {
                 !relationship.isOptional
                     && old.relationships.contains { $0.name == relationship.name && $0.isOptional }
             }
-            return (attributes.map(\.name) + relationships.map(\.name)).map {
+            var required = (attributes.map(\.name) + relationships.map(\.name)).map {
                 RequiredProperty(entity: entity.name, name: $0)
             }
+            for relationship in entity.relationships {
+                guard let older = old.relationships.first(where: { $0.name == relationship.name }) else { continue }
+                for limit in CountLimit.limits(of: relationship, tighterThan: older) {
+                    required.append(
+                        RequiredProperty(entity: entity.name, name: relationship.name, demand: .count(limit)))
+                }
+            }
+            return required
         }
     }
 

@@ -11,6 +11,10 @@ public struct MigrationFailure: Sendable, Hashable {
         case noValue
         /// Their values have no exact equivalent of the new type.
         case inexact(AttributeType)
+        /// They lead to some objects, but to fewer than the relationship must now lead to (MD-29).
+        case tooFewDestinations(minimum: Int)
+        /// They lead to more objects than the relationship may now lead to (MD-29).
+        case tooManyDestinations(maximum: Int)
         /// They lead to several objects, where the relationship now leads to one.
         case severalDestinations
         /// They lead to objects of an entity to which the relationship does not lead any more.
@@ -44,6 +48,7 @@ extension MigrationFailure: CustomStringConvertible {
     public var description: String {
         let count = "\(rowCount) \(rowCount == 1 ? "row" : "rows")"
         let shown = objects.prefix(5).map { "\($0.entityName)/\($0.key)" }.joined(separator: ", ")
+        let lead = rowCount == 1 ? "leads" : "lead"
         let list = objects.isEmpty ? "" : " (\(shown)\(rowCount > min(5, objects.count) ? ", ..." : ""))"
         switch reason {
         case .noValue:
@@ -53,6 +58,15 @@ extension MigrationFailure: CustomStringConvertible {
             return
                 "\(subject): the values of \(count)\(list) have no exact equivalent of type \(type): change them with "
                 + "the file's model first, or keep the type"
+        case .tooFewDestinations(let minimum):
+            return
+                "\(subject) must now lead to at least \(minimum) objects, if to any, but \(count)\(list) \(lead) to "
+                + "fewer: add objects with the file's model first, or keep the smaller minimum"
+        case .tooManyDestinations(let maximum):
+            return
+                "\(subject) may now lead to at most \(maximum) \(maximum == 1 ? "object" : "objects"), but "
+                + "\(count)\(list) \(lead) to more: remove objects with the file's model first, or keep the larger "
+                + "maximum"
         case .severalDestinations:
             return
                 "\(subject) now leads to one object, but \(count)\(list) lead to several: choose one with the file's "

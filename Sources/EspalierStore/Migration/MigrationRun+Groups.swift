@@ -1,5 +1,5 @@
-// Indexes and constraints of the newer model: kept where no entry changes, else built; and the check of required
-// values.
+// Indexes and constraints of the newer model: kept where no entry changes, else built; and the check of required values
+// and of numbers of destinations.
 
 internal import EspalierEngine
 internal import EspalierModel
@@ -78,15 +78,25 @@ extension MigrationRun {
         }
     }
 
-    /// Notes rows without a value for a property that the newer model requires and the older one did not.
+    /// Notes rows without a value for a property that the newer model requires and the older one did not, and rows with
+    /// a number of destinations that only the older one allowed.
     func checkRequired(
         _ catalog: StoreCatalog, in transaction: borrowing StoreTransaction<WriteTransaction>
     ) throws(StoreError) {
-        let required = match.new.entities.flatMap { entity in
-            entity.attributes.filter { $0.declaredBy == entity.index && isNewlyRequired($0, of: entity) }.map(\.name)
-                .map { ModelComparison.RequiredProperty(entity: entity.name, name: $0) }
-                + entity.relationships.filter { $0.declaredBy == entity.index && isNewlyRequired($0, of: entity) }
-                .map { ModelComparison.RequiredProperty(entity: entity.name, name: $0.name) }
+        var required: [ModelComparison.RequiredProperty] = []
+        for entity in match.new.entities {
+            for attribute in entity.attributes
+            where attribute.declaredBy == entity.index && isNewlyRequired(attribute, of: entity) {
+                required.append(.init(entity: entity.name, name: attribute.name))
+            }
+            for relationship in entity.relationships where relationship.declaredBy == entity.index {
+                if isNewlyRequired(relationship, of: entity) {
+                    required.append(.init(entity: entity.name, name: relationship.name))
+                }
+                for limit in newLimits(of: relationship) {
+                    required.append(.init(entity: entity.name, name: relationship.name, demand: .count(limit)))
+                }
+            }
         }
         let missing = try catalog.rowsWithout(
             required, objectCountMax: MigrationFailures.objectCountMax, in: transaction)
@@ -96,7 +106,7 @@ extension MigrationRun {
             assert(!property.objects.isEmpty, "\(property.rowCount) rows without \(subject) are not named")
             for (position, id) in property.objects.enumerated() {
                 let count = position == 0 ? property.rowCount - property.objects.count + 1 : 1
-                failures.add(subject, .noValue, formerID(id, catalog), count: count)
+                failures.add(subject, property.required.reason, formerID(id, catalog), count: count)
             }
         }
     }
@@ -121,8 +131,33 @@ extension MigrationRun {
         }
     }
 
+    /// The limits to the number of destinations that rows of the older model may not meet.
+    private func newLimits(of relationship: Relationship) -> [CountLimit] {
+        let (description, origin) = (relationship.description, origins[relationship])
+        let limits = CountLimit.limits(of: description)
+        guard origin.reversed.isEmpty else { return limits }
+        return limits.filter { limit in
+            origin.relationships.contains { former in
+                // Lists may be shorter than they were if objects are removed with their entities.
+                if case .atLeast = limit, !keepsReferences(former, as: relationship) { return true }
+                return CountLimit.limits(of: description, tighterThan: former.description).contains(limit)
+            }
+        }
+    }
+
     private func formerID(_ id: ObjectID, _ catalog: StoreCatalog) -> ObjectID? {
         guard let entity = catalog.model.entity(named: id.entityName) else { return nil }
         return formerID(entityNumber: catalog.numbering.entityNumbers[entity.index], key: id.key)
+    }
+}
+
+extension ModelComparison.RequiredProperty {
+    /// The problem of rows that do not meet the demand.
+    fileprivate var reason: MigrationFailure.Reason {
+        switch demand {
+        case .value: .noValue
+        case .count(.atLeast(let count)): .tooFewDestinations(minimum: count)
+        case .count(.atMost(let count)): .tooManyDestinations(maximum: count)
+        }
     }
 }

@@ -181,15 +181,18 @@ struct MigrationFailures {
     static let objectCountMax = 100
 
     private var order: [Kind] = []
-    private var found: [Kind: (count: Int, objects: [ObjectID])] = [:]
+    private var found: [Kind: (count: Int, objects: [ObjectID], last: ObjectID?)] = [:]
 
     var isEmpty: Bool { order.isEmpty }
 
+    /// Adds rows; a row that fails several times in succession, as with each object that it leads to, is one.
     mutating func add(_ subject: String, _ reason: MigrationFailure.Reason, _ object: ObjectID?, count: Int = 1) {
         assert(count > 0, "\(count) rows fail")
         let kind = Kind(subject: subject, reason: reason)
+        if let object, found[kind]?.last == object { return }
         if found[kind] == nil { order.append(kind) }
-        found[kind, default: (0, [])].count += count
+        found[kind, default: (0, [], nil)].count += count
+        found[kind]?.last = object
         assert(found[kind].map { $0.objects.count < $0.count } ?? false, "more rows are named than were counted")
         guard let object, found[kind]?.objects.count ?? 0 < Self.objectCountMax else { return }
         found[kind]?.objects.append(object)

@@ -20,7 +20,8 @@ enum MigrateVerb: Verb {
             The migration is one transaction: whatever happens, the store has the old model with its rows, or the new
             one with all of its rows. A loss of data is refused by its name unless --allow names it. Rows that the new
             model forbids are listed, and nothing is changed: values without an exact equivalent of the new type, no
-            value where one is required, several objects where a relationship can lead to only one.
+            value where one is required, several objects where a relationship can lead to only one, too few or too many
+            objects.
             A mapping model says how objects of one entity become objects of others; everything else is migrated as
             without it. It must do without classes of an application: --mapping has no policies.
             Exit code 0: the migration was made, or would succeed; 1: it was refused, or would be refused.

@@ -16,7 +16,8 @@ import Testing
         let frameByteCount = FrameHeaderLayout.byteCount + CommitRecordLayout.byteCount
         let commit = ScratchPage(byteCount: FrameHeaderLayout.byteCount)
         var header = FrameHeader(
-            type: .commit, page: 0, payloadByteCount: CommitRecordLayout.byteCount, lsn: 77, salt: 5, payloadChecksum: 9)
+            type: .commit, page: 0, payloadByteCount: CommitRecordLayout.byteCount, lsn: 77, salt: 5, payloadChecksum: 9
+        )
         header.encode(to: commit.view, previousChain: 3)
         let frame = commit.view.bytes(0, FrameHeaderLayout.byteCount).array
 

@@ -19,14 +19,13 @@ extension MigrationWalk {
 
     mutating func addAttribute() {
         guard let entity = takeEntity() else { return }
-        let type = Self.types.randomElement(using: &random) ?? .string
-        let (name, hasDefault) = (newName("a"), chance(2))
-        let defaultValue = hasDefault ? value(of: type) : .null
-        entities[entity].attributes.append(
-            AttributeDescription(
-                name, type, isOptional: !hasDefault || chance(2), defaultValue: defaultValue, isIndexed: chance(3)))
-        change(rowsOf: entities[entity].name) { $0.values[name] = defaultValue }
-        log.append("add \(name)")
+        var added = newAttribute()
+        let hasDefault = chance(2)
+        if hasDefault { added.defaultValue = value(of: added) }
+        added.isOptional = !hasDefault || chance(2)
+        entities[entity].attributes.append(added)
+        change(rowsOf: entities[entity].name) { $0.values[added.name] = added.defaultValue }
+        log.append("add \(added.name) of type \(added.type)")
     }
 
     mutating func removeAttribute() {
@@ -50,47 +49,62 @@ extension MigrationWalk {
     }
 
     mutating func retypeAttribute() {
-        let wider: [AttributeType: [AttributeType]] = [
-            .integer16: [.integer32, .integer64, .string, .double], .integer32: [.integer64, .string, .double],
-            .integer64: [.string, .integer32], .boolean: [.integer16, .string], .float: [.double],
-            .double: [.string],
-        ]
-        guard let (entity, attribute) = takeAttribute(where: { wider[$0.type] != nil && $0.isOptional }),
-            let type = wider[entities[entity].attributes[attribute].type]?.randomElement(using: &random)
+        guard let (entity, attribute) = takeAttribute(where: { Self.wider[$0.type] != nil && $0.isOptional }),
+            let type = Self.wider[entities[entity].attributes[attribute].type]?.randomElement(using: &random)
         else { return }
         let name = entities[entity].attributes[attribute].name
         entities[entity].attributes[attribute].type = type
         entities[entity].attributes[attribute].defaultValue = .null
+        if !type.hasKeyOrder { entities[entity].attributes[attribute].isIndexed = false }
         change(rowsOf: entities[entity].name) { $0.values[name] = $0.values[name].map { Self.convert($0, type) } }
         log.append("retype \(name) to \(type)")
     }
 
-    private static func convert(_ value: AttributeValue, _ type: AttributeType) -> AttributeValue {
-        switch (value, type) {
-        case (.integer(let number), .string): .string("\(number)")
-        case (.integer(let number), .double): .double(Double(number))
-        case (.double(let number), .string): .string("\(number)")
-        case (.float(let number), .double): .double(Double(number))
-        case (.boolean(let bit), .string): .string(bit ? "true" : "false")
-        case (.boolean(let bit), _): .integer(bit ? 1 : 0)
-        default: value
+    /// Adds, removes or retypes an element of a composite.
+    mutating func changeElements() {
+        guard let (entity, position) = takeAttribute(where: { $0.type == .composite }) else { return }
+        var attribute = entities[entity].attributes[position]
+        let name = attribute.name
+        let place = Int.random(in: attribute.elements.indices, using: &random)
+        let element = attribute.elements[place]
+        var convert: ((AttributeValue) -> AttributeValue?)?
+        if chance(3) {
+            attribute.elements.append(newElement())
+            log.append("add \(name).\(attribute.elements[attribute.elements.count - 1].name)")
+        } else if attribute.elements.count > 1, chance(2) {
+            attribute.elements.remove(at: place)
+            losses.insert(.removal(of: "\(entities[entity].name).\(name).\(element.name)"))
+            convert = { _ in nil }
+            log.append("remove \(name).\(element.name)")
+        } else if let type = Self.wider[element.type]?.randomElement(using: &random) {
+            attribute.elements[place].type = type
+            convert = { Self.convert($0, type) }
+            log.append("retype \(name).\(element.name) to \(type)")
         }
+        func changed(_ value: AttributeValue) -> AttributeValue {
+            guard let convert, case .composite(var parts) = value else { return value }
+            parts[element.name] = parts[element.name].flatMap(convert)
+            return .composite(parts)
+        }
+        attribute.defaultValue = changed(attribute.defaultValue)
+        entities[entity].attributes[position] = attribute
+        change(rowsOf: entities[entity].name) { $0.values[name] = $0.values[name].map(changed) }
     }
 
     mutating func requireAttribute() {
         guard let (entity, attribute) = takeAttribute() else { return }
-        let (name, type) = (entities[entity].attributes[attribute].name, entities[entity].attributes[attribute].type)
+        let name = entities[entity].attributes[attribute].name
         let wasOptional = entities[entity].attributes[attribute].isOptional
         entities[entity].attributes[attribute].isOptional.toggle()
         guard wasOptional else { return }
-        let replacement = value(of: type)
+        let replacement = value(of: entities[entity].attributes[attribute])
         entities[entity].attributes[attribute].defaultValue = replacement
         change(rowsOf: entities[entity].name) { if $0.values[name] == .null { $0.values[name] = replacement } }
         log.append("require \(name)")
     }
 
     mutating func indexAttribute() {
-        guard let (entity, attribute) = takeAttribute() else { return }
+        guard let (entity, attribute) = takeAttribute(where: \.type.hasKeyOrder) else { return }
         entities[entity].attributes[attribute].isIndexed.toggle()
         let serial = entities[entity].attributes.first { $0.name.hasPrefix("serial") }
         guard let serial, chance(2) else { return }

@@ -88,21 +88,6 @@ struct MigrationWalk {
         }
     }
 
-    mutating func value(of type: AttributeType) -> AttributeValue {
-        switch type {
-        case .integer16, .integer32, .integer64: .integer(Int64.random(in: -300...300, using: &random))
-        case .boolean: .boolean(Bool.random(using: &random))
-        case .float: .float(Float(Int.random(in: -50...50, using: &random)) / 4)
-        case .double: .double(Double(Int.random(in: -500...500, using: &random)) / 8)
-        case .date: .date(Date(timeIntervalSinceReferenceDate: Double(Int.random(in: 0...1_000_000, using: &random))))
-        default: .string("text \(Int.random(in: 0...40, using: &random))")
-        }
-    }
-
-    static let types: [AttributeType] = [
-        .integer16, .integer32, .integer64, .boolean, .float, .double, .date, .string,
-    ]
-
     // MARK: Rows
 
     /// An insertion of rows of every concrete entity, and of links between them.
@@ -130,7 +115,7 @@ struct MigrationWalk {
             }
             var values: [String: AttributeValue] = [:]
             for attribute in entity.attributes where !attribute.isOptional || !chance(4) {
-                values[attribute.name] = value(of: attribute.type)
+                values[attribute.name] = value(of: attribute.description)
             }
             try graph.add(serial, entity.name, values, to: references[serial] ?? [:])
         }
@@ -176,7 +161,8 @@ struct MigrationWalk {
         (touched, losses, newlyOrdered, log) = ([], [], [], [])
         let changes: [(inout MigrationWalk) -> Void] = [
             { $0.addAttribute() }, { $0.removeAttribute() }, { $0.renameAttribute() }, { $0.retypeAttribute() },
-            { $0.requireAttribute() }, { $0.indexAttribute() }, { $0.renameEntity() }, { $0.renameRelationship() },
+            { $0.requireAttribute() }, { $0.indexAttribute() }, { $0.changeElements() }, { $0.changeElements() },
+            { $0.renameEntity() }, { $0.renameRelationship() },
             { $0.changeCardinality() }, { $0.changeCardinality() }, { $0.removeRelationship() },
             { $0.addRelationship() }, { $0.removeInverse() }, { $0.addInverse() }, { $0.removeEntity() },
             { $0.addEntity() }, { $0.addParent() }, { $0.moveAttributeUp() }, { $0.moveAttributesDown() },
@@ -191,8 +177,7 @@ struct MigrationWalk {
         _ = touch([name])
         var attributes = [AttributeDescription(newName("serial"), .integer64)]
         for _ in 0..<Int.random(in: 1...4, using: &random) {
-            let type = Self.types.randomElement(using: &random) ?? .string
-            attributes.append(AttributeDescription(newName("a"), type, isIndexed: chance(3)))
+            attributes.append(newAttribute())
         }
         entities.append(EntityDescription(name, attributes: attributes))
         log.append("add \(name)")

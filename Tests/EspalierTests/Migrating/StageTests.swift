@@ -216,6 +216,108 @@ import Testing
         }
     }
 
+    /// Four versions with lengths that are texts; the first two differ only in whether an element of a composite must
+    /// have a value, so that their difference is empty.
+    private static func versions() throws -> [ManagedObjectModel] {
+        try (0..<4).map { version in
+            try model(isNew: false) { track in
+                let element = AttributeDescription("x", .double, isOptional: version == 0)
+                track.attributes.append(AttributeDescription("place", .composite, elements: [element]))
+                for number in 1..<max(version, 1) {
+                    track.attributes.append(AttributeDescription("note\(number)", .string))
+                }
+            }
+        }
+    }
+
+    @Test(arguments: 0..<8)
+    func `a plan makes one backup, before the first step that changes the file (MG-12)`(stepsWithWork: Int) throws {
+        try withStorePath { path in
+            let versions = try Self.versions()
+            try Self.withContext(at: path, versions[0]) { context in
+                try Self.insert("track", "1", context)
+                try context.save()
+            }
+            let isSame = ModelDifference(from: versions[0], to: versions[1]).isEmpty
+            #expect(isSame && versions[0].versionChecksum != versions[1].versionChecksum)
+            var plan = SchemaMigrationPlan(from: versions[0])
+            for (number, version) in versions.dropFirst().enumerated() {
+                let hasWork = stepsWithWork >> number & 1 == 1
+                let work: MigrationStage.Work = { context in
+                    let track = try Self.tracks(context)[0]
+                    guard case .attribute(.string(let length)) = try track.value(forKey: "length") else { return }
+                    try track.setValue(.string("\(length)+"), forKey: "length")
+                }
+                plan = plan.then(hasWork ? .custom(willMigrate: work) : .lightweight(), to: version)
+            }
+
+            #expect(try plan.migrate(storeAt: path, backupPath: path + ".backup").count == 3)
+
+            let backup = try Self.values(of: "length", at: path + ".backup", versions[0])
+            #expect(backup == [.string("1")])
+            let length = "1" + String(repeating: "+", count: stepsWithWork.nonzeroBitCount)
+            #expect(try Self.values(of: "length", at: path, versions[3]) == [.string(length)])
+            #expect(try Self.values(of: "note2", at: path, versions[3]) == [.null])
+        }
+    }
+
+    @Test func `a container that takes a plan makes the backup that is asked for of a store that it migrates`() throws {
+        try withStorePath { path in
+            let plan = SchemaMigrationPlan(from: try Self.model(isNew: false))
+                .then(.custom(willMigrate: Self.correctLengths), to: try Self.model(isNew: true))
+            let backup = path + ".backup"
+            // There is no store yet.
+            try PersistentContainer(plan, at: path + ".new", backupPath: backup).close()
+            #expect(!FileManager.default.fileExists(atPath: backup))
+            try Self.makeStore(at: path, ["5", "7 s"])
+
+            for isMigrated in [false, true] {
+                let container = try PersistentContainer(plan, at: path, backupPath: isMigrated ? path + ".2" : backup)
+                let context = ManagedObjectContext(container.persistentStoreCoordinator)
+                #expect(try Self.tracks(context).map { $0[attribute: "length"] } == [.integer(5), .integer(7)])
+                try container.close()
+            }
+
+            #expect(try Self.lengths(at: backup, isNew: false) == [.string("5"), .string("7 s")])
+            #expect(!FileManager.default.fileExists(atPath: path + ".2"))
+        }
+    }
+
+    @Test func `numbers of destinations that the newer version allows can come from the work after`() throws {
+        try withStorePath { path in
+            func model(_ maximum: Int) throws -> ManagedObjectModel {
+                try Self.model(isNew: false) { track in
+                    track.relationships.append(
+                        RelationshipDescription("heirs", to: "Track", .toMany, maxCount: maximum))
+                }
+            }
+            let (first, second) = (try model(0), try model(1))
+            try Self.withContext(at: path, first) { context in
+                let tracks = try (0..<3).map { try Self.insert("track \($0)", "1", context) }
+                try tracks[0].setValue(.toMany([tracks[1], tracks[2]]), forKey: "heirs")
+                try tracks[1].setValue(.toMany([tracks[2]]), forKey: "heirs")
+                try context.save()
+            }
+            let start = SchemaMigrationPlan(from: first)
+
+            let error = #expect(throws: SchemaMigrationError.self) {
+                try start.then(.custom(didMigrate: { _ in }), to: second).migrate(storeAt: path)
+            }
+            #expect(error?.description.contains("at most 1 object, but 1 row (Track/1) leads to more") == true)
+            _ = try start.then(
+                .custom(didMigrate: { context in
+                    let tracks = try Self.tracks(context)
+                    try tracks[0].setValue(.toMany([tracks[2]]), forKey: "heirs")
+                }), to: second
+            ).migrate(storeAt: path)
+
+            try Self.withContext(at: path, second) { context in
+                let tracks = try Self.tracks(context)
+                #expect(try tracks[0].value(forKey: "heirs") == .toMany([tracks[2]]))
+            }
+        }
+    }
+
     @Test func `the log has the work as parts, and the error of the work as the end (DB-03)`() throws {
         struct Stop: Error {}
         try withStorePath { path in

@@ -13,7 +13,7 @@ import Testing
     /// The paths of the versions of models that have several, oldest first.
     private static let chains: [[String]] = [
         [""] + (2...6).map { " \($0)" }, [""] + (2...4).map { " \($0)" }, (1...3).map { " \($0)" },
-        [""] + (2...6).map { " \($0)" }, [".V1", ".V2"],
+        [""] + (2...6).map { " \($0)" }, [".V1", ".V2"], ["", ".V2"],
     ].enumerated().map { number, endings in
         let names = [
             "duckduckgo+BrowserServicesKit/BookmarksModel.xcdatamodeld/BookmarksModel",
@@ -21,6 +21,7 @@ import Testing
             "jessesquires+JSQCoreDataKit/ExampleModel.xcdatamodeld/Version",
             "objcio+core-data/Moody.xcdatamodeld/Moody",
             "JohnEstropia+CoreStore/Advanced.EvolutionDemo.V1.xcdatamodeld/Advanced.EvolutionDemo",
+            "JohnEstropia+CoreStore/Advanced.EvolutionDemo.xcdatamodeld/Advanced.EvolutionDemo",
         ]
         return endings.map { "\(names[number])\($0).xcdatamodel" }
     }
@@ -104,10 +105,39 @@ import Testing
         return found
     }
 
-    @Test(arguments: chains)
+    /// The sorted keys of the destinations of all relationships of an entity, by name, in the order of the rows.
+    private func lists(_ path: String, _ entityName: String) throws -> [String: [[UInt64]]] {
+        let store = try BTreeStore.openWithStoredModel(path: path)
+        defer { try? store.close() }
+        let entity = try #require(store.model.entity(named: entityName))
+        let ids = try store.fetchIDs(StoreFetch(entity: entity, includesSubentities: false))
+        let rows = try store.snapshots(of: ids)
+        var found: [String: [[UInt64]]] = [:]
+        for relationship in entity.relationships {
+            found[relationship.name] =
+                relationship.isToMany
+                ? try store.destinations(of: relationship, for: ids).map { $0.map(\.key).sorted() }
+                : rows.map { $0?.destination(at: relationship.slot).map { [$0.key] } ?? [] }
+        }
+        return found
+    }
+
+    /// The newer name of a property of an entity that keeps its name, and the change that renames it.
+    private func successor(
+        of name: String, in entity: Entity, _ difference: ModelDifference, _ model: ManagedObjectModel
+    ) -> (name: String, change: ModelChange?) {
+        let change = difference.changes.first { change in
+            change.kind == .propertyRenamed(from: name)
+                && model.entity(named: change.entity).map { entity.isKind(of: $0) } == true
+        }
+        return (change?.property ?? name, change)
+    }
+
+    @Test(arguments: zip(chains, [1, 0, 0, 1, 0, 0]))
     func `the versions of real models are migrated one after the other, from the first to the last`(
-        chain: [String]
+        chain: [String], renamedCount: Int
     ) throws {
+        var renamed: Set<String> = []
         try withTemporaryFolder { folder in
             let path = folder.appending(path: "store.espalier").path
             try makeStore(at: path, try Self.relaxedModel(chain[0]))
@@ -119,7 +149,7 @@ import Testing
                 let difference = ModelDifference(from: before, to: after)
                 let losses = difference.losses.map(\.name).joined(separator: ",")
                 let kept = try before.entities.filter { !$0.isAbstract && after.entity(named: $0.name) != nil }
-                    .map { ($0.name, try values(path, $0.name)) }
+                    .map { ($0.name, try values(path, $0.name), try lists(path, $0.name)) }
                 if !losses.isEmpty { #expect(ToolRun("migrate", path, "--model", file).code == 1) }
 
                 let dry = ToolRun("migrate", path, "--model", file, "--allow", losses, "--dry-run")
@@ -127,16 +157,28 @@ import Testing
 
                 #expect(dry.code == run.code && run.code == 0, "\(new): \(run.output)\(run.errors)")
                 #expect(ToolRun("check", path).code == 0 && ToolRun("audit", path).code == 0)
-                for (name, columns) in kept {
-                    let now = try values(path, name)
-                    let types = (before.entity(named: name), after.entity(named: name))
-                    for (attribute, column) in columns
-                    where types.0?.attribute(named: attribute)?.type == types.1?.attribute(named: attribute)?.type {
-                        #expect(now[attribute] == column, "\(new): \(name).\(attribute)")
+                for (name, columns, former) in kept {
+                    let (values, lists) = (try values(path, name), try lists(path, name))
+                    let older = try #require(before.entity(named: name))
+                    let newer = try #require(after.entity(named: name))
+                    for (attribute, column) in columns {
+                        let next = successor(of: attribute, in: newer, difference, after)
+                        guard older.attribute(named: attribute)?.type == newer.attribute(named: next.name)?.type else {
+                            continue
+                        }
+                        #expect(values[next.name] == column, "\(new): \(name).\(attribute)")
+                        if let change = next.change { renamed.insert(change.subject) }
+                    }
+                    for (relationship, list) in former {
+                        let next = successor(of: relationship, in: newer, difference, after)
+                        guard newer.relationship(named: next.name) != nil else { continue }
+                        #expect(lists[next.name] == list, "\(new): \(name).\(relationship)")
+                        if let change = next.change { renamed.insert(change.subject) }
                     }
                 }
                 #expect(ToolRun("diff-models", path, file).code == 0)
             }
+            #expect(renamed.count == renamedCount, "\(renamed)")
         }
     }
 
