@@ -194,7 +194,8 @@ import Testing
             #expect(ToolRun("schema", url.path + "/", "A", "--json").output.contains("\"rows\":null"))
             #expect(
                 ToolRun("schema", url.path, "--swift").errors == note
-                    + "note: \(url.path): 'A.t' must have a value, but a transformable property of a class is an optional\n"
+                    + "note: \(url.path): 'A.t' must have a value, but a transformable property of a class is "
+                    + "an optional\n"
                     + "note: \(url.path): 'A.t' names no transformer; its class names 'NSSecureUnarchiveFromData', "
                     + "as Core Data does\n"
             )
