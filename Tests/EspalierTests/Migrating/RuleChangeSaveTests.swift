@@ -59,10 +59,10 @@ import Testing
                     return
                 }
                 #expect(found.map(\.code) == [1590])
-                context.delete(third)
+                try context.delete(third)
                 let other = try context.insertNewObject(forEntityName: "Band")
                 #expect(other[attribute: "style"] == .string("jazz"))
-                context.delete(band)
+                try context.delete(band)
                 try context.save()
                 #expect(try Self.objects("Player", context).isEmpty && Self.objects("Band", context).count == 1)
             }
