@@ -34,7 +34,7 @@ public import EspalierModel
 ///   - uniquenessConstraints: Groups of properties whose values together must be unique (MD-12), by name; `#Unique`
 ///     takes key paths.
 ///   - constraintActions: The actions of a save on new objects whose values another one has, by group (F-6); without
-///     one the merge policy decides.
+///     one the merge policy decides. `#Unique` takes an action beside its key paths.
 ///   - indexes: Indexes besides those of `@Attribute(.indexed)` and `#Index`.
 ///   - originalName: The name in an older version of the model (MD-33).
 ///   - hashModifier: A text that changes the version hash where nothing else has changed (MD-05).
@@ -85,10 +85,16 @@ public macro Index<Object: ManagedObject>(
 /// MD-12).
 ///
 ///     #Unique<Track>([\.code], [\.artist, \.title])
+///     #Unique<Track>([\.disc, \.number], onConflict: .merge)
 ///
-/// - Parameter properties: Lists of key paths of attributes and to-one relationships whose values together are unique.
+/// - Parameters:
+///   - properties: Lists of key paths of attributes and to-one relationships whose values together are unique.
+///   - action: What a save does with a new object whose values another one has (F-6), for each of the lists; `nil` =
+///     the merge policy decides.
 @freestanding(declaration)
-public macro Unique<Object: ManagedObject>(_ properties: [PartialKeyPath<Object>]...) =
+public macro Unique<Object: ManagedObject>(
+    _ properties: [PartialKeyPath<Object>]..., onConflict action: ConstraintAction? = nil
+) =
     #externalMacro(module: "EspalierMacros", type: "KeyPathGroupsMacro")
 
 /// Reads and writes a property through the object's context. For @Entity only.
@@ -182,7 +188,7 @@ public macro Transient() = #externalMacro(module: "EspalierMacros", type: "Prope
 ///
 /// Name the inverse relationship by a key path at one end, or by its name at one end or both. A relationship that is
 /// its own inverse needs the name: the compiler rejects key paths that lead to each other, or to themselves, as
-/// circular. In both forms it is an error if the destination has no such property.
+/// circular. In both forms it is an error at the property if the destination has no such property.
 ///
 ///     @Entity final class Person: ManagedObject {
 ///         @Relationship(inverse: "friends") var friends: ToMany<Person>

@@ -52,7 +52,7 @@ enum CompositeMacro: ExtensionMacro {
         guard !modifiers.contains("static"), let binding = variable.bindings.first else { return nil }
         guard variable.bindings.count == 1, let identifier = binding.pattern.as(IdentifierPatternSyntax.self) else {
             isFaulty = true
-            context.report(.severalInOneDeclaration, at: variable.bindings)
+            context.report(.severalInOneDeclaration, at: variable.bindings, fix: EntityFix.splitting(variable))
             return nil
         }
         let name = identifier.identifier.text.trimmingBackticks
@@ -63,17 +63,23 @@ enum CompositeMacro: ExtensionMacro {
                 accessors.contains(where: { ["willSet", "didSet"].contains($0.accessorSpecifier.text) })
             else { return nil }
         }
-        if modifiers.contains("lazy") {
+        if let modifier = variable.modifiers.first(where: { $0.name.text == "lazy" }) {
             isFaulty = true
-            context.report(.modified(name: name, modifier: "lazy"), at: variable.modifiers)
+            context.report(.modified(name: name, modifier: "lazy"), at: variable.modifiers, fix: .removing(modifier))
             return nil
         }
         guard let type = binding.typeAnnotation?.type else {
             isFaulty = true
-            context.report(.untyped(name: name), at: binding.pattern)
+            context.report(.untyped(name: name), at: binding.pattern, fix: EntityFix.typing(binding))
             return nil
         }
-        return CompositeElement(name: name, type: type, defaultValue: binding.initializer?.value)
+        // The compiler refuses a literal of another type where it stands.
+        let defaultValue = binding.initializer?.value
+        let isRefused =
+            AttributeKind(type.wrapped).flatMap { kind in
+                defaultValue.flatMap(Literal.init).map { !kind.accepts($0, asLimit: false) && $0 != .nothing }
+            } ?? false
+        return CompositeElement(name: name, type: type, defaultValue: isRefused ? nil : defaultValue)
     }
 }
 
@@ -101,11 +107,5 @@ extension TypeSyntax {
     func needsUnset(_ defaultValue: ExprSyntax?) -> String? {
         guard let defaultValue, !defaultValue.is(NilLiteralExprSyntax.self), !isOptional else { return nil }
         return defaultValue.trimmedDescription
-    }
-
-    private var isOptional: Bool {
-        if self.is(OptionalTypeSyntax.self) { return true }
-        let name = self.as(IdentifierTypeSyntax.self)?.name ?? self.as(MemberTypeSyntax.self)?.name
-        return name?.text == "Optional"
     }
 }

@@ -9,11 +9,18 @@ import SwiftSyntaxBuilder
 import SwiftSyntaxMacros
 
 extension EntityClass {
-    /// Whether the class has a designated initializer of its own, so that it inherits none.
-    var hasOwnDesignatedInitializer: Bool {
-        let initializers = declaration.memberBlock.members.compactMap { $0.decl.as(InitializerDeclSyntax.self) }
-        return initializers.contains { !$0.isConvenience && !$0.takesSeed }
-            && !initializers.contains { $0.takesSeed }
+    /// Whether the class does not inherit the initializer that contexts need, for a reason that is reported: it has
+    /// a designated one of its own, or a property that is no property of the model and may lack a value.
+    var lacksSeedInitializer: Bool {
+        let members = declaration.memberBlock.members.map(\.decl)
+        let initializers = members.compactMap { $0.as(InitializerDeclSyntax.self) }
+        if initializers.contains(where: \.takesSeed) { return false }
+        return initializers.contains { !$0.isConvenience }
+            || members.contains { member in
+                guard let variable = member.as(VariableDeclSyntax.self) else { return false }
+                if case .rejected = ModelledProperty.read(variable) { return true }
+                return false
+            }
     }
 
     /// The initializer that contexts need, for a class that inherits none: then the compiler reports only the error of
@@ -21,7 +28,7 @@ extension EntityClass {
     var seedInitializer: DeclSyntax {
         """
         \(raw: accessLevel)required init(_ seed: consuming ObjectSeed) {
-            super.init(seed)
+            preconditionFailure("unavailable")
         }
         """
     }

@@ -22,15 +22,38 @@ struct EntityClass {
             context.report(.notAClass(found: declaration.introducer.text), at: attribute)
             return nil
         }
-        guard classDeclaration.inheritanceClause != nil else {
-            let name = classDeclaration.name
-            let fixed = TokenSyntax.identifier("\(name.text): ManagedObject", trailingTrivia: name.trailingTrivia)
-            context.report(
-                .inheritsNothing(name: name.text), at: name,
-                fix: EntityFix("inherit from ManagedObject", replacing: name, by: fixed))
+        if let problem = Self.problem(of: classDeclaration) {
+            context.report(problem.diagnostic, at: problem.place, fix: problem.fix)
             return nil
         }
         (self.declaration, self.attribute) = (classDeclaration, attribute)
+    }
+
+    /// The protocols that a class may name first by mistake; its superclass comes before them.
+    private static let protocols: Set = [
+        "AnyObject", "Codable", "Comparable", "CustomStringConvertible", "Decodable", "Encodable", "Equatable",
+        "Hashable", "Identifiable", "Sendable",
+    ]
+
+    /// The reason why a class is no entity's: then it gets no members.
+    static func problem(of declaration: ClassDeclSyntax) -> ModelledProperty.Problem? {
+        let name = declaration.name
+        if let parameters = declaration.genericParameterClause {
+            return (.genericEntity(name: name.text), Syntax(parameters), nil)
+        }
+        guard let first = declaration.inheritanceClause?.inheritedTypes.first?.type else {
+            let fixed = TokenSyntax.identifier("\(name.text): ManagedObject", trailingTrivia: name.trailingTrivia)
+            return (
+                .inheritsNothing(name: name.text), Syntax(name),
+                EntityFix("inherit from ManagedObject", replacing: name, by: fixed)
+            )
+        }
+        guard first.genericName.map(Self.protocols.contains) ?? false else { return nil }
+        let fixed = TypeSyntax("ManagedObject, \(first.trimmed)").with(\.trailingTrivia, first.trailingTrivia)
+        return (
+            .inheritsNothing(name: name.text), Syntax(first),
+            EntityFix("inherit from ManagedObject", replacing: first, by: fixed)
+        )
     }
 
     /// The class property that names the entity.
@@ -40,8 +63,9 @@ struct EntityClass {
 
     /// The class property that lists the properties of the entity.
     func entityProperties(in context: some MacroExpansionContext) -> DeclSyntax {
-        KeyPathGroups.check(in: declaration, context)
-        let properties = properties(in: context).map { $0.description(of: name, in: context) }
+        let modelled = properties(in: context)
+        KeyPathGroups.check(in: declaration, modelled, actions: argument("constraintActions"), context)
+        let properties = modelled.compactMap { $0.description(of: name, in: context) }
         let list = properties.isEmpty ? "[]" : "[\n\(properties.map { "        \($0),\n" }.joined())    ]"
         return """
             \(raw: accessLevel)override class var _entityProperties: [_PropertyDescription] {
@@ -52,7 +76,10 @@ struct EntityClass {
 
     /// The class property that describes the entity.
     var entityDescription: DeclSyntax {
-        let unique = KeyPathGroups.groups(of: "Unique", in: declaration).map { "\($0)" }
+        let constraints = KeyPathGroups.constraints(in: declaration)
+        let actions = constraints.compactMap { group in
+            group.action.map { "(\(group.names), \($0.trimmedDescription))" }
+        }
         let indexes = KeyPathGroups.indexes(in: declaration).map { index in
             let folding = index.ignored.map { ", folding: \($0.trimmedDescription)" } ?? ""
             let elements = index.names.map { ".init(\"\($0)\"\(folding))" }.joined(separator: ", ")
@@ -64,8 +91,10 @@ struct EntityClass {
         }
         let arguments = [
             "\"\(name)\"", option("isAbstract"), "properties: Self._entityProperties",
-            list("uniquenessConstraints", and: unique), option("constraintActions"), list("indexes", and: indexes),
-            option("originalName", as: "renamingIdentifier"), option("hashModifier", as: "versionHashModifier"),
+            list("uniquenessConstraints", and: constraints.map { "\($0.names)" }), option("constraintActions"),
+            actions.isEmpty ? nil : "groupActions: [\(actions.joined(separator: ", "))]",
+            list("indexes", and: indexes), option("originalName", as: "renamingIdentifier"),
+            option("hashModifier", as: "versionHashModifier"),
         ]
         return """
             \(raw: accessLevel)override class var entityDescription: EntityDescription {
@@ -123,17 +152,21 @@ struct EntityClass {
         }
     }
 
+    /// The argument of `@Entity` with the label `label`.
+    private func argument(_ label: String) -> ExprSyntax? {
+        attribute.labeledArguments.first { $0.label?.text == label }?.expression
+    }
+
     /// The argument of `@Entity` with the label `label`, rewritten as an argument of the description.
     ///
     /// - Parameter name: the label in the description, if it differs.
     private func option(_ label: String, as name: String? = nil) -> String? {
-        let argument = attribute.labeledArguments.first { $0.label?.text == label }
-        return argument.map { "\(name ?? label): \($0.expression.trimmedDescription)" }
+        argument(label).map { "\(name ?? label): \($0.trimmedDescription)" }
     }
 
     /// The list that is the argument of `@Entity` with the label `label`, and the elements that macros in the body add.
     private func list(_ label: String, and elements: [String]) -> String? {
-        let argument = attribute.labeledArguments.first { $0.label?.text == label }?.expression.trimmedDescription
+        let argument = argument(label)?.trimmedDescription
         if elements.isEmpty { return argument.map { "\(label): \($0)" } }
         return "\(label): \(argument.map { "\($0) + " } ?? "")[\(elements.joined(separator: ", "))]"
     }
@@ -168,6 +201,19 @@ struct EntityClass {
                 context.report(diagnostic, at: place, fix: fix)
                 return nil
             }
+        }
+    }
+
+    /// Reports the variables of the class that the macro declares, and returns their names.
+    func reportGeneratedNames(in context: some MacroExpansionContext) -> [String] {
+        declaration.memberBlock.members.compactMap { item in
+            guard let variable = item.decl.as(VariableDeclSyntax.self), let binding = variable.bindings.first,
+                ["entityName", "entityDescription"].contains(binding.pattern.trimmedDescription),
+                variable.modifiers.contains(where: { ["class", "static"].contains($0.name.text) })
+            else { return nil }
+            let name = binding.pattern.trimmedDescription
+            context.report(.generatedName(name), at: binding.pattern)
+            return name
         }
     }
 

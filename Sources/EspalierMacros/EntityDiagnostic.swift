@@ -1,13 +1,15 @@
-// Every error that the macros report, each with a text that names the remedy, and a fix-it where there is one.
+// Every error that the macros report, each with a text that names the remedy; EntityFix has the fixes.
 
 import SwiftDiagnostics
-import SwiftSyntax
-import SwiftSyntaxBuilder
-import SwiftSyntaxMacros
 
 enum EntityDiagnostic: DiagnosticMessage {
     case notAClass(found: String)
     case inheritsNothing(name: String)
+    case genericEntity(name: String)
+    case overridden(name: String)
+    case generatedName(String)
+    case managedMark(name: String)
+    case severalTypes(name: String, type: String)
     case constant(name: String)
     case untyped(name: String)
     case implicitlyUnwrapped(name: String)
@@ -25,19 +27,30 @@ enum EntityDiagnostic: DiagnosticMessage {
     case groupNotLiteral(macro: String)
     case groupOfUnmodelledProperty(macro: String, name: String)
     case noGroups(macro: String)
+    case groupTwice(names: [String])
+    case actionTwice(names: [String])
     case transformableDefault(name: String)
     case derivedDefault(name: String)
     case derivedPathNotLiteral
+    case ruleOnType(rule: String, name: String, type: String)
+    case limitOfOtherType(rule: String, name: String, type: String, found: Literal.Kind)
+    case limitsOutOfOrder(least: String, greatest: String)
+    case negativeCount(rule: String)
+    case transientOption(name: String, option: String)
     case notAStruct(found: String)
     case genericComposite
     case noElements(name: String)
     case contradictingMarks(name: String, other: String)
     case relationshipMarkOnAttribute(name: String, type: String)
+    case relationshipToAttribute(collection: String, type: String)
+    case attributeMarkOnCollection(name: String, mark: String)
+    case markTwice(name: String, mark: String)
     case optionNotLiteral
     case inverseNotLiteral
     case inverseOfItself(name: String)
     case fetchedWithMark(name: String, other: String)
     case fetchedDefault(name: String)
+    case fetchedNotList(name: String)
     case markOutsideEntity(mark: String)
     case markOnUnmodelledProperty(mark: String)
 
@@ -46,6 +59,17 @@ enum EntityDiagnostic: DiagnosticMessage {
         case .notAClass(let found):
             "@Entity belongs on a class that inherits from ManagedObject, but this is declared with '\(found)'"
         case .inheritsNothing(let name): "\(name) must inherit from ManagedObject or from another entity's class"
+        case .genericEntity(let name):
+            "\(name) cannot be generic: an entity is one class, with one table of properties"
+        case .overridden(let name):
+            "\(name) is a property of the superclass's entity already; remove it here, or override it with a computed "
+                + "property"
+        case .generatedName(let name):
+            "@Entity declares '\(name)' itself, by the name and the properties of the class; remove this one"
+        case .managedMark(let name): "\(name) needs no @NSManaged: @Entity makes it a property of the model"
+        case .severalTypes(let name, let type):
+            "\(name) is '\(type)', which stands for values of several types; an entity stores values of one, such as an "
+                + "enumeration or a struct that is Codable"
         case .constant(let name):
             "\(name) is a property of the model and must be a 'var'; use 'static let' for a constant of the class"
         case .untyped(let name): "\(name) needs an explicit type, from which the model is made"
@@ -74,6 +98,11 @@ enum EntityDiagnostic: DiagnosticMessage {
         case .groupOfUnmodelledProperty(let macro, let name):
             "\(name) is not a property of the model, so #\(macro) cannot name it"
         case .noGroups(let macro): "#\(macro) needs at least one list of key paths, such as '[\\.name]'"
+        case .groupTwice(let names):
+            "(\(names.joined(separator: ", "))) is unique already; remove one of the two"
+        case .actionTwice(let names):
+            "the argument 'constraintActions' of @Entity has an action for (\(names.joined(separator: ", "))), too; "
+                + "remove one of the two"
         case .transformableDefault(let name):
             "\(name) is transformable and has no default, since its transformer may not be registered yet; set it in "
                 + "awakeFromInsert()"
@@ -85,10 +114,26 @@ enum EntityDiagnostic: DiagnosticMessage {
         case .noElements(let name): "\(name) has no stored property that could be an element of a composite"
         case .momentaryDefault(let name):
             "the model computes the default of \(name) once, not for each object; set it in awakeFromInsert()"
+        case .ruleOnType(let rule, let name, let type):
+            "a rule '\(rule)' is for \(Self.subjects(of: rule)), but \(name) is \(type)"
+        case .limitOfOtherType(let rule, let name, let type, let found):
+            "the limit of '\(rule)' is \(found.rawValue), but \(name) is \(type)"
+        case .limitsOutOfOrder(let least, let greatest):
+            "'\(least)' is greater than '\(greatest)', so no value follows both rules; correct one of them"
+        case .negativeCount(let rule): "'\(rule)' is a number of 0 or more"
+        case .transientOption(let name, let option):
+            "\(name) is transient, so no store has its values, and it cannot be '\(option)'"
         case .contradictingMarks(let name, let other):
             "\(name) cannot be a relationship and have @\(other), which is for attributes"
         case .relationshipMarkOnAttribute(let name, let type):
             "\(name) is an attribute, because \(type) is not an entity; @Relationship is for entity classes"
+        case .relationshipToAttribute(let collection, let type):
+            "\(collection) is a relationship to entities, and \(type) is none; write '[\(type)]' for an attribute with "
+                + "a list of values"
+        case .attributeMarkOnCollection(let name, let mark):
+            "\(name) is a relationship, and @\(mark) is for attributes; options of relationships belong to "
+                + "@Relationship"
+        case .markTwice(let name, let mark): "\(name) has @\(mark) already; write all options in one mark"
         case .optionNotLiteral:
             "write the options as literals such as '.indexed' and '.unique': the macro reads their names"
         case .inverseNotLiteral:
@@ -99,9 +144,20 @@ enum EntityDiagnostic: DiagnosticMessage {
         case .fetchedWithMark(let name, let other):
             "\(name) is a fetched property, whose value is never stored: remove @\(other)"
         case .fetchedDefault(let name): "\(name) is a fetched property and has no default: its request gives its value"
+        case .fetchedNotList(let name):
+            "\(name) is a fetched property, whose type is a list of entities, such as '[Album]'"
         case .markOutsideEntity(let mark): "@\(mark) belongs on a stored property of a class with @Entity"
         case .markOnUnmodelledProperty(let mark):
             "@\(mark) belongs on a stored property; this is not a property of the model"
+        }
+    }
+
+    /// The types of the values that a rule is about.
+    private static func subjects(of rule: String) -> String {
+        switch rule {
+        case "minimumLength", "maximumLength": "the length of a String or Data"
+        case "pattern": "a String"
+        default: "values with an order, such as numbers, dates and texts"
         }
     }
 
@@ -111,26 +167,4 @@ enum EntityDiagnostic: DiagnosticMessage {
     }
 
     var severity: DiagnosticSeverity { .error }
-}
-
-/// One change of the source that removes the cause of a diagnostic.
-struct EntityFix: FixItMessage {
-    let message: String
-    let old: Syntax
-    let new: Syntax
-
-    var fixItID: MessageID { MessageID(domain: "Espalier", id: "fix") }
-
-    /// A fix that replaces `old` by `replacement`.
-    init(_ message: String, replacing old: some SyntaxProtocol, by replacement: some SyntaxProtocol) {
-        (self.message, self.old, new) = (message, Syntax(old), Syntax(replacement))
-    }
-}
-
-extension MacroExpansionContext {
-    /// Reports `diagnostic` at `place`.
-    func report(_ diagnostic: EntityDiagnostic, at place: some SyntaxProtocol, fix: EntityFix? = nil) {
-        let fixIts = fix.map { [FixIt(message: $0, changes: [.replace(oldNode: $0.old, newNode: $0.new)])] } ?? []
-        diagnose(Diagnostic(node: place, message: diagnostic, fixIts: fixIts))
-    }
 }

@@ -21,10 +21,12 @@ extension EntityMacro: MemberMacro {
         conformingTo protocols: [TypeSyntax], in context: some MacroExpansionContext
     ) throws -> [DeclSyntax] {
         guard let entityClass = EntityClass(declaration, attribute: node, in: context) else { return [] }
-        let members = [
-            entityClass.entityName, entityClass.entityProperties(in: context), entityClass.entityDescription,
-        ]
-        let initializers = entityClass.hasOwnDesignatedInitializer ? [entityClass.seedInitializer] : []
+        let properties = entityClass.entityProperties(in: context)
+        let own = entityClass.reportGeneratedNames(in: context)
+        let members =
+            (own.contains("entityName") ? [] : [entityClass.entityName]) + [properties]
+            + (own.contains("entityDescription") ? [] : [entityClass.entityDescription])
+        let initializers = entityClass.lacksSeedInitializer ? [entityClass.seedInitializer] : []
         return members + entityClass.propertyPaths + initializers
     }
 }

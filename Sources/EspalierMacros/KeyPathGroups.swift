@@ -18,28 +18,48 @@ enum KeyPathGroups {
         let ignored: ExprSyntax?
     }
 
-    /// The names in the groups of all macros called `name` in a class.
-    static func groups(of name: String, in declaration: ClassDeclSyntax) -> [[String]] {
-        paths(of: name, in: declaration).map { $0.compactMap { $0.propertyPath?.joined(separator: ".") } }
-            .filter { !$0.isEmpty }
+    /// One group of `#Unique`.
+    struct Constraint {
+        let names: [String]
+        /// The action, unless it is none, or one that the compiler refuses where it stands.
+        let action: ExprSyntax?
+    }
+
+    /// The names of the actions of constraints.
+    static let actions: Set = ["refuse", "merge", "keep"]
+
+    /// The constraints of all macros `#Unique` in a class.
+    static func constraints(in declaration: ClassDeclSyntax) -> [Constraint] {
+        macros(called: "Unique", in: declaration).flatMap { macro in
+            let action = macro.argument("onConflict").flatMap { action in
+                Literal(action) != nil || action.isImplicitMember(otherThan: actions) ? nil : action
+            }
+            return paths(of: macro).map { Constraint(names: $0.names, action: action) }.filter { !$0.names.isEmpty }
+        }
     }
 
     /// The indexes of all macros `#Index` in a class.
     static func indexes(in declaration: ClassDeclSyntax) -> [Index] {
         macros(called: "Index", in: declaration).flatMap { macro in
-            func option(_ name: String) -> ExprSyntax? {
-                macro.arguments.first { $0.label?.text == name }?.expression
-            }
+            // The compiler refuses a literal of another kind where it stands.
+            let condition = macro.argument("where").flatMap { $0.isLiteral(otherThan: .text, .nothing) ? nil : $0 }
+            let ignored = macro.argument("ignoring").flatMap { $0.isLiteral(otherThan: .list) ? nil : $0 }
             return paths(of: macro).map { paths in
-                Index(
-                    names: paths.compactMap { $0.propertyPath?.joined(separator: ".") }, condition: option("where"),
-                    ignored: option("ignoring"))
+                Index(names: paths.names, condition: condition, ignored: ignored)
             }.filter { !$0.names.isEmpty }
         }
     }
 
-    /// Reports the key paths of variables of the class itself that are not properties of the model.
-    static func check(in declaration: ClassDeclSyntax, _ context: some MacroExpansionContext) {
+    /// Reports the key paths of variables of the class itself that are not properties of the model, groups that are
+    /// unique already, and actions of groups that have one already.
+    ///
+    /// - Parameters:
+    ///   - properties: the properties of the class.
+    ///   - actions: the actions by group in `@Entity`.
+    static func check(
+        in declaration: ClassDeclSyntax, _ properties: [ModelledProperty], actions: ExprSyntax?,
+        _ context: some MacroExpansionContext
+    ) {
         var ignored: Set<String> = []
         for item in declaration.memberBlock.members {
             guard let variable = item.decl.as(VariableDeclSyntax.self), let binding = variable.bindings.first,
@@ -51,6 +71,19 @@ enum KeyPathGroups {
             for path in paths(of: macro, in: declaration).joined() {
                 guard let name = path.propertyPath?.first, ignored.contains(name) else { continue }
                 context.report(.groupOfUnmodelledProperty(macro: macro, name: name), at: path)
+            }
+        }
+        var known = Set(properties.filter(\.isUnique).map { Set([$0.name]) })
+        let taken = actions?.as(DictionaryExprSyntax.self)?.textKeys ?? []
+        for macro in macros(called: "Unique", in: declaration) {
+            for group in macro.arguments where group.label == nil {
+                let names = group.expression.as(ArrayExprSyntax.self)?.elements.map(\.expression).names ?? []
+                if names.isEmpty { continue }
+                if !known.insert(Set(names)).inserted {
+                    context.report(.groupTwice(names: names), at: group.expression)
+                } else if let action = macro.argument("onConflict"), taken.contains(names) {
+                    context.report(.actionTwice(names: names), at: action)
+                }
             }
         }
     }
@@ -70,6 +103,30 @@ enum KeyPathGroups {
         macro.arguments.compactMap { argument in
             if argument.label != nil { return nil }
             return argument.expression.as(ArrayExprSyntax.self)?.elements.map(\.expression) ?? []
+        }
+    }
+}
+
+extension MacroExpansionDeclSyntax {
+    /// The argument with a label.
+    fileprivate func argument(_ label: String) -> ExprSyntax? {
+        arguments.first { $0.label?.text == label }?.expression
+    }
+}
+
+extension [ExprSyntax] {
+    /// The names to which key paths lead.
+    fileprivate var names: [String] { compactMap { $0.propertyPath?.joined(separator: ".") } }
+}
+
+extension DictionaryExprSyntax {
+    /// The keys that are lists of texts.
+    fileprivate var textKeys: [[String]] {
+        guard case .elements(let elements) = content else { return [] }
+        return elements.compactMap { element in
+            element.key.as(ArrayExprSyntax.self)?.elements.compactMap {
+                $0.expression.as(StringLiteralExprSyntax.self)?.plainText
+            }
         }
     }
 }

@@ -22,20 +22,28 @@ extension ModelledProperty {
     /// The expression of the model's rule; reports a rule that is no literal, and a default.
     func derivation(in context: some MacroExpansionContext) -> String? {
         guard let rule = derivedRule else { return nil }
-        if let defaultValue { context.report(.derivedDefault(name: name), at: defaultValue) }
-        if let member = rule.as(MemberAccessExprSyntax.self) { return ".\(member.declName.baseName.text)" }
+        if let defaultValue {
+            context.report(.derivedDefault(name: name), at: defaultValue, fix: EntityFix.removingDefault(of: binding))
+        }
+        if let member = rule.as(MemberAccessExprSyntax.self) {
+            // The compiler reports the arguments that any other rule lacks.
+            return member.declName.baseName.text == "now" ? ".now" : nil
+        }
         guard let call = rule.as(FunctionCallExprSyntax.self),
             let member = call.calledExpression.as(MemberAccessExprSyntax.self)
         else {
-            context.report(.optionNotLiteral, at: rule)
+            if Literal(rule) == nil { context.report(.optionNotLiteral, at: rule) }
             return nil
         }
         var arguments: [String] = []
         for argument in call.arguments {
             let label = argument.label.map { "\($0.text): " } ?? ""
-            if argument.expression.is(KeyPathExprSyntax.self) {
+            if ["of", "in"].contains(argument.label?.text) {
                 guard let path = argument.expression.propertyPath else {
-                    context.report(.derivedPathNotLiteral, at: argument.expression)
+                    // The compiler refuses a literal, which is no key path.
+                    if Literal(argument.expression) == nil {
+                        context.report(.derivedPathNotLiteral, at: argument.expression)
+                    }
                     return nil
                 }
                 arguments.append("\(label)\"\(path.joined(separator: "."))\"")

@@ -22,8 +22,12 @@ struct ModelledProperty {
     let name: String
     /// The type as written in the source.
     let type: TypeSyntax
-    /// The expression of the initial value.
-    let defaultValue: ExprSyntax?
+    /// The declaration of the property within its `var`.
+    let binding: PatternBindingSyntax
+    /// All attributes of the declaration.
+    let attributes: AttributeListSyntax
+    /// Whether the declaration overrides one of a superclass.
+    let isOverride: Bool
     /// The mark `@Attribute` with its arguments.
     let attributeMark: AttributeSyntax?
     /// The mark `@Relationship` with its arguments.
@@ -33,12 +37,16 @@ struct ModelledProperty {
     /// The mark `@FetchedProperty` with its arguments.
     let fetchedMark: AttributeSyntax?
 
+    /// The expression of the initial value.
+    var defaultValue: ExprSyntax? { binding.initializer?.value }
+
     /// Reads a variable declared in an entity class.
     static func read(_ variable: VariableDeclSyntax) -> Reading {
         let modifiers = variable.modifiers.map(\.name.text)
         guard !modifiers.contains("static"), !modifiers.contains("class") else { return .ignored }
         guard let binding = variable.bindings.first, variable.bindings.count == 1 else {
-            return .rejected(.severalInOneDeclaration, at: Syntax(variable.bindings), fix: nil)
+            return .rejected(
+                .severalInOneDeclaration, at: Syntax(variable.bindings), fix: EntityFix.splitting(variable))
         }
         if let block = binding.accessorBlock {
             let observers: Set = ["willSet", "didSet"]
@@ -47,12 +55,10 @@ struct ModelledProperty {
             else { return .ignored }
             return .rejected(.observed, at: Syntax(block), fix: nil)
         }
-        return read(binding, of: variable, modifiers: modifiers)
+        return read(binding, of: variable)
     }
 
-    private static func read(
-        _ binding: PatternBindingSyntax, of variable: VariableDeclSyntax, modifiers: [String]
-    ) -> Reading {
+    private static func read(_ binding: PatternBindingSyntax, of variable: VariableDeclSyntax) -> Reading {
         guard let identifier = binding.pattern.as(IdentifierPatternSyntax.self)?.identifier else {
             return .rejected(.severalInOneDeclaration, at: Syntax(binding.pattern), fix: nil)
         }
@@ -62,17 +68,16 @@ struct ModelledProperty {
             let fix = EntityFix("use 'var'", replacing: keyword, by: keyword.with(\.tokenKind, .keyword(.var)))
             return .rejected(.constant(name: name), at: Syntax(keyword), fix: fix)
         }
-        if let modifier = modifiers.first(where: ["lazy", "weak", "unowned"].contains) {
-            return .rejected(.modified(name: name, modifier: modifier), at: Syntax(variable.modifiers), fix: nil)
+        if let mark = variable.attributes.attribute(named: "NSManaged") {
+            return .rejected(.managedMark(name: name), at: Syntax(mark), fix: .removing(mark))
+        }
+        if let modifier = variable.modifiers.first(where: { ["lazy", "weak", "unowned"].contains($0.name.text) }) {
+            return .rejected(
+                .modified(name: name, modifier: modifier.name.text), at: Syntax(variable.modifiers),
+                fix: .removing(modifier))
         }
         guard let type = binding.typeAnnotation?.type else {
-            let fix = literalType(of: binding.initializer?.value).map { type in
-                let colon = TokenSyntax.colonToken(trailingTrivia: .space)
-                let annotation = TypeAnnotationSyntax(colon: colon, type: TypeSyntax("\(raw: type) "))
-                let typed = binding.with(\.pattern.trailingTrivia, []).with(\.typeAnnotation, annotation)
-                return EntityFix("add ': \(type)'", replacing: binding, by: typed)
-            }
-            return .rejected(.untyped(name: name), at: Syntax(binding.pattern), fix: fix)
+            return .rejected(.untyped(name: name), at: Syntax(binding.pattern), fix: EntityFix.typing(binding))
         }
         if let unwrapped = type.as(ImplicitlyUnwrappedOptionalTypeSyntax.self) {
             let optional = OptionalTypeSyntax(wrappedType: unwrapped.wrappedType).with(
@@ -82,7 +87,8 @@ struct ModelledProperty {
         }
         return .modelled(
             ModelledProperty(
-                name: name, type: type, defaultValue: binding.initializer?.value,
+                name: name, type: type, binding: binding, attributes: variable.attributes,
+                isOverride: variable.modifiers.contains { $0.name.text == "override" },
                 attributeMark: variable.attributes.attribute(named: "Attribute"),
                 relationshipMark: variable.attributes.attribute(named: "Relationship"),
                 transientMark: variable.attributes.attribute(named: "Transient"),
@@ -90,26 +96,13 @@ struct ModelledProperty {
     }
 }
 
-extension ModelledProperty {
-    /// The default type of a literal; `nil` if `value` is not a literal.
-    private static func literalType(of value: ExprSyntax?) -> String? {
-        switch value?.kind {
-        case .stringLiteralExpr: "String"
-        case .integerLiteralExpr: "Int"
-        case .floatLiteralExpr: "Double"
-        case .booleanLiteralExpr: "Bool"
-        default: nil
-        }
-    }
-}
-
 extension AttributeListSyntax {
     /// The attribute called `name`, with or without a module qualifier.
-    func attribute(named name: String) -> AttributeSyntax? {
-        lazy.compactMap { $0.as(AttributeSyntax.self) }.first { attribute in
-            attribute.attributeName.as(IdentifierTypeSyntax.self)?.name.text == name
-                || attribute.attributeName.as(MemberTypeSyntax.self)?.name.text == name
-        }
+    func attribute(named name: String) -> AttributeSyntax? { attributes(named: name).first }
+
+    /// The attributes called `name`, with or without a module qualifier, in source order.
+    func attributes(named name: String) -> [AttributeSyntax] {
+        compactMap { $0.as(AttributeSyntax.self) }.filter { $0.attributeName.genericName == name }
     }
 }
 

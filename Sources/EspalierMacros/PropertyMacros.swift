@@ -14,6 +14,10 @@ enum PropertyAccessorMacro: AccessorMacro {
             case .modelled(let property) = ModelledProperty.read(variable),
             let index = node.arguments?.as(LabeledExprListSyntax.self)?.first?.expression
         else { return [] }
+        let owner = context.lexicalContext.lazy.compactMap { $0.as(ClassDeclSyntax.self) }.first
+        if property.problem != nil || owner.flatMap(EntityClass.problem) != nil {
+            return ["get { preconditionFailure(\"unavailable\") }", "set {}"]
+        }
         if property.fetchedMark != nil { return ["get { _getFetched(\(literal: property.name)) }"] }
         if let transformer = property.transformer {
             return [
@@ -23,10 +27,35 @@ enum PropertyAccessorMacro: AccessorMacro {
         }
         if property.isDerived { return ["get { _getDerived(\(literal: property.name), at: \(index)) }"] }
         let unset = property.unset.map { ", unset: \($0)" } ?? ""
+        let writing = "_set(\"\(property.name)\", at: \(index), newValue)"
+        let statements = property.checkStatements + [writing]
         return [
             "get { _get(\(literal: property.name), at: \(index)\(raw: unset)) }",
-            "set { _set(\(literal: property.name), at: \(index), newValue) }",
+            """
+            set {
+                \(raw: statements.joined(separator: "\n    "))
+            }
+            """,
         ]
+    }
+}
+
+extension ModelledProperty {
+    /// What the compiler shall check at the place of the property: a function in the setter that nothing calls.
+    ///
+    /// There a use of the inverse makes no circle with the types of other properties.
+    fileprivate var checkStatements: [String] {
+        var checks = inverse.map { ["_ = other.`\($0.name)`"] } ?? []
+        let marks = [
+            relationshipMark.map { _ in "Relationship" }, (attributeMark ?? transientMark).map { _ in "Attribute" },
+        ].compactMap(\.self)
+        if AttributeKind(type.wrapped) == nil, !isLiveCollection, marks.count == 1 {
+            checks.append("let kind = EntityDescription._kind(of: \(typeName).self)")
+            checks.append("kind._check\(marks[0])Mark()")
+        }
+        if checks.isEmpty { return [] }
+        let parameter = inverse.map { "_ other: \($0.owner)" } ?? ""
+        return ["func _check(\(parameter)) {"] + checks.map { "    \($0)" } + ["}"]
     }
 }
 
@@ -39,15 +68,20 @@ enum PropertyMarkMacro: PeerMacro {
         of node: AttributeSyntax, providingPeersOf declaration: some DeclSyntaxProtocol,
         in context: some MacroExpansionContext
     ) throws -> [DeclSyntax] {
-        let mark = node.attributeName.trimmedDescription
+        let mark = node.attributeName.genericName ?? node.attributeName.trimmedDescription
         let owner = context.lexicalContext.first?.as(ClassDeclSyntax.self)
         guard owner?.attributes.attribute(named: "Entity") != nil else {
             context.report(.markOutsideEntity(mark: mark), at: node)
             return []
         }
-        guard let variable = declaration.as(VariableDeclSyntax.self), case .ignored = ModelledProperty.read(variable)
-        else { return [] }
-        context.report(.markOnUnmodelledProperty(mark: mark), at: node)
+        let variable = declaration.as(VariableDeclSyntax.self)
+        if let variable {
+            guard case .ignored = ModelledProperty.read(variable) else { return [] }
+        }
+        // The attribute has its place in the declaration, where it can be removed.
+        let attribute = variable?.attributes.attributes(named: mark).first
+        context.report(
+            .markOnUnmodelledProperty(mark: mark), at: node, fix: attribute.map { EntityFix.removing($0) })
         return []
     }
 }

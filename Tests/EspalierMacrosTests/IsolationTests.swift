@@ -54,6 +54,86 @@ import Testing
         #expect(snippet.isValid, "\(snippet.log)")
     }
 
+    @Test func `the view context is used on the main actor only, and its objects stay there (F-1, MC-01)`() throws {
+        // The compiler checks what is sent only if it has found nothing else: these two kinds are two sources.
+        let named = try Snippet(
+            Self.classes + """
+                func read(_ container: PersistentContainer) -> Bool {
+                    container.viewContext.hasChanges // error: main actor-isolated property 'viewContext'
+                }
+                actor Player {
+                    func play(_ container: PersistentContainer) throws {
+                        try container.viewContext.save() // error: main actor-isolated property 'viewContext'
+                    }
+                }
+                @MainActor final class Screen { var track: Track? }
+                func show(_ screen: Screen) -> String? {
+                    screen.track?.name // error: main actor-isolated property 'track'
+                }
+                @MainActor var selected: Track?
+                func isEmpty() -> Bool {
+                    selected == nil // error: main actor-isolated var 'selected'
+                }
+                func keep(_ container: PersistentContainer) async throws -> Track? {
+                    try await MainActor.run { // error: conformance of 'ManagedObject' to 'Sendable' is unavailable
+                        try container.viewContext.fetch(FetchRequest<Track>()).first
+                    }
+                }
+                @MainActor func work(_ container: PersistentContainer, _ track: Track) async throws {
+                    await container.performBackgroundTask { _ in
+                        print(track.name) // error: capture of 'track' with non-Sendable type 'Track'
+                    }
+                }
+                """)
+        let sent = try Snippet(
+            Self.classes + """
+                func read(_ container: PersistentContainer) async -> Bool {
+                    await container.viewContext.hasChanges // error: non-Sendable
+                }
+                @MainActor func play(_ container: PersistentContainer) {
+                    let track = Track(context: container.viewContext)
+                    Task.detached {
+                        print(track.name)
+                    }
+                }
+                """)
+
+        #expect(named.isAsExpected, "\(named.log)")
+        #expect(sent.isAsExpected, "\(sent.log)")
+    }
+
+    @Test func `code of the main actor works with the view context, and gives away references (F-1)`() throws {
+        let snippet = try Snippet(
+            Self.classes + """
+                @MainActor final class Screen {
+                    let container: PersistentContainer
+                    var tracks: [Track] = []
+                    init(_ container: PersistentContainer) { self.container = container }
+                    func load() throws { tracks = try container.viewContext.fetch(FetchRequest<Track>()) }
+                    func rename(_ name: String) async throws {
+                        let refs = tracks.map { $0.ref }
+                        try await container.performBackgroundTask { context in
+                            for ref in refs { try context[ref].name = name }
+                            try context.save()
+                        }
+                        try load()
+                    }
+                }
+                func newest(_ container: PersistentContainer) async throws -> Ref<Track>? {
+                    try await MainActor.run { try container.viewContext.fetch(FetchRequest<Track>()).last?.ref }
+                }
+                func autosave(_ container: PersistentContainer) {
+                    Task { @MainActor in try container.viewContext.save() }
+                }
+                @MainActor func names(_ container: PersistentContainer) throws -> [String] {
+                    let draft = ManagedObjectContext(parent: container.viewContext)
+                    return try draft.fetch(FetchRequest<Track>()).map { $0.name }
+                }
+                """)
+
+        #expect(snippet.isValid, "\(snippet.log)")
+    }
+
     private static func isAboutIsolation(_ text: String) -> Bool {
         ["Sendable", "sending", "data race", "concurrency-safe", "isolated"].contains { text.contains($0) }
     }

@@ -14,6 +14,40 @@ import Testing
         #expect(branch.uniquenessConstraints.last == ["town", "number"])
     }
 
+    @Test func `key paths declare what a save does with values that are taken (SD-06, F-6)`() throws {
+        let model = try ManagedObjectModel(for: [Stall.self])
+        let description = try #require(model.entity(named: "Stall")).description
+
+        #expect(
+            description.uniquenessConstraints == [["badge"], ["hall", "row"], ["hall", "name"], ["code"], ["owner"]])
+        #expect(
+            description.constraintActions == [
+                ["badge"]: .refuse, ["hall", "row"]: .merge, ["hall", "name"]: .merge, ["code"]: .keep,
+            ])
+        let coordinator = PersistentStoreCoordinator(managedObjectModel: model)
+        try coordinator.addPersistentStore(.inMemory)
+        let context = ManagedObjectContext(coordinator)
+        func stall(_ row: Int, code: Int, badge: Int, name: String, note: String) throws {
+            let stall = Stall(context: context)
+            (stall.hall, stall.row, stall.code, stall.badge) = ("A", row, code, badge)
+            (stall.name, stall.owner, stall.note) = (name, "\(name) \(code)", note)
+            try context.save()
+        }
+        func notes() throws -> [String] { try context.fetch(FetchRequest<Stall>()).map(\.note) }
+
+        try stall(1, code: 1, badge: 1, name: "a", note: "first")
+        try stall(1, code: 2, badge: 2, name: "b", note: "merged")
+        #expect(try notes() == ["merged"])
+        try stall(3, code: 2, badge: 3, name: "c", note: "dropped")
+        #expect(try notes() == ["merged"])
+        let error = #expect(throws: ContextError.self) { try stall(4, code: 4, badge: 2, name: "d", note: "refused") }
+        guard case .constraints(let conflicts)? = error else {
+            Issue.record("\(String(describing: error))")
+            return
+        }
+        #expect(conflicts.map(\.properties) == [["badge"]])
+    }
+
     @Test func `what is no key path of one property of the model is an error at the key path`() throws {
         let snippet = try Snippet(
             #"""
@@ -95,6 +129,21 @@ class Shop: ManagedObject {
     var town: Town?
     @Relationship(hashModifier: "c") var items: ToMany<Item>
     var branches: [Branch]
+}
+
+@Entity(uniquenessConstraints: [["badge"]], constraintActions: [["badge"]: .refuse])
+final class Stall: ManagedObject {
+    #Unique<Stall>([\.hall, \.row], [\.hall, \.name], onConflict: .merge)
+    #Unique<Stall>([\.code], onConflict: Stall.codeAction)
+    #Unique<Stall>([\.owner], onConflict: nil)
+    static let codeAction = ConstraintAction.keep
+    var badge: Int
+    var hall: String
+    var row: Int
+    var code: Int
+    var name: String
+    var owner: String
+    var note: String
 }
 
 @Entity final class Branch: Shop {

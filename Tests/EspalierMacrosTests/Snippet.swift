@@ -22,6 +22,8 @@ struct Snippet {
     let isValid: Bool
     /// The diagnostics as the compiler serializes them for other tools, as text: with the code of every fix.
     let diagnostics: String
+    /// The source after every fix that the compiler offers.
+    let fixed: String
 
     /// Compiles `source` as an application's file: in Swift 6 mode, with no import but its own.
     ///
@@ -45,9 +47,18 @@ struct Snippet {
                 ] + options + [file.path])
             return (run, (try? Data(contentsOf: list)) ?? Data())
         }
+        fixed = Self.applying(SerializedFixes(Array(serialized)).fixes, to: source)
         diagnostics = String(decoding: serialized, as: UTF8.self)
         lines = source.split(separator: "\n", omittingEmptySubsequences: false)
         (log, isValid) = (run.errors, run.code == 0)
+    }
+
+    private static func applying(_ fixes: [SourceFix], to source: String) -> String {
+        var bytes = Array(source.utf8)
+        for fix in fixes.sorted(by: { $0.offset > $1.offset }) where fix.offset <= fix.end && fix.end <= bytes.count {
+            bytes.replaceSubrange(fix.offset..<fix.end, with: fix.text)
+        }
+        return String(decoding: bytes, as: UTF8.self)
     }
 
     /// The errors in the order of their lines.

@@ -11,15 +11,20 @@ extension EntityDescription {
     /// An entity with these properties; attributes marked unique become uniqueness constraints.
     ///
     /// For @Entity only.
+    /// - Parameter groupActions: The actions of `#Unique`, by group; they come before those of `constraintActions`.
     public init(
         _ name: String, superentity: String? = nil, isAbstract: Bool = false, properties: [_PropertyDescription],
         uniquenessConstraints: [[String]] = [], constraintActions: [[String]: ConstraintAction] = [:],
-        indexes: [Index] = [], renamingIdentifier: String? = nil, versionHashModifier: String? = nil
+        groupActions: [(properties: [String], action: ConstraintAction?)] = [], indexes: [Index] = [],
+        renamingIdentifier: String? = nil, versionHashModifier: String? = nil
     ) {
         self.init(
             name, superentity: superentity, isAbstract: isAbstract, uniquenessConstraints: uniquenessConstraints,
             constraintActions: constraintActions, indexes: indexes, renamingIdentifier: renamingIdentifier,
             versionHashModifier: versionHashModifier)
+        for (names, action) in groupActions {
+            if let action { self.constraintActions[names] = action }
+        }
         for property in properties {
             switch property {
             case .attribute(let attribute, let isUnique, let action):
@@ -119,11 +124,6 @@ extension EntityDescription {
                 name, of: Destination.entityName, predicateFormat: condition, sortedBy: sortElements,
                 fetchLimit: limit, userInfo: userInfo), of: Destination.self)
     }
-
-    /// The name of an inverse relationship, which the destination has if this call compiles.
-    ///
-    /// For @Entity only.
-    public static func _inverse(_ name: String, at path: @autoclosure () -> AnyKeyPath) -> String { name }
 
     static func attribute(
         _ name: String, _ type: AttributeType, isOptional: Bool, _ defaultValue: AttributeValue?,

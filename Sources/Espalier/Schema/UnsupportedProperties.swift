@@ -2,7 +2,9 @@
 // their messages say how to correct the property.
 //
 // Invariants
-//   1. Each is unavailable, so none of these bodies ever runs; a supported type always has a better overload.
+//   1. A supported type always has a better overload.
+//   2. Each function that reads is unavailable, so that the compiler reports an unsupported property once, at its own
+//      place. The others accept the property, and none of these bodies ever runs.
 
 public import EspalierModel
 
@@ -66,42 +68,62 @@ extension ManagedObject {
     public final func _get<Destination: ManagedObject>(_ name: StaticString, at index: Int) -> Destination {
         preconditionFailure("unavailable")
     }
+}
 
+extension _CodableProperties where Self: ManagedObject {
     /// Selected for unsupported types.
-    @available(
-        *, unavailable,
-        message: """
-            an entity stores AttributeConvertible, RawRepresentable and Codable values or optionals of them, and T?, \
-            ToMany<T>, OrderedToMany<T>, Set<T>, [T] of entities
-            """
-    )
-    public final func _set<Value>(_ name: StaticString, at index: Int, _ newValue: Value) {}
+    @_disfavoredOverload
+    public func _set<Value>(_ name: StaticString, at index: Int, _ newValue: Value) {}
 }
 
 extension EntityDescription {
     /// Selected for a transformable attribute that is not optional.
-    @available(*, unavailable, message: "a transformable attribute may have no value: write it as an optional")
     public static func _transformable<Value>(
         _ name: String, _ type: Value.Type, by transformer: String, options: PropertyOptions = .init()
-    ) -> _PropertyDescription { preconditionFailure("unavailable") }
+    ) -> _PropertyDescription { .attribute(AttributeDescription(name, .undefined), isUnique: false) }
 
+    /// Selected for a to-one relationship that is not optional.
+    public static func _property<Destination: ManagedObject>(
+        _ name: String, _ type: Destination.Type, defaultValue: Destination? = nil, options: PropertyOptions = .init()
+    ) -> _PropertyDescription { .attribute(AttributeDescription(name, .undefined), isUnique: false) }
+}
+
+extension _CodableDescriptions where Self == EntityDescription {
     /// Selected for unsupported types.
+    @_disfavoredOverload
+    public static func _property<Value>(
+        _ name: String, _ type: Value.Type, defaultValue: Value? = nil, options: PropertyOptions = .init()
+    ) -> _PropertyDescription { .attribute(AttributeDescription(name, .undefined), isUnique: false) }
+}
+
+extension CompositeReader {
+    /// Selected for unsupported types of elements.
     @available(
         *, unavailable,
         message: """
-            an entity stores AttributeConvertible, RawRepresentable and Codable values or optionals of them, and T?, \
-            ToMany<T>, OrderedToMany<T>, Set<T>, [T] of entities
+            an element of a composite is AttributeConvertible, or RawRepresentable with a default, or an optional of \
+            one of them
             """
     )
-    public static func _property<Value>(
-        _ name: String, _ type: Value.Type, defaultValue: Value? = nil, options: PropertyOptions = .init()
-    ) -> _PropertyDescription { preconditionFailure("unavailable") }
+    @_disfavoredOverload
+    public mutating func value<Value>(_ name: String) -> Value { preconditionFailure("unavailable") }
 
-    /// Selected for a to-one relationship that is not optional.
+    /// Selected for unsupported types of elements with a default.
     @available(
-        *, unavailable, message: "a to-one relationship can be empty in memory: write it as an optional"
+        *, unavailable,
+        message: """
+            an element of a composite is AttributeConvertible, or RawRepresentable with a default, or an optional of \
+            one of them
+            """
     )
-    public static func _property<Destination: ManagedObject>(
-        _ name: String, _ type: Destination.Type, defaultValue: Destination? = nil, options: PropertyOptions = .init()
-    ) -> _PropertyDescription { preconditionFailure("unavailable") }
+    @_disfavoredOverload
+    public mutating func value<Value>(_ name: String, unset: @autoclosure () -> Value) -> Value {
+        preconditionFailure("unavailable")
+    }
+}
+
+extension CompositeWriter {
+    /// Selected for unsupported types of elements.
+    @_disfavoredOverload
+    public mutating func set<Value>(_ name: String, _ value: Value) {}
 }
