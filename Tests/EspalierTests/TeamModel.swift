@@ -11,9 +11,7 @@ final class Member: ManagedObject {
                 EntityDescription._property("number", Int.self, defaultValue: 0),
                 EntityDescription._property("boss", Member?.self, options: .init(inverse: "reports")),
                 EntityDescription._property("reports", ToMany<Member>.self, options: .init(inverse: "boss")),
-                EntityDescription._property(
-                    "friends", ToMany<Member>.self,
-                    options: .init(inverse: EntityDescription._inverse("friends", at: \Member.friends))),
+                EntityDescription._property("friends", ToMany<Member>.self, options: .init(inverse: "friends")),
                 EntityDescription._property("skills", ToMany<Skill>.self, options: .init(inverse: "holders")),
                 EntityDescription._property("marks", ToMany<Skill>.self),
                 EntityDescription._property("duties", OrderedToMany<Duty>.self, options: .init(inverse: "member")),
