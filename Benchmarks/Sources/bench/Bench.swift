@@ -119,6 +119,8 @@ struct Bench {
                 ("Rebuilding", RebuildLines(count: scale.isQuick ? 100_000 : 1_000_000, folder: folder).all()),
                 ("Migration", MigrationLines(count: movedCount, folder: folder).all()),
                 ("Import", ImportLines(count: movedCount, folder: folder).all()),
+                ("Queries", QueryLines(count: scale.isQuick ? 100_000 : 1_000_000, folder: folder).all()),
+                ("Large values", LargeLines(count: scale.isQuick ? 100 : 1_000, folder: folder).all()),
                 ("Folding", FoldingLines(counts: [1000, scale.isQuick ? 10_000 : 100_000]).all()),
             ] + (wordNet ?? [])
         }

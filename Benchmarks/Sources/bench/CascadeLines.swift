@@ -30,6 +30,8 @@ protocol FolderContender: AnyObject {
     func relate(_ count: Int) throws -> Int
     /// Deletes the folder, whose rule deletes its documents; returns the number of documents that remain.
     func deleteFolder() throws -> Int
+    /// Deletes the folder by one request, whose rule deletes its documents; returns the number that remain.
+    func deleteFolderByRequest() throws -> Int
     func close() throws
 }
 
@@ -40,26 +42,39 @@ struct CascadeLines {
     func all() -> [() -> Line] {
         [
             {
-                let types: [any FolderContender.Type] =
-                    SQLite.shared == nil ? [EspalierFolders.self] : [EspalierFolders.self, SQLiteFolders.self]
-                return Line(
-                    "cascade delete",
-                    note: "one owner, and all its members with their index entries; one save, durable",
-                    operationCount: count, contenders: types.map { type in Line.Contender(type.name) { try run(type) } }
-                )
+                line("cascade delete", "one owner, and all its members with their index entries; one save, durable") {
+                    try $0.deleteFolder()
+                }
+            },
+            {
+                line("batch delete with cascade", "the same by a request that makes no objects; durable") {
+                    try $0.deleteFolderByRequest()
+                }
             },
             { saveOne() },
         ]
     }
 
-    private func run(_ type: any FolderContender.Type) throws -> Double {
+    private func line(
+        _ name: String, _ note: String, _ delete: @escaping (any FolderContender) throws -> Int
+    ) -> Line {
+        let types: [any FolderContender.Type] =
+            SQLite.shared == nil ? [EspalierFolders.self] : [EspalierFolders.self, SQLiteFolders.self]
+        return Line(
+            name, note: note, operationCount: count,
+            contenders: types.map { type in Line.Contender(type.name) { try run(type, delete) } })
+    }
+
+    private func run(
+        _ type: any FolderContender.Type, _ delete: (any FolderContender) throws -> Int
+    ) throws -> Double {
         let place = folder.appendingPathComponent("cascade-\(type.name)").path
         try? FileManager.default.removeItem(atPath: place)
         try FileManager.default.createDirectory(atPath: place, withIntermediateDirectories: true)
         try load(type, place)
         let store = try type.init(folder: place)
         var left = -1
-        let time = try nanoseconds { left = try store.deleteFolder() }
+        let time = try nanoseconds { left = try delete(store) }
         guard left == 0 else { throw WrongResult(expected: 0, found: left) }
         try store.close()
         return time
@@ -137,6 +152,12 @@ final class EspalierFolders: FolderContender {
         return try context.count(for: FetchRequest<Document>())
     }
 
+    func deleteFolderByRequest() throws -> Int {
+        let context = ManagedObjectContext(coordinator)
+        try context.execute(BatchDeleteRequest(FetchRequest<Folder>()))
+        return try context.count(for: FetchRequest<Document>())
+    }
+
     func saveOne(_ saves: Int) throws -> Double {
         let context = ManagedObjectContext(coordinator)
         let documents = try context.fetch(FetchRequest<Document>())
@@ -203,4 +224,6 @@ final class SQLiteFolders: SQLiteTables, FolderContender {
         guard library.step(count) == SQLite.row else { return -1 }
         return Int(library.columnInt64(count, 0))
     }
+
+    func deleteFolderByRequest() throws -> Int { try deleteFolder() }
 }

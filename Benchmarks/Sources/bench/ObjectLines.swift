@@ -96,7 +96,8 @@ struct ObjectLines {
         var types: [any QueryContender.Type] = [EspalierObjects.self]
         if SQLite.shared != nil { types.append(SQLiteObjects.self) }
         return Line(
-            "objects \(query.name)", note: query.note + "; a query of \(count) people, their ages read",
+            "objects \(query.name)",
+            note: query.note + "; a query of \(count) people, their \(query.isCount ? "number" : "ages") read",
             operationCount: times,
             contenders: types.map { type in
                 Line.Contender(type.name) {

@@ -13,6 +13,8 @@ struct PeopleQuery {
     var order: String?
     var offset = 0
     var limit = 0
+    /// Whether only the number of people is asked for.
+    var isCount = false
     /// The same in SQL, after `FROM person`.
     let sql: String
 
@@ -50,13 +52,30 @@ struct PeopleQuery {
                 name: "limit over an index", note: "the first 10 of a tenth by the index",
                 format: "email BEGINSWITH 'person1'", order: "email", limit: 10,
                 sql: "WHERE email GLOB 'person1*' ORDER BY email, pk LIMIT 10"),
+            PeopleQuery(
+                name: "range, sort, limit 20", note: "by an index",
+                format: "email > 'person2' AND email < 'person7'", order: "email", limit: 20,
+                sql: "WHERE email > 'person2' AND email < 'person7' ORDER BY email, pk LIMIT 20"),
+            PeopleQuery(
+                name: "prefix", note: "by an index", format: "email BEGINSWITH 'person77'",
+                sql: "WHERE email GLOB 'person77*'"),
+            PeopleQuery(
+                name: "join to-one", note: "by the index of the relationship, the teams without one",
+                format: "team.name == 'Team 7'",
+                sql: "WHERE team IN (SELECT pk FROM team WHERE name = 'Team 7')"),
+            PeopleQuery(
+                name: "count ==", note: "no index, one in 1000 passes", format: "score == 124.875", isCount: true,
+                sql: "WHERE score = 124.875"),
+            PeopleQuery(
+                name: "count by an index", note: "a range of a half", format: "email BETWEEN {'person2', 'person7'}",
+                isCount: true, sql: "WHERE email BETWEEN 'person2' AND 'person7'"),
         ]
     }
 }
 
 /// A contender that answers queries of people.
 protocol QueryContender: ObjectContender {
-    /// The sum of the ages of the people that a query finds, over `times` repetitions of it.
+    /// The sum of the ages of the people that a query finds, or their number, over `times` repetitions of it.
     func ages(_ query: PeopleQuery, times: Int) throws -> Int
 }
 
@@ -67,7 +86,11 @@ extension EspalierObjects: QueryContender {
             var request = FetchRequest<Person>(
                 try FetchPredicate(format: query.format), sortedBy: query.order.map { [SortKey($0)] } ?? [])
             (request.fetchOffset, request.fetchLimit) = (query.offset, query.limit)
-            for person in try newContext().fetch(request) { sum &+= person.age }
+            if query.isCount {
+                sum &+= try newContext().count(for: request)
+            } else {
+                for person in try newContext().fetch(request) { sum &+= person.age }
+            }
         }
         return sum
     }
@@ -77,7 +100,11 @@ extension SQLiteObjects: QueryContender {
     func ages(_ query: PeopleQuery, times: Int) throws -> Int {
         var sum = 0
         for _ in 0..<times {
-            sum &+= try sumOfAges("SELECT pk, version, name, age, score, email, team FROM person " + query.sql)
+            if query.isCount {
+                sum &+= try count("SELECT count(*) FROM person " + query.sql)
+            } else {
+                sum &+= try sumOfAges("SELECT pk, version, name, age, score, email, team FROM person " + query.sql)
+            }
         }
         return sum
     }

@@ -165,6 +165,13 @@ final class SQLiteObjects: SQLiteTables, ObjectContender {
         return people.reduce(0) { $0 &+ $1.age }
     }
 
+    /// The number that `text` selects.
+    func count(_ text: String) throws -> Int {
+        let statement = try statement(text)
+        defer { _ = library.reset(statement) }
+        return library.step(statement) == SQLite.row ? Int(library.columnInt64(statement, 0)) : -1
+    }
+
     func walkToTeam(keeping: Bool) throws -> Int {
         keeping ? try walkFromObjects() : try walkFromRows()
     }
