@@ -140,9 +140,10 @@ private struct Values: Equatable {
                 asked.note(conflict)
                 return MergeResolution(.objectTrump)
             }
+            let mine = try Book.leaves(in: book.mine)[0]
+            mine.mood = .gone
             try Book.leaves(in: book.theirs)[0].setValue(.string("odd"), forKey: "mood")
             try book.theirs.save()
-            try Book.leaves(in: book.mine)[0].mood = .gone
             try book.mine.save()
 
             let conflict = try #require(asked.all.first)
@@ -177,11 +178,13 @@ private struct Values: Equatable {
 
             try book.mine.save()
 
-            let leaves = try Book.leaves(in: ManagedObjectContext(container.persistentStoreCoordinator))
+            let reader = ManagedObjectContext(container.persistentStoreCoordinator)
+            let leaves = try Book.leaves(in: reader)
             #expect(leaves[0].visits == variants[1].visits + variants[2].visits - variants[0].visits)
             #expect(leaves[0].note == nil && leaves[0].mood == .wild && leaves[0].former == .calm)
             #expect(leaves[0].place == variants[1].place && leaves[0].next === leaves[3])
             #expect(Set(leaves[0].marks) == [leaves[3]] && Array(leaves[0].order) == [leaves[2], leaves[0]])
+            #expect(!reader.hasChanges)
             try container.close()
         }
     }
