@@ -68,8 +68,8 @@ enum EntityDiagnostic: DiagnosticMessage {
             "@Entity declares '\(name)' itself, by the name and the properties of the class; remove this one"
         case .managedMark(let name): "\(name) needs no @NSManaged: @Entity makes it a property of the model"
         case .severalTypes(let name, let type):
-            "\(name) is '\(type)', which stands for values of several types; an entity stores values of one, such as an "
-                + "enumeration or a struct that is Codable"
+            "\(name) is '\(type)', which stands for values of several types; an entity stores values of one, such as "
+                + "an enumeration or a struct that is Codable"
         case .constant(let name):
             "\(name) is a property of the model and must be a 'var'; use 'static let' for a constant of the class"
         case .untyped(let name): "\(name) needs an explicit type, from which the model is made"

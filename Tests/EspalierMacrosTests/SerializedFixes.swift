@@ -1,5 +1,5 @@
-// The fixes in the diagnostics that the compiler serializes for other tools: an LLVM bitstream, read as far as fixes need
-// it.
+// The fixes in the diagnostics that the compiler serializes for other tools: an LLVM bitstream, read as far as fixes
+// need it.
 //
 // Invariants
 //   1. Bytes that are no such stream have no fixes: the tests then miss what they expect.
