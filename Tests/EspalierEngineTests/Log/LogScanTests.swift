@@ -31,6 +31,7 @@ import Testing
                 bytes.replaceSubrange(place..<place + frame.count, with: frame)
                 if Bool.random(using: &chance) { bytes[place + Int.random(in: 0..<16, using: &chance)] ^= 1 }
             }
+            // SAFETY: the span does not outlive the bytes.
             let span = unsafe bytes.span.bytes
             let expected = (0..<max(bytes.count - frameByteCount + 1, 0)).first { offset in
                 FrameHeader(decoding: span.extracting(offset..<bytes.count), pageSize: 4096)?.type == .commit

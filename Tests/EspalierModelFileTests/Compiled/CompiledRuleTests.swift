@@ -90,12 +90,18 @@ import Testing
             default: .null
             }
         }
+        // Two limits that some value keeps.
+        func limits() -> [ValidationRule.Condition] {
+            let (one, other) = (limit(), limit())
+            return one.satisfies(.lessThanOrEqual, other, [])
+                ? [.minimum(one), .maximum(other)] : [.minimum(other), .maximum(one)]
+        }
         let all: [ValidationRule.Condition] =
             type == .string
             ? [
                 .minimumLength(.random(in: 0...9, using: &chance)),
                 .maximumLength(.random(in: 0 ... .max, using: &chance)), .pattern("[^<>&\"é]*\n?"),
-            ] : [.minimum(limit()), .maximum(limit())]
+            ] : limits()
         return all.shuffled(using: &chance).filter { _ in Bool.random(using: &chance) }
     }
 

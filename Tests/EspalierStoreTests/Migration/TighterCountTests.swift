@@ -6,7 +6,7 @@ import Foundation
 import TestSupport
 import Testing
 
-@Suite struct CountLimitTests {
+@Suite struct TighterCountTests {
     private typealias Limits = (minimum: Int, maximum: Int)
 
     private static func model(
