@@ -382,7 +382,7 @@ package enum Platform {
     /// The first place of `value` in `bytes`.
     static func firstIndex(of value: UInt8, in bytes: UnsafeRawBufferPointer) -> Int? {
         // SAFETY: the C library reads the bytes of the buffer only, and finds an address within it.
-        guard let start = unsafe bytes.baseAddress else { return nil }
+        guard let start = bytes.baseAddress else { return nil }
         return unsafe memchr(start, Int32(value), bytes.count).map { unsafe UnsafeRawPointer($0) - start }
     }
 
