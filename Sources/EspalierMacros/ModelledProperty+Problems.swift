@@ -21,7 +21,7 @@ extension ModelledProperty {
     var problem: Problem? {
         if isOverride { return (.overridden(name: name), Syntax(binding.pattern), nil) }
         if fetchedMark != nil { return fetchedProblem }
-        if type.wrapped.is(SomeOrAnyTypeSyntax.self) {
+        if type.wrapped.is(SomeOrAnyTypeSyntax.self), transformer == nil {
             return (.severalTypes(name: name, type: type.trimmedDescription), Syntax(type), nil)
         }
         if isLiveCollection, let collection = type.genericName, let element = type.genericArgument,

@@ -2,6 +2,7 @@
 
 import EspalierModel
 import EspalierStore
+import FoundationEssentials
 
 /// The changed objects of a context at one moment.
 struct ChangeSet {
@@ -85,7 +86,8 @@ extension ManagedObject {
         if newValues.isSame(as: former) { return true }
         return newValues.destinations == former.destinations
             && entity.attributes.allSatisfy { attribute in
-                attribute.isTransient || newValues.attribute(at: attribute.slot) == former.attribute(at: attribute.slot)
+                attribute.isTransient
+                    || newValues.attribute(at: attribute.slot).isSame(as: former.attribute(at: attribute.slot))
             }
     }
 
@@ -95,7 +97,9 @@ extension ManagedObject {
         func stored(_ values: ObjectChanges.Values) -> [(slot: Int, value: AttributeValue)] {
             values.attributes.pairs.filter { !entity.attributes[$0.slot].isTransient }
         }
-        return stored(now).elementsEqual(stored(before)) { $0 == $1 }
+        return stored(now).elementsEqual(stored(before)) { now, former in
+            now.slot == former.slot && now.value.isSame(as: former.value)
+        }
             && now.destinations.pairs.elementsEqual(before.destinations.pairs) { $0 == $1 }
             && now.toMany.pairs.elementsEqual(before.toMany.pairs) { now, former in
                 now.slot == former.slot && now.value.hasSameDestinations(as: former.value)
@@ -107,5 +111,22 @@ extension ToManyChange {
     fileprivate func hasSameDestinations(as other: ToManyChange) -> Bool {
         isWhole || other.isWhole
             ? list == other.list : Set(added) == Set(other.added) && Set(removed) == Set(other.removed)
+    }
+}
+
+extension AttributeValue {
+    /// Whether a store would keep the same for both: unlike `==`, also for what is no number.
+    fileprivate func isSame(as other: AttributeValue) -> Bool {
+        switch (self, other) {
+        case (.double(let one), .double(let other)): one == other || one.isNaN && other.isNaN
+        case (.float(let one), .float(let other)): one == other || one.isNaN && other.isNaN
+        case (.decimal(let one), .decimal(let other)): one == other || one.isNaN && other.isNaN
+        case (.date(let one), .date(let other)):
+            one == other || one.timeIntervalSinceReferenceDate.isNaN && other.timeIntervalSinceReferenceDate.isNaN
+        case (.composite(let one), .composite(let other)):
+            one.count == other.count
+                && one.allSatisfy { name, value in other[name].map { value.isSame(as: $0) } ?? false }
+        default: self == other
+        }
     }
 }

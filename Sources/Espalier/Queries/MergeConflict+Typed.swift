@@ -126,13 +126,18 @@ private struct SwiftValue<Value> {
         var found: Any?
         if let type = Value.self as? any AttributeConvertible.Type {
             found = type.init(attributeValue: stored)
-        } else if let type = Value.self as? any RawRepresentable.Type {
+        } else if let type = Value.self as? any RawRepresentable.Type, Self.hasStoredRawValue(type) {
             found = Self.raw(stored, type)
         } else if let type = Value.self as? any Decodable.Type, case .transformable(let data) = stored {
             found = Self.decoded(data, type)
         }
         guard let value = found as? Value else { return nil }
         self.value = value
+    }
+
+    /// Whether the property is stored as its raw value; one with another kind of raw value is stored as `Codable`.
+    private static func hasStoredRawValue<Raw: RawRepresentable>(_ type: Raw.Type) -> Bool {
+        Raw.RawValue.self is any AttributeConvertible.Type
     }
 
     private static func raw<Raw: RawRepresentable>(_ stored: AttributeValue, _ type: Raw.Type) -> Any? {

@@ -210,8 +210,12 @@ extension ManagedObjectContext {
             if !refusal.conflicts.isEmpty { try resolve(refusal.conflicts) }
             if !refusal.references.isEmpty { try resolve(refusal.references) }
             if !refusal.constraints.isEmpty { try resolve(refusal.constraints) }
-            changes = ChangeSet(self)
-            while try !isValid(changes, &rounds) { changes = ChangeSet(self) }
+            repeat {
+                // A validation hook may have deleted an object.
+                stage = SaveStage(.deleteRules)
+                runDeleteRules()
+                changes = ChangeSet(self)
+            } while try !isValid(changes, &rounds)
             stage = SaveStage(.storing)
         }
     }

@@ -116,6 +116,7 @@ package struct LogScan: ~Copyable {
         for sequence in places.keys.sorted() where sequence >= first {
             guard let place = places[sequence] else { continue }
             var start = max(lsn, place.header.startLSN)
+            windowCount = 0
             while let found = try nextCommit(from: start, in: place) {
                 if found.record.durableLSN > lsn { return true }
                 start = found.lsn + 1
@@ -288,6 +289,7 @@ package struct LogScan: ~Copyable {
         let later = places.values.filter { $0.header.sequence >= breakLSN / UInt64(header.segmentByteCount) }
         for place in later.sorted(by: { $0.header.sequence < $1.header.sequence }) {
             var start = max(breakLSN, place.header.startLSN)
+            windowCount = 0
             while let found = try nextCommit(from: start, in: place) {
                 if found.record.durableLSN > breakLSN { throw .opening(.logCorrupt(lsn: breakLSN)) }
                 start = found.lsn + 1
@@ -300,6 +302,7 @@ package struct LogScan: ~Copyable {
             let segment = SegmentHeader(
                 index: index, sequence: sequence, startLSN: startLSN, salt: 0, previousChain: 0, seedEcho: 0)
             var start = startLSN
+            windowCount = 0
             while let found = try nextCommit(from: start, in: Place(index: index, header: segment), anySalt: true) {
                 if found.record.durableLSN > breakLSN { throw .opening(.logCorrupt(lsn: breakLSN)) }
                 start = found.lsn + 1
@@ -308,13 +311,15 @@ package struct LogScan: ~Copyable {
     }
 
     /// The first whole commit frame of a segment at or after position `start`, whatever bytes are before it.
+    ///
+    /// The window is of this segment already, or empty: one that was read anew for each commit would let a log of small
+    /// commits be read a thousand times.
     private mutating func nextCommit(
         from start: UInt64, in place: Place, anySalt: Bool = false
     ) throws(StorageError) -> (lsn: UInt64, record: CommitRecord)? {
         let frameByteCount = FrameHeaderLayout.byteCount + CommitRecordLayout.byteCount
         let end = (place.header.sequence + 1) * UInt64(header.segmentByteCount)
         var position = start
-        windowCount = 0
         while position + UInt64(frameByteCount) <= end {
             let bytes = try look(at: position, count: frameByteCount, in: place)
             guard bytes.count == frameByteCount else { return nil }

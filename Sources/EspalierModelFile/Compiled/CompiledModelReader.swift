@@ -173,14 +173,20 @@ struct CompiledModelReader {
     ) {
         let predicates = archive.items(fields["NSValidationPredicates"])
         // The number of an error stands for its message; a text is a message of the application's own.
-        let messages = archive.items(fields["NSValidationWarnings"]).compactMap { archive.text($0) }
-        guard spend(predicates.count + messages.count, on: element) else { return }
+        let warnings = archive.items(fields["NSValidationWarnings"])
+        guard spend(predicates.count + warnings.count, on: element) else { return }
+        // An archive may name one long text a million times.
+        let textMax = 100
+        var messages: [String] = []
+        for warning in warnings where messages.count < textMax {
+            if let text = archive.text(warning) { messages.append(text.shortened) }
+        }
         var unread: [String] = []
-        for predicate in predicates {
+        for predicate in predicates where unread.count < textMax {
             switch CompiledRule(predicate, of: type, in: archive) {
             case .word(let word, let text) where element[word.rawValue] == nil: element[word.rawValue] = text
-            case .word(let word, let text): unread.append("\(word.rawValue) \(text)")
-            case .unread(let text): unread.append(text)
+            case .word(let word, let text): unread.append("\(word.rawValue) \(text.shortened)")
+            case .unread(let text): unread.append(text.shortened)
             }
         }
         if !unread.isEmpty { element[ModelRuleWord.validationPredicates.rawValue] = unread.joined(separator: "; ") }

@@ -50,10 +50,10 @@ private struct ArchivedComparison {
         var text: String {
             switch self {
             case .itself: "SELF"
-            case .keyPath(let path): path
+            case .keyPath(let path): path.shortened
             case .constant(.string(let text)): "\"\(text.shortened)\""
             case .constant(let value): value.modelFileText ?? (value.isNull ? "nil" : value.kindDescription)
-            case .other(let name): name
+            case .other(let name): name.shortened
             }
         }
     }

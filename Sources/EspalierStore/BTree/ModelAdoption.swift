@@ -319,7 +319,8 @@ extension StoreCatalog {
             switch demand {
             case .value: 1
             case .count(.atLeast(let count)): count
-            case .count(.atMost(let count)): count + 1
+            // A file or an application may state the greatest number that there is.
+            case .count(.atMost(let count)): count == .max ? .max : count + 1
             }
         var owner: [UInt8] = []
         owner.append(bigEndian: key)

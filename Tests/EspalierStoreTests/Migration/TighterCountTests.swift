@@ -30,8 +30,8 @@ import Testing
     }
 
     private static func limits(_ random: inout SeededGenerator) -> Limits {
-        let maximum = Int.random(in: 0...4, using: &random)
-        return (Int.random(in: 0...(maximum == 0 ? 4 : maximum), using: &random), maximum)
+        let maximum = random.oneIn(6) ? Int.max : Int.random(in: 0...4, using: &random)
+        return (Int.random(in: 0...(maximum == 0 ? 4 : min(maximum, 4)), using: &random), maximum)
     }
 
     /// The numbers of the rows, beginning with 1, that break each limit which is tighter than it was.

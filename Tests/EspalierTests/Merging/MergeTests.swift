@@ -166,6 +166,11 @@ import Testing
             try board.mine.setQueryGeneration(from: nil)
             board.mine.refresh(locked, mergesChanges: true)
         }
+        if way == .refresh || way == .refreshAll {
+            try board.mine.save()
+            try board.mine.detectConflicts(for: locked)
+            try board.set("2", "a", ["1"], in: board.mine)
+        }
         // The lock holds for the row that was adopted, and not for what comes after it.
         try board.set("0", "a", ["6"], in: board.theirs)
         try board.theirs.save()

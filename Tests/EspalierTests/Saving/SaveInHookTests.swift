@@ -119,6 +119,16 @@ import Testing
         #expect(try storedTitles() == ["set", "set, too"] && count == 2)
     }
 
+    @Test func `a validation hook may set what is no number at each call`() throws {
+        let context = context
+        let first = report("a") { if $0.hook == "validateForInsert" { $0.score = .nan } }
+
+        try context.save()
+
+        #expect(first.score?.isNaN == true)
+        #expect(try storedTitles() == ["a"])
+    }
+
     @Test func `what a validation hook sets of an object that was validated before is validated again`() throws {
         let context = context
         let first = report("a")
@@ -325,7 +335,15 @@ private final class Report: ManagedObject {
     var act: (Report) throws -> Void = { _ in }
 
     override class var entityDescription: EntityDescription {
-        EntityDescription("Report", properties: [EntityDescription._property("title", String?.self)])
+        EntityDescription(
+            "Report",
+            properties: [
+                EntityDescription._property("title", String?.self), EntityDescription._property("score", Double?.self),
+            ])
+    }
+    var score: Double? {
+        get { _get("score", at: 1) }
+        set { _set("score", at: 1, newValue) }
     }
     var title: String? {
         get { _get("title", at: 0) }
