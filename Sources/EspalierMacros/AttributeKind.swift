@@ -2,7 +2,7 @@
 
 import SwiftSyntax
 
-/// What values of an attribute are.
+/// The kind of the values of an attribute.
 enum AttributeKind {
     case address
     case boolean

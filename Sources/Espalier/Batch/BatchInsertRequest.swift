@@ -32,8 +32,8 @@ public struct BatchInsertRequest {
     ///
     /// Types, destinations and uniqueness are checked in any case. Hooks of the class are not called.
     public var validates = true
-    /// What happens to a row whose unique values another one has, if the constraint itself declares no action; `nil` =
-    /// what the context's merge policy says (BR-03).
+    /// The action for a row whose unique values another one has, if the constraint itself declares none; `nil` =
+    /// that of the context's merge policy (BR-03).
     ///
     /// Under `.merge` the request inserts new rows and updates others.
     public var constraintAction: ConstraintAction?

@@ -146,7 +146,9 @@ extension ManagedObjectContext {
         var objects: [ManagedObject] = []
         objects.reserveCapacity(ids.count)
         var maker = RowObjectMaker(self, cohort: cohort, first: first)
-        rows.forEachRow { row, content, place in objects.append(maker.object(ids[row], content, place)) }
+        rows.forEachRow { position, content, place in
+            objects.append(maker.object(ids[position], content, place))
+        }
         return objects
     }
 

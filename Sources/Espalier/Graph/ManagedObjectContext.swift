@@ -174,7 +174,7 @@ public final class ManagedObjectContext {
     var leftGenerations = LeftGenerations()
     /// The number of the running save among the writers of its source; `nil` if no save runs.
     var writer: UInt64?
-    /// The unique values of changed objects; `nil` if nobody observes broken constraints.
+    /// The unique values of changed objects; `nil` if there is no observer of broken constraints.
     var uniqueCheck: UniqueValueCheck?
     /// The number of nested calls between `beginEvent` and `endEvent`.
     var eventDepth = 0

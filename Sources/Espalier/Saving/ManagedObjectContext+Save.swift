@@ -171,8 +171,8 @@ extension ManagedObjectContext {
         }
     }
 
-    /// Counts the calls of `willSave` in a save, so that hooks which change objects in every round end the save with an
-    /// error, and not the program.
+    /// Counts the rounds of `willSave` and of validation hooks in a save, so that hooks which change objects in every
+    /// round end the save with an error, and not the program.
     private struct HookRounds {
         private static let roundCountMax = 1000
         private var roundCount = 0
@@ -304,6 +304,7 @@ extension ManagedObjectContext {
         if parts.count == 1 {
             var seen = Set<ManagedObjectModel.EntityIndex>()
             var last: EntityShape?
+            // Each entity is asked for once, only for its error: it is in no part, or the part is read-only.
             for object in changes.inserted where object.withShape({ $0 !== last }) {
                 last = object.shape
                 if seen.insert(object.shape.entity.index).inserted { _ = try part(of: object) }

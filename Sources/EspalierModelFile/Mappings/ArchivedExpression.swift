@@ -13,7 +13,7 @@ indirect enum ArchivedExpression {
     /// The session of the migration.
     case manager
     case now
-    /// What a mapping made of the objects at a path.
+    /// The objects that a mapping made of those at a path.
     case successors(path: String, through: String?)
     /// Any other expression, as text.
     case other(String)
@@ -39,7 +39,7 @@ indirect enum ArchivedExpression {
         path == "$source" ? "" : path.hasPrefix("$source.") ? String(path.dropFirst(8)) : path
     }
 
-    /// What `mapping` made of the objects that an expression gives.
+    /// The objects that `mapping` made of those that an expression gives.
     static func following(_ sources: ArchivedExpression, through mapping: String?) -> ArchivedExpression {
         guard case .source(let path) = sources else { return .other(sources.text) }
         let steps = path.split(separator: ".", omittingEmptySubsequences: false).filter { !unions.contains(String($0)) }

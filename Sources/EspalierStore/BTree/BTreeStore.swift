@@ -28,8 +28,8 @@ public final class BTreeStore: PersistentStore {
     private let isClosed = Atomic(false)
     /// Guards the newest planner statistics and their commit: most fetches have no save between them.
     let plannerStatistics = Mutex<(commit: UInt64, statistics: PlannerStatistics)?>(nil)
-    /// Guards the read transactions of all open snapshots.
-    private let openReads = Mutex<[ObjectIdentifier: SnapshotRead]>([:])
+    /// Guards the sessions of all open snapshots.
+    private let openSessions = Mutex<[ObjectIdentifier: SharedSession]>([:])
 
     /// The transactions in which a store reads and writes its database.
     enum Access {
@@ -39,7 +39,7 @@ public final class BTreeStore: PersistentStore {
         /// database, which it owns.
         case migrationSource
         /// Every snapshot and save uses the one write transaction of a migration, which owns the database.
-        case migrationTransaction(HeldTransaction)
+        case migrationTransaction(MigrationTransaction)
     }
 
     init(
@@ -100,14 +100,14 @@ public final class BTreeStore: PersistentStore {
     public func metadata() throws(StoreError) -> [String: AttributeValue] {
         try withPath { () throws(StoreError) in
             let transaction = try beginRead()
-            guard case .migrationTransaction(let held) = access else { return try metadata(in: transaction) }
-            guard held.servesWork else { throw Self.busyWithMigration }
-            return try held.exclusively { () throws(StoreError) in try metadata(in: transaction) }
+            guard case .migrationTransaction(let migration) = access else { return try metadata(in: transaction) }
+            guard migration.servesWork else { throw Self.busyWithMigration }
+            return try migration.exclusively { () throws(StoreError) in try metadata(in: transaction) }
         }
     }
 
     private func metadata(
-        in transaction: borrowing StoreTransaction<SessionSource>
+        in transaction: borrowing StoreTransaction<ReadSource>
     ) throws(StoreError) -> [String: AttributeValue] {
         var values: [String: AttributeValue] = [:]
         try transaction.forEach(in: catalog.metadata, from: [], below: nil) { key, value throws(StoreError) in
@@ -145,9 +145,9 @@ public final class BTreeStore: PersistentStore {
     /// Writes everything into the file, marks it as cleanly closed and releases it; ends all snapshots.
     public func close() throws(StoreError) {
         guard !isClosed.exchange(true, ordering: .sequentiallyConsistent) else { throw .closed }
-        openReads.withLock { reads in
-            for read in reads.values { read.end() }
-            reads.removeAll()
+        openSessions.withLock { sessions in
+            for session in sessions.values { session.end() }
+            sessions.removeAll()
         }
         guard case .ownTransactions = access else { return }
         do {
@@ -167,22 +167,22 @@ public final class BTreeStore: PersistentStore {
     /// (`logByteCountMax`), the engine expires the oldest snapshots.
     public func snapshot() throws(StoreError) -> any StoreSnapshot {
         // Under the lock, because closing reads the list only once.
-        try openReads.withLock { reads throws(StoreError) in
+        try openSessions.withLock { sessions throws(StoreError) in
             let transaction = try withPath { () throws(StoreError) in try beginRead() }
-            let read = SnapshotRead(ReadSession(transaction, catalog))
-            assert(reads[ObjectIdentifier(read)] == nil, "a read is listed twice")
-            reads[ObjectIdentifier(read)] = read
-            return BTreeSnapshot(self, read)
+            let session = SharedSession(ReadSession(transaction, catalog))
+            assert(sessions[ObjectIdentifier(session)] == nil, "a session is listed twice")
+            sessions[ObjectIdentifier(session)] = session
+            return BTreeSnapshot(self, session)
         }
     }
 
     /// Ends the read transaction of a snapshot.
-    func end(_ read: SnapshotRead) {
+    func end(_ session: SharedSession) {
         // Under the lock: a transaction that has left the list must have ended, because closing does not end it any
         // more.
-        openReads.withLock { reads in
-            read.end()
-            reads[ObjectIdentifier(read)] = nil
+        openSessions.withLock { sessions in
+            session.end()
+            sessions[ObjectIdentifier(session)] = nil
         }
     }
 
@@ -190,7 +190,7 @@ public final class BTreeStore: PersistentStore {
     func isNewest(_ commit: UInt64) -> Bool {
         // Under the lock, so that this transaction cannot make closing fail. The next snapshot reports the error
         // ignored here.
-        openReads.withLock { _ in
+        openSessions.withLock { _ in
             guard let newest = try? beginRead() else { return false }
             return newest.number == commit
         }
@@ -198,9 +198,9 @@ public final class BTreeStore: PersistentStore {
 
     // MARK: Transactions
 
-    func beginRead() throws(StoreError) -> StoreTransaction<SessionSource> {
+    func beginRead() throws(StoreError) -> StoreTransaction<ReadSource> {
         try checkOpen()
-        if case .migrationTransaction(let held) = access { return try held.beginRead() }
+        if case .migrationTransaction(let migration) = access { return try migration.beginRead() }
         return try StoreTransaction(reading: database)
     }
 
@@ -221,7 +221,9 @@ public final class BTreeStore: PersistentStore {
     ) throws(StoreError) -> Answer {
         try withPath { () throws(StoreError) in
             try checkOpen()
-            if case .migrationTransaction(let held) = access, held.servesWork { return try held.change(body) }
+            if case .migrationTransaction(let migration) = access, migration.servesWork {
+                return try migration.change(body)
+            }
             var transaction = try beginWrite()
             let answer = try body(&transaction)
             try transaction.commit(durability)

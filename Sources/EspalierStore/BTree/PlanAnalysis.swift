@@ -13,9 +13,9 @@ extension BTreeSnapshot {
     /// - Complexity: that of the fetch without its limit, times the number of steps.
     public func analyze(_ fetch: StoreFetch) throws(StoreError) -> PlanStep {
         try check(fetch)
-        return try withState(for: fetch) { state, fetch throws(StoreError) in
-            let plan = try state.planner(store).plan(fetch, wantsRows: true)
-            return try PlanAnalysis(plan: plan, session: state.session, snapshot: self).result()
+        return try withSession(for: fetch) { session, fetch throws(StoreError) in
+            let plan = try session.planner(store).plan(fetch, wantsRows: true)
+            return try PlanAnalysis(plan: plan, session: session, snapshot: self).result()
         }
     }
 }

@@ -1,11 +1,11 @@
 // Decides how to answer a fetch: a pure function of the fetch, the schema and a few counts.
 //
-// Steps: split the predicate into conditions; find every way to get candidates for one of them; estimate; choose; see
+// Steps: split the predicate into conditions; find every choice of candidates for one of them; estimate; choose; see
 // whether an index has the rows in the wanted order. A fetch whose only condition is that an attribute equals a value
 // needs none of these steps (`equalityPlan`).
 // Estimates are rough on purpose: a point of an index leads to few rows, many points to a third of them at most, a
 // closed range to a tenth and an open one to a third.
-// A wrong estimate costs time, never correctness: conditions that the chosen way does not answer stay in `residual`.
+// A wrong estimate costs time, never correctness: conditions that the choice does not answer stay in `residual`.
 
 internal import EspalierModel
 
@@ -22,14 +22,14 @@ struct FetchPlanner {
     let numbering: StoreNumbering
     let statistics: PlannerStatistics
 
-    /// A way to find rows, with its properties.
+    /// One possible source of candidates, with its properties.
     struct Choice {
         var source: CandidateSource
         /// Positions of the conditions it answers; few, so a list is searched faster than a set.
         var used: [Int]
         /// The estimated number of rows that it finds.
         var estimate: Double
-        /// The estimates of the ways that this one is made of, as `RowEstimate` lists them.
+        /// The estimates of the choices that this one is made of, as `RowEstimate` lists them.
         var parts: [RowEstimate] = []
         /// The estimated number of entries that are read to find them.
         var cost: Double
@@ -116,7 +116,7 @@ struct FetchPlanner {
         let estimate: Double
     }
 
-    /// An index that has the rows in the wanted order, if reading along it is the better way.
+    /// An index that has the rows in the wanted order, if reading along it costs less.
     private func orderedAccess(
         for fetch: StoreFetch, _ conditions: [ResolvedPredicate.Node], terms: [PlanTerm?],
         insteadOf candidates: Choice?, rowCount: Double, wantsRows: Bool
@@ -138,7 +138,7 @@ struct FetchPlanner {
             // Reading along the index reads each row by its key: worth it if it stops early, if no row is read at all,
             // or if the range has only rows of the result.
             guard fetch.limit != nil || (!wantsRows && answersAll) || (isNarrow && answersAll) else { continue }
-            // If a range only narrows the conditions, as for BEGINSWITH, most of its rows pass them.
+            // Few rows of a range that answers its condition only roughly, as for BEGINSWITH, fail the condition.
             let usesAll = isNarrow && Set((isRanged ? found.used : []) + implied).count == conditions.count
             if !usesAll, let candidates, candidates.estimate < rowCount / 20 { continue }
             assert(

@@ -10,7 +10,7 @@
 //      lead.
 //   3. The values of a merged insertion are applied after the request's own update of the row.
 // Invariants
-//   1. Without actions no row is looked up. The request is not changed here, but in `PreparedSave.take`.
+//   1. Without actions no row is looked up. The request is not changed here, but in `PreparedSave.apply`.
 
 internal import EspalierModel
 
