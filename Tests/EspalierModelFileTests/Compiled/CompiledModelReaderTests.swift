@@ -277,6 +277,15 @@ import Testing
         #expect(error.description == "f: byte 12: the objects contain more parts than the file has bytes")
     }
 
+    @Test func `an archive that lists one object of many fields again and again is refused`() throws {
+        let object = ArchiveBuilder.Item.dictionary((0..<100).map { ("k\($0)", .null) })
+        let bytes = ArchiveBuilder.bytes(
+            .dictionary([("$top", .dictionary([("root", .reference(0))])), ("$objects", .copies(object, 2_000))]))
+        let error = try #require(throws: ModelFileError.self) { try ModelDocument(compiled: bytes, path: "f") }
+
+        #expect(error.description == "f: the property list is not a keyed archive")
+    }
+
     @Test func `an archive that names one thing again and again is refused in bounded time`() throws {
         var builder = ArchiveBuilder()
         let attribute = builder.add("NSAttributeDescription", [("NSAttributeType", .integer(700))])
