@@ -133,5 +133,9 @@ private struct ModelElementReader {
 
 extension String {
     /// The text, or its first 80 characters if it is longer.
-    var shortened: String { count <= 80 ? self : prefix(80) + "…" }
+    var shortened: String {
+        // A character of a hostile text can consist of any number of scalars.
+        let beginning = String(unicodeScalars.prefix(1_000)).prefix(80)
+        return beginning.utf8.count == utf8.count ? self : beginning + "…"
+    }
 }

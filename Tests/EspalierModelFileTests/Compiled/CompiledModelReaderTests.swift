@@ -302,6 +302,52 @@ import Testing
         #expect(error.problems.map(\.kind) == [.tooLarge])
     }
 
+    /// The archive of a model of one entity, with these further fields.
+    private static func archive(
+        _ builder: ArchiveBuilder, model: [(String, ArchiveBuilder.Item)] = [],
+        entity: [(String, ArchiveBuilder.Item)] = []
+    ) -> Data {
+        var builder = builder
+        let description = builder.add("NSEntityDescription", [("NSEntityName", .text("E"))] + entity)
+        let entities = builder.map([("E", description)])
+        return builder.archive(builder.add("NSManagedObjectModel", [("NSEntities", entities)] + model))
+    }
+
+    @Test func `of the names of very many requests only the first ones are kept`() throws {
+        var builder = ArchiveBuilder()
+        let name = builder.add(.text(String(repeating: "q", count: 20_000)))
+        let requests = builder.add(
+            "NSDictionary", [("NS.keys", .copies(name, 1_000)), ("NS.objects", .copies(.null, 1_000))])
+        let document = try ModelDocument(
+            compiled: Self.archive(builder, model: [("NSFetchRequestTemplates", requests)]))
+        let names = try #require(document.root["NSFetchRequestTemplates"])
+
+        #expect(names.utf8.count < 10_000 && names.hasSuffix("qqq…, …"), "\(names.utf8.count)")
+    }
+
+    @Test func `a long text that an archive names again and again is refused, since a file would repeat it`() throws {
+        var builder = ArchiveBuilder()
+        let text = builder.add(.text(String(repeating: "t", count: 100_000)))
+        let texts = builder.map((0..<200).map { ("k\($0)", text) })
+        let bytes = Self.archive(builder, entity: [("NSUserInfo", texts)])
+        let error = try #require(throws: ModelFileError.self) { try ModelDocument(compiled: bytes, path: "f") }
+
+        #expect(error.problems.map(\.kind) == [.tooLarge])
+        #expect(error.description.hasPrefix("f: the texts of the model have 20"), "\(error.description.prefix(200))")
+    }
+
+    @Test func `an entity with very many unknown fields is refused`() throws {
+        let fields = (0..<5_000).map { ("f\($0)", ArchiveBuilder.Item.integer(1)) }
+        let error = try #require(throws: ModelFileError.self) {
+            try ModelDocument(compiled: Self.archive(ArchiveBuilder(), entity: fields), path: "f")
+        }
+
+        #expect(
+            error.description
+                == "f: entity 'E': has 5000 fields with unknown names; at most 4096 are allowed")
+        #expect(error.problems.map(\.kind) == [.tooLarge])
+    }
+
     @Test func `changed archives are models or errors, and never trap`() throws {
         let names = ["Bookmarks_V1", "Bookmarks_V2", "Bookmarks_V3", "Bookmarks_V4", "Bookmarks_V5", "SyncMetadata_V3"]
         let files = try names.map { Array(try Data(contentsOf: compiled($0))) }
