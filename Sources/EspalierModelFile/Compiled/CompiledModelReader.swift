@@ -155,7 +155,7 @@ struct CompiledModelReader {
                 type = known
             } else {
                 report(
-                    "entity '\(entity)', attribute '\(name)'",
+                    "entity '\(entity.shortened)', attribute '\(name.shortened)'",
                     "has the type \(code), for which model files have no name")
             }
         }
@@ -315,6 +315,7 @@ struct CompiledModelReader {
         let names = object.fields.keys.filter { !known.contains($0) }
         // An element finds its attributes one after the other.
         guard names.count <= XMLReader.childCountMax else {
+            guard problems.count < ModelElementChecker.problemCountMax else { return }
             problems.append(
                 .init(
                     .tooLarge, element: element.label,
