@@ -14,8 +14,8 @@ struct EntityClass {
 
     /// Reads the class.
     ///
-    /// Returns `nil` if `declaration` is not a class, which the peer expansion reports; also if it inherits from nothing,
-    /// which is reported here.
+    /// Returns `nil` if `declaration` is not a class, which the peer expansion reports. Reports an error and returns
+    /// `nil` if it inherits from nothing.
     init?(
         _ declaration: some DeclGroupSyntax, attribute: AttributeSyntax, in context: some MacroExpansionContext
     ) {

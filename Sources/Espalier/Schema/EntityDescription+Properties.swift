@@ -66,7 +66,9 @@ extension EntityDescription {
             elements: Value.attributeElements)
     }
 
-    /// A literal that is a default, as a value of the property's type: an application can make a type expressible by it.
+    /// A literal that is a default, as a value of the property's type.
+    ///
+    /// An application can make a type expressible by literals that the macro does not know for it.
     ///
     /// For @Entity and @Composite only.
     public static func _literal<Value>(_ value: Value, of type: Value.Type) -> Value { value }

@@ -7,9 +7,9 @@ extension ModelDocument {
     ///
     /// The compiler drops data that only the editor needs, and the order of entities and properties. Rules of
     /// attributes that the editor can express are read, as are the limits of relationships; all others are kept as
-    /// text, and making a model of the document is refused with ``ModelFeature/validationRules``. Conditions of indexes,
-    /// named requests and parts of composites are not read. Fields that this reader does not know are kept by name, and
-    /// refused with ``ModelFeature/unknownAttributes``.
+    /// text, and making a model of the document is refused with ``ModelFeature/validationRules``. Conditions of
+    /// indexes, named requests and parts of composites are not read. Fields that this reader does not know are kept by
+    /// name, and refused with ``ModelFeature/unknownAttributes``.
     ///
     /// - Parameters:
     ///   - compiled: The bytes of the file.

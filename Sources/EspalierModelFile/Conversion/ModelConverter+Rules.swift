@@ -28,8 +28,8 @@ extension ModelConverter {
             guard let text = element.text(word.rawValue) else { continue }
             note(
                 .validationRules, element, in: path,
-                "has the rule \(word.rawValue)=\"\(text.shortened)\", which Espalier does not check: a relationship has "
-                    + "only limits of its count; check it in code")
+                "has the rule \(word.rawValue)=\"\(text.shortened)\", which Espalier does not check: a relationship "
+                    + "has only limits of its count; check it in code")
         }
     }
 }

@@ -28,7 +28,7 @@ indirect enum ArchivedExpression {
     /// Reads an archive.
     ///
     /// - Parameter budget: The number of parts that all archives of a file may still have; those read are subtracted.
-    /// - Throws: `ArchivedExpressionError` if the bytes are not an archive of an expression, or if it has too many parts.
+    /// - Throws: `ArchivedExpressionError` if the bytes are not an archive of an expression, or one of too many parts.
     /// - Complexity: O(bytes + budget).
     init(_ bytes: [UInt8], budget: inout Int) throws(ArchivedExpressionError) {
         guard let list = try? BinaryPropertyList(bytes), let archive = KeyedArchive(list),
