@@ -43,6 +43,7 @@ public import EspalierModel
     names: named(entityName), named(entityDescription), named(_entityProperties), named(_propertyPaths), named(init)
 )
 @attached(memberAttribute)
+@attached(peer)
 public macro Entity(
     isAbstract: Bool = false, uniquenessConstraints: [[String]] = [],
     constraintActions: [[String]: ConstraintAction] = [:], indexes: [EntityDescription.Index] = [],
@@ -215,6 +216,9 @@ public macro Relationship(
 ///
 ///     @FetchedProperty(where: "genre == $FETCH_SOURCE.genre AND SELF != $FETCH_SOURCE", sortedBy: [.init("title")])
 ///     var similar: [Album]
+///
+/// The type must be written as a list, `[Album]` or `Array<Album>`: a macro cannot see the type that a typealias stands
+/// for, and anything else is an error at the type.
 ///
 /// The request is made when the property is first read, and its result is kept until the object is refreshed. If the
 /// request fails, the property is empty and the next save reports the error; `fetchedObjects(forKey:)` throws it.

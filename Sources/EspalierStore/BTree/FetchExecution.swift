@@ -84,6 +84,8 @@ struct FetchExecution: ~Copyable {
     }
 
     private func chooseSlots() -> [Int]? {
+        // So a count from an index allocates nothing for rows.
+        if readsNoRow { return nil }
         guard evaluated.isEmpty, let asked = sink.slots, sortBuffer == nil || sortsByOwnValues else { return nil }
         var slots = asked + tests.flatMap(\.slots)
         if case .sorted(let keys) = plan.order, sortBuffer != nil {
@@ -96,6 +98,12 @@ struct FetchExecution: ~Copyable {
             }
         }
         return hasOthers ? slots : nil
+    }
+
+    /// Whether entries of an index are all that the result needs.
+    private var readsNoRow: Bool {
+        if case .rows = plan.access { return false }
+        return plan.isExact && residual.isEmpty && sortBuffer == nil && !sink.needsRow
     }
 
     /// Finds all rows and passes them to the sink.
