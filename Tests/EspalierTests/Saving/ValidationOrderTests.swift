@@ -1,8 +1,9 @@
-// Validation hooks that set values of other objects: what is saved has passed every hook, whatever the order in which
-// the objects are validated.
+// Hooks that set values of other objects, in a context, in a child and beside two stores: what is saved has passed every
+// validation hook, whatever the order in which the objects are validated.
 
 import Espalier
 import EspalierModel
+import EspalierStore
 import TestSupport
 import Testing
 
@@ -58,11 +59,12 @@ import Testing
         for run in 0..<campaignCount("ESPALIER_VALIDATION_RUNS", default: 8) {
             let (levels, rules) = Rule.draw(4, raisesOnly: true, &chance)
             let expected = Rule.leastSettled(levels, rules)
-            for isChanged in [false, true] {
-                let board = try CellBoard(levels, rules, order: Array(0..<4).shuffled(using: &chance), isChanged)
-                try board.context.save()
-                #expect(try board.stored() == expected, "seed \(seed), run \(run): \(levels), \(rules)")
-                #expect(board.levels == expected && !board.context.hasChanges, "seed \(seed), run \(run)")
+            for place in CellBoard.Place.allCases {
+                let order = Array(0..<4).shuffled(using: &chance)
+                let board = try CellBoard(levels, rules, order: order, run % 2 == 1, in: place)
+                try board.save()
+                #expect(try board.stored() == expected, "seed \(seed), run \(run), \(place): \(levels), \(rules)")
+                #expect(board.levels == expected && !board.context.hasChanges, "seed \(seed), run \(run), \(place)")
             }
         }
     }
@@ -72,14 +74,17 @@ import Testing
         var chance = SeededGenerator(seed: seed)
         for run in 0..<campaignCount("ESPALIER_VALIDATION_RUNS", default: 8) {
             let (levels, rules) = Rule.draw(3, raisesOnly: false, &chance)
-            let board = try CellBoard(levels, rules, order: [0, 1, 2].shuffled(using: &chance), run % 2 == 1)
-            let about = "seed \(seed), run \(run): \(levels), \(rules)"
-            if let error = contextError({ try board.context.save() }) {
+            let (place, isChanged) = (CellBoard.Place.allCases[run % 3], run % 2 == 1)
+            let board = try CellBoard(levels, rules, order: [0, 1, 2].shuffled(using: &chance), isChanged, in: place)
+            let about = "seed \(seed), run \(run), \(place): \(levels), \(rules)"
+            if let error = contextError({ try board.save() }) {
                 var isExpected = !error.violations.isEmpty
                 if case .unsettledSave = error { isExpected = true }
                 #expect(isExpected && board.levels == levels, "\(about): \(error)")
+                #expect(try board.stored() == (isChanged ? [-1, -1, -1] : []), "\(about)")
+                #expect(place != .child || !board.isParentChanged, "\(about)")
                 board.endRules()
-                try board.context.save()
+                try board.save()
                 #expect(try board.stored() == levels, "\(about)")
             } else {
                 let stored = try board.stored()
@@ -101,12 +106,14 @@ import Testing
     }
 }
 
-/// One action of the validation hooks of a cell; cells are named by their numbers.
+/// One action of a hook of a cell; cells are named by their numbers.
 private enum Rule: Hashable {
-    /// The value hook: makes its own level at most this one.
+    /// Makes its own level at most this one, as its validated value.
     case clamp(to: Int)
     /// Makes the level of a cell at least this one.
     case raise(Int, to: Int)
+    /// Makes the level of a cell at least this one, before the validation.
+    case raiseOnSave(Int, to: Int)
     /// Makes the level of a cell at least its own one.
     case raiseToOwn(Int)
     /// Sets the level of a cell.
@@ -124,12 +131,13 @@ private enum Rule: Hashable {
         let rules: [[Rule]] = levels.map { _ in
             (0..<Int.random(in: 0..<3, using: &chance)).map { _ -> Rule in
                 let (cell, level) = (Int.random(in: 0..<count, using: &chance), Int.random(in: 0..<6, using: &chance))
-                return switch Int.random(in: 0..<(raisesOnly ? 2 : 6), using: &chance) {
-                case 0: .raise(cell, to: level)
-                case 1: .raiseToOwn(cell)
-                case 2: .clamp(to: level)
-                case 3: .set(cell, to: level)
-                case 4: .setPrimitive(cell, to: level)
+                return switch Int.random(in: raisesOnly ? 0..<3 : 1..<7, using: &chance) {
+                case 0: .raiseOnSave(cell, to: level)
+                case 1: .raise(cell, to: level)
+                case 2: .raiseToOwn(cell)
+                case 3: .clamp(to: level)
+                case 4: .set(cell, to: level)
+                case 5: .setPrimitive(cell, to: level)
                 default: .refuse(above: level)
                 }
             }
@@ -137,25 +145,32 @@ private enum Rule: Hashable {
         return (levels, rules)
     }
 
+    /// The hook that follows the rule.
+    var hook: Cell.Hook {
+        switch self {
+        case .clamp: .value
+        case .raiseOnSave: .saving
+        case .raise, .raiseToOwn, .set, .setPrimitive, .refuse: .object
+        }
+    }
+
     /// The level to which the rule of the cell `own` sets a cell; `nil` if it refuses its own.
     func result(_ levelOf: (Int) -> Int, _ own: Int) -> (cell: Int, level: Int)? {
         switch self {
         case .clamp(let level): (own, min(levelOf(own), level))
-        case .raise(let cell, let level): (cell, max(levelOf(cell), level))
+        case .raise(let cell, let level), .raiseOnSave(let cell, let level): (cell, max(levelOf(cell), level))
         case .raiseToOwn(let cell): (cell, max(levelOf(cell), levelOf(own)))
         case .set(let cell, let level), .setPrimitive(let cell, let level): (cell, level)
         case .refuse(let level): levelOf(own) > level ? nil : (own, levelOf(own))
         }
     }
 
-    var isClamp: Bool { if case .clamp = self { true } else { false } }
-
     /// Whether no hook refuses the levels, or leaves others.
     static func isSettled(_ levels: [Int], _ rules: [[Rule]]) -> Bool {
         rules.enumerated().allSatisfy { own, rules in
-            [rules.filter(\.isClamp), rules.filter { !$0.isClamp }].allSatisfy { hook in
+            Cell.Hook.allCases.allSatisfy { hook in
                 var left = levels
-                for rule in hook {
+                for rule in rules where rule.hook == hook {
                     guard let (cell, level) = rule.result({ left[$0] }, own) else { return false }
                     left[cell] = level
                 }
@@ -180,25 +195,42 @@ private enum Rule: Hashable {
 
 /// Cells in a context, whose hooks follow rules.
 private final class CellBoard {
+    /// The context of the cells, and the stores to which it saves.
+    enum Place: CaseIterable {
+        case context, child
+        /// Every other cell is in a second store.
+        case twoStores
+    }
+
     private let stack: Stack
+    let context: ManagedObjectContext
     private(set) var cells: [Cell] = []
-    var context: ManagedObjectContext { stack.context }
     var levels: [Int] { cells.map(\.level) }
+    var isParentChanged: Bool { stack.context.hasChanges }
 
     /// - Parameters:
     ///   - order: the order in which the cells are created, which is that of their validation.
-    ///   - isChanged: whether the cells are stored with other levels before.
-    init(_ levels: [Int], _ rules: [[Rule]], order: [Int], _ isChanged: Bool = false) throws {
-        stack = try Stack(.inMemory, classes: [Cell.self])
+    ///   - isChanged: whether the cells are stored with the level -1 before.
+    init(
+        _ levels: [Int], _ rules: [[Rule]], order: [Int], _ isChanged: Bool = false, in place: Place = .context
+    ) throws {
+        let stack = try Stack(.inMemory, classes: [Cell.self])
+        let context = place == .child ? ManagedObjectContext(parent: stack.context) : stack.context
+        (self.stack, self.context) = (stack, context)
         let made = order.map { number in
-            let cell = Cell(context: stack.context)
+            let cell = Cell(context: context)
             cell.number = number
             return cell
         }
         cells = made.sorted { $0.number < $1.number }
+        if place == .twoStores {
+            let store = InMemoryStore(model: stack.coordinator.managedObjectModel)
+            stack.coordinator.add(store)
+            try context.assign(made.filter { $0.number % 2 == 1 }, to: store)
+        }
         if isChanged {
             for cell in cells { cell.level = -1 }
-            try stack.context.save()
+            try save()
         }
         for (cell, level) in zip(cells, levels) { cell.level = level }
         for (cell, rules) in zip(cells, rules) {
@@ -206,15 +238,22 @@ private final class CellBoard {
         }
     }
 
+    /// Saves to the stores, also from a child.
+    func save() throws {
+        try context.save()
+        if context !== stack.context { try stack.context.save() }
+    }
+
     func endRules() { for cell in cells { cell.follow = { _ in } } }
 
     func stored() throws -> [Int] { try stack.stored(Cell.self).sorted { $0.number < $1.number }.map(\.level) }
 
     private func act(_ rules: [Rule], _ hook: Cell.Hook, of cell: Cell) throws {
-        for rule in rules where rule.isClamp == (hook == .value) {
+        for rule in rules where rule.hook == hook {
             guard let (target, level) = rule.result({ cells[$0].level }, cell.number) else { throw UndoError.noGroup }
             switch rule {
             case .refuse: break
+            case .raiseOnSave: if cells[target].level != level { cells[target].level = level }
             case .setPrimitive:
                 try cells[target].setPrimitiveValue(.attribute(.integer(Int64(level))), forKey: "level")
             case .clamp, .raise, .raiseToOwn, .set: cells[target].level = level
@@ -224,7 +263,7 @@ private final class CellBoard {
 }
 
 private final class Cell: ManagedObject {
-    enum Hook { case value, object }
+    enum Hook: CaseIterable { case saving, value, object }
 
     var follow: (Hook) throws -> Void = { _ in }
 
@@ -249,6 +288,9 @@ private final class Cell: ManagedObject {
     override func validate(_ value: inout PropertyValue, forKey key: String) throws {
         try follow(.value)
         value = .attribute(.integer(Int64(level)))
+    }
+    override func willSave() {
+        do { try follow(.saving) } catch { Issue.record(error) }
     }
     override func validateForInsert() throws { try follow(.object) }
     override func validateForUpdate() throws { try follow(.object) }
