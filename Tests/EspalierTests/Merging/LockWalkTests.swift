@@ -148,11 +148,12 @@ private struct LockWalk: RandomWalk {
         let (side, before) = (sides[index], sides[index].shown)
         let outdated = side.outdated(newest)
         let mayFail = index == Self.child ? outdated.union(blurred) : outdated
+        let must = index == Self.child ? outdated.subtracting(blurred) : outdated
         log.append("\(index): save of \(side.bases.keys.sorted()), outdated \(outdated.sorted())")
         if side.bases.isEmpty { return try side.context.save() }
         side.context.mergePolicy = .error
         guard let error = contextError({ try side.context.save() }) else {
-            if !outdated.subtracting(index == Self.child ? blurred : []).isEmpty { failure = "saved over others" }
+            if !must.isEmpty { failure = "saved over others" }
             return try accept(index, before)
         }
         guard case .conflicts(let conflicts) = error else { return failure = "\(index): \(error)" }
@@ -160,7 +161,9 @@ private struct LockWalk: RandomWalk {
             conflicts.compactMap { conflict in ids.firstIndex(of: conflict.object).map { ($0, conflict) } },
             uniquingKeysWith: { first, _ in first })
         log.append("in conflict: \(told.keys.sorted())")
-        if told.isEmpty || !mayFail.isSuperset(of: told.keys) { failure = "conflicts of \(told.keys.sorted())" }
+        if told.isEmpty || !mayFail.isSuperset(of: told.keys) || !must.isSubset(of: told.keys) {
+            failure = "conflicts of \(told.keys.sorted())"
+        }
         if side.shown != before { failure = "shows \(side.shown) after a conflict, and \(before) before" }
         if try storedNumbers() != stored { failure = "a save in conflict has stored \(try storedNumbers())" }
         sides[index].reported = told.compactMapValues { conflict in
