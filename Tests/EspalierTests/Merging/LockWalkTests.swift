@@ -156,7 +156,10 @@ private struct LockWalk: RandomWalk {
             if !must.isEmpty { failure = "saved over others" }
             return try accept(index, before)
         }
-        guard case .conflicts(let conflicts) = error else { return failure = "\(index): \(error)" }
+        guard case .conflicts(let conflicts) = error else {
+            failure = "\(index): \(error)"
+            return
+        }
         let told = Dictionary(
             conflicts.compactMap { conflict in ids.firstIndex(of: conflict.object).map { ($0, conflict) } },
             uniquingKeysWith: { first, _ in first })
