@@ -52,8 +52,10 @@ final class ChangeWatch {
 
     /// Begins a watch over the changed objects of a context.
     ///
-    /// - Complexity: O(changed objects); no value is copied.
+    /// - Complexity: O(changed objects, and additions to relationships of new ones that nobody has read).
     init(_ changes: ChangeSet, in context: ManagedObjectContext) {
+        // A hook that only reads a relationship of a new object applies these.
+        context.applyUnreadInverses()
         formers = changes.all.map { Former($0) }
         positions = Dictionary(uniqueKeysWithValues: formers.enumerated().map { ($1.object, $0) })
         changeCount = context.changeCount
@@ -75,6 +77,7 @@ final class ChangeWatch {
         let (changed, isComplete) = (touched, context.changeCount &- changeCount == noteCount)
         defer { withExtendedLifetime(changed) {} }
         (touched, noteCount, changeCount) = ([], 0, context.changeCount)
+        context.applyUnreadInverses()
         isQuiet =
             isComplete
             ? changed.allSatisfy(isAsBefore) : formers.allSatisfy(\.isCurrent) && hasSameCount(as: context)

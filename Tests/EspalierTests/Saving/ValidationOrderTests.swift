@@ -93,6 +93,27 @@ import Testing
         }
     }
 
+    @Test(arguments: [CellBoard.Place.context, .child], [false, true])
+    private func `a hook may leave a relationship and enter it again at each call, and read its other end (MO-38)`(
+        _ place: CellBoard.Place, _ isChanged: Bool
+    ) throws {
+        let board = try CellBoard([0, 0, 0], [[], [], []], order: [0, 1, 2], isChanged, in: place)
+        let boss = board.cells[0]
+        for cell in board.cells[1...] {
+            cell.follow = { [unowned cell] hook in
+                guard hook == .object else { return }
+                cell.owner = nil
+                cell.owner = boss
+                boss.level = boss.members.count
+            }
+        }
+
+        try board.save()
+
+        #expect(board.levels == [2, 0, 0] && boss.members == Set(board.cells[1...]))
+        #expect(try board.stored() == [2, 0, 0] && !board.context.hasChanges)
+    }
+
     @Test func `hooks that set one shared object cost as much for each object, however many there are`() throws {
         func steps(_ count: Int) throws -> Int {
             let rules: [[Rule]] = [[]] + Array(repeating: [.raise(0, to: 7)], count: count)
@@ -273,6 +294,8 @@ private final class Cell: ManagedObject {
             properties: [
                 EntityDescription._property("number", Int.self, defaultValue: 0),
                 EntityDescription._property("level", Int.self, defaultValue: 0),
+                EntityDescription._property("owner", Cell?.self, options: .init(inverse: "members")),
+                EntityDescription._property("members", Set<Cell>.self, options: .init(inverse: "owner")),
             ])
     }
     override class var validatedKeys: [String] { ["level"] }
@@ -283,6 +306,14 @@ private final class Cell: ManagedObject {
     var level: Int {
         get { _get("level", at: 1) }
         set { _set("level", at: 1, newValue) }
+    }
+    var owner: Cell? {
+        get { _get("owner", at: 2) }
+        set { _set("owner", at: 2, newValue) }
+    }
+    var members: Set<Cell> {
+        get { _get("members", at: 3) }
+        set { _set("members", at: 3, newValue) }
     }
 
     override func validate(_ value: inout PropertyValue, forKey key: String) throws {
