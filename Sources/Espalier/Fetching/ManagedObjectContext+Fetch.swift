@@ -49,6 +49,7 @@ extension ManagedObjectContext {
         let found = try terms.includesPropertyValues ? readObjects(fetch, pending) : faults(fetch, pending)
         if terms.shouldRefreshRefetchedObjects {
             for object in found where !object.isFault { reread(object, mergesChanges: true) }
+            if !locked.isEmpty { renewLocks(of: found.filter { locked[$0] != nil }) }
         }
         return found
     }

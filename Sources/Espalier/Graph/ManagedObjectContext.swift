@@ -149,6 +149,8 @@ public final class ManagedObjectContext {
     var recorded: [Violation] = []
     /// Counts changes of values and of the sets of changed objects, so that a save sees whether hooks changed anything.
     var changeCount = 0
+    /// The watch over the hooks of a validation that follows another one; `nil` if none runs.
+    var changeWatch: ChangeWatch? { didSet { memory.watchesChanges = changeWatch != nil } }
     /// Unchanged objects that the running save has made adopt newer rows; `nil` if no save runs.
     var refreshedBySave: [RefreshedObject]?
     /// The stage of the running save or transaction; `nil` if none runs.

@@ -152,10 +152,26 @@ extension ManagedObjectContext {
                 if destination.isDeleted { return }
                 // A step of the undo has removed the reference already.
                 if isUndoing, !destination.leads(to: object, across: inverse) { return }
-                if runsRulesAgain { adoptNewestRow(ifUnchanged: destination) }
-                destination.removeRaw(object.storedID, from: inverse)
+                if runsRulesAgain {
+                    removeAgain(object, from: destination, across: inverse)
+                } else {
+                    destination.removeRaw(object.storedID, from: inverse)
+                }
             }
         }
+    }
+
+    /// Removes a deleted object, which has adopted a newer row, from a destination of that row.
+    ///
+    /// Mostly the first run of the rule has removed it: then there is nothing to undo.
+    private func removeAgain(_ object: ManagedObject, from destination: ManagedObject, across inverse: Relationship) {
+        adoptNewestRow(ifUnchanged: destination)
+        guard let journal, journal.isRecording, !destination.leads(to: object, across: inverse) else {
+            return destination.removeRaw(object.storedID, from: inverse)
+        }
+        journal.pause()
+        destination.removeRaw(object.storedID, from: inverse)
+        journal.resume()
     }
 
     /// Calls `body` with the destinations in memory; returns whether there are others.

@@ -137,20 +137,22 @@ extension ManagedObjectContext {
         }
     }
 
-    /// Validates changes, again and again until the hooks set no other values: what a hook sets is validated, too.
+    /// Validates changes, again and again until no hook sets another value than the one that is there: what is saved was
+    /// validated after its last change, whatever the order of the objects.
     ///
     /// - Returns: whether the same objects are changed as before.
     private func isValid(_ changes: ChangeSet, _ rounds: inout HookRounds) throws(ContextError) -> Bool {
-        var former: ChangedValues?
+        // Hooks that change nothing need no watch, and no second call.
+        var watch: ChangeWatch?
         while true {
             let count = changeCount
-            try validate(changes)
+            try validate(changes, watch)
             if changeCount == count { return true }
             let hasSameObjects = changes.hasSameObjects(as: ChangeSet(self))
-            if hasSameObjects, former?.areStillThose == true { return true }
+            if hasSameObjects, watch?.isQuiet == true { return true }
             try rounds.begin(with: changes)
             guard hasSameObjects else { return false }
-            former = ChangedValues(changes)
+            watch = ChangeWatch(changes, in: self)
         }
     }
 
