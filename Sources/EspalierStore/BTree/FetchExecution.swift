@@ -65,7 +65,8 @@ struct FetchExecution: ~Copyable {
         if case .sorted = self.plan.order, kind != .count {
             let offset = self.plan.offset
             let keep = self.plan.limit.map { $0.addingReportingOverflow(offset) }
-            sortBuffer = SortBuffer(keep: keep.map { $0.overflow ? Int.max : $0.partialValue })
+            sortBuffer = SortBuffer(
+                keep: keep.map { $0.overflow ? Int.max : $0.partialValue }, in: session.sortSpace)
         }
         acceptsEveryRow = residual.isEmpty && sortBuffer == nil
         keys = self.plan.keys
@@ -109,7 +110,7 @@ struct FetchExecution: ~Copyable {
         case .oneValue(let group, let prefix): try find(.index(group: group, [.beginning(with: prefix)]))
         case .candidates(let source): try find(source)
         }
-        return finish()
+        return try finish()
     }
 
     /// Visits the rows of the candidates, by primary key.
@@ -163,13 +164,15 @@ struct FetchExecution: ~Copyable {
         }
     }
 
-    private consuming func finish() -> FetchSink {
+    private consuming func finish() throws(StoreError) -> FetchSink {
         assert(
             acceptsEveryRow == (residual.isEmpty && sortBuffer == nil),
             "rows are tested without need, or not tested")
         assert(sink.checkInvariants())
         guard let buffer = sortBuffer.take() else { return sink }
-        for entry in buffer.sorted() {
+        var rows = try buffer.rows()
+        sink.spilledByteCount = rows.spilledByteCount
+        while let entry = try rows.next() {
             guard entry.row.withRawSpan({ sink.accept(entry.id, $0) }) else { break }
         }
         return sink
@@ -202,7 +205,7 @@ struct FetchExecution: ~Copyable {
             try cursor.forEachBeginning { key, row, byteCount throws(StoreError) in
                 guard scansRow(at: key, upTo: greatest) else { return false }
                 if row.byteCount == byteCount { return try finishVisit(after: examine(row, key: key), key: key) }
-                guard let step = examineBeginning(row, of: byteCount, key: key, slotsToRead) else {
+                guard let step = try examineBeginning(row, of: byteCount, key: key, slotsToRead) else {
                     needsRest = true
                     return false
                 }
@@ -266,7 +269,7 @@ struct FetchExecution: ~Copyable {
             _ = try rows.withBeginning(of: candidate.key) { row, byteCount throws(StoreError) in
                 if row.byteCount == byteCount {
                     step = try examine(row, key: candidate.key)
-                } else if let found = examineBeginning(row, of: byteCount, key: candidate.key, slotsToRead) {
+                } else if let found = try examineBeginning(row, of: byteCount, key: candidate.key, slotsToRead) {
                     assert(StepCount.note(rows: 1))
                     step = found
                 } else {
@@ -341,7 +344,7 @@ struct FetchExecution: ~Copyable {
             }
         }
         if !isUnknown, sortBuffer == nil || sortsByOwnValues {
-            return acceptTested(row, ObjectID(storeTag: storeTag, entityTag: alike.entityTag, key: key))
+            return try acceptTested(row, ObjectID(storeTag: storeTag, entityTag: alike.entityTag, key: key))
         }
         scratch.bytes.removeAll(keepingCapacity: true)
         scratch.bytes.append(copying: row)
@@ -352,7 +355,7 @@ struct FetchExecution: ~Copyable {
     @inline(never)
     private mutating func examineBeginning(
         _ row: RawSpan, of byteCount: Int, key: UInt64, _ slots: [Int]
-    ) -> Step? {
+    ) throws(StoreError) -> Step? {
         guard key != 0, let (shape, offsets) = reader.soundBeginning(row, of: byteCount),
             let number = shape.entityNumber, catalog.numbering.root(ofEntity: number) == plan.entity.root,
             let entity = catalog.numbering.entity(number)
@@ -367,11 +370,11 @@ struct FetchExecution: ~Copyable {
             case .unknown: return nil
             }
         }
-        return acceptTested(row, id)
+        return try acceptTested(row, id)
     }
 
     /// Accepts a row, or the beginning of one, that has passed all tests.
-    private mutating func acceptTested(_ row: RawSpan, _ id: ObjectID) -> Step {
+    private mutating func acceptTested(_ row: RawSpan, _ id: ObjectID) throws(StoreError) -> Step {
         guard case .sorted(let sortKeys) = plan.order, sortBuffer != nil else {
             return sink.accept(id, row) ? .more : .enough
         }
@@ -379,7 +382,7 @@ struct FetchExecution: ~Copyable {
         SortBuffer.write(&sortBytes, of: row, id, sortKeys, reader)
         if sortBuffer?.isWanted(sortBytes) == true {
             let bytes = sink.needsRow ? row.copy(0..<row.byteCount) : []
-            sortBuffer?.insert(SortBuffer.Entry(key: sortBytes, id: id, row: bytes))
+            try sortBuffer?.insert(SortBuffer.Entry(key: sortBytes, id: id, row: bytes))
         }
         return .more
     }
@@ -417,7 +420,7 @@ struct FetchExecution: ~Copyable {
         let sortBytes = try SortBuffer.key(of: row, sortKeys)
         if sortBuffer?.isWanted(sortBytes) == true {
             let bytes = sink.needsRow ? scratch.bytes : []
-            sortBuffer?.insert(SortBuffer.Entry(key: sortBytes, id: id, row: bytes))
+            try sortBuffer?.insert(SortBuffer.Entry(key: sortBytes, id: id, row: bytes))
         }
         return true
     }

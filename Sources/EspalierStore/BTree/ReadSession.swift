@@ -21,13 +21,18 @@ final class ReadSession: @unchecked Sendable {
     let transaction: StoreTransaction<SessionSource>
     let catalog: StoreCatalog
     let reader: RowReader
+    /// The memory of sorts, and files for what exceeds it.
+    let sortSpace: SortSpace
     /// Results of predicates on these rows.
     let memo = PredicateMemo()
     private var rows: [ObjectID: EvaluatedRow?] = [:]
 
-    init(_ transaction: consuming StoreTransaction<SessionSource>, _ catalog: StoreCatalog) {
+    init(
+        _ transaction: consuming StoreTransaction<SessionSource>, _ catalog: StoreCatalog, _ sortSpace: SortSpace
+    ) {
         self.transaction = transaction
         self.catalog = catalog
+        self.sortSpace = sortSpace
         reader = RowReader(numbering: catalog.numbering)
     }
 
