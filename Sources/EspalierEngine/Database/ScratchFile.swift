@@ -2,8 +2,8 @@
 //
 // Invariants
 //   1. The file loses its name before its first byte is written, so the system frees it when it is closed, and also when
-//      the process is killed. A crash between creation and removal leaves an empty file `PATH.tmp-...`, which no code
-//      ever reads.
+//      the process is killed. A process that is killed between the two leaves an empty file `PATH.tmp-...`; a power loss
+//      may leave one with any bytes, because removals are not synced. No code ever reads such a file.
 //   2. Nothing in it is synced: no later process needs it.
 
 /// A file without a name.
@@ -12,7 +12,7 @@ package final class ScratchFile: Sendable {
 
     fileprivate init(_ file: any StorageFile) { self.file = file }
 
-    // An error of closing is of no interest: the bytes are not needed any more.
+    // An error of closing does no harm: the bytes are not needed any more.
     deinit { do throws(StorageError) { try file.close() } catch {} }
 
     /// Writes `bytes` at `offset`.
