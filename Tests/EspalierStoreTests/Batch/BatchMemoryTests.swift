@@ -15,7 +15,7 @@ import Testing
     /// The bytes of text in each row: many, so that few rows held in memory are noticed; few where there are many rows.
     private static let textByteCount = count < 100_000 ? 1000 : 40
     /// The most rows of a chunk.
-    private static let chunkCountMax = min(8192, count / 16)
+    private static let chunkCountMax = min(8192, max(1, count / 16))
 
     private static func model() throws -> ManagedObjectModel {
         try ManagedObjectModel(entities: [
@@ -72,6 +72,8 @@ import Testing
     static func measure(_ path: String) throws {
         var options = DatabaseOptions()
         (options.cacheByteCount, options.logSegmentByteCount) = (64 * options.pageSize, 256 << 10)
+        // So that the commands over some rows make checkpoints, too.
+        options.checkpointThreshold = 256 << 10
         let store = try BTreeStore.open(path: path, model: try model(), options: options)
         let item = try #require(store.model.entity(named: "Item"))
         // As many rows as fill the cache, and more than a chunk.
