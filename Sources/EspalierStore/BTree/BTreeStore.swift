@@ -25,6 +25,8 @@ public final class BTreeStore: PersistentStore {
     package let database: Database
     let catalog: StoreCatalog
     let access: Access
+    /// The memory of sorts; every snapshot shares it.
+    let sortSpace: SortSpace
     private let isClosed = Atomic(false)
     /// Guards the newest planner statistics and their commit: most fetches have no save between them.
     let plannerStatistics = Mutex<(commit: UInt64, statistics: PlannerStatistics)?>(nil)
@@ -50,6 +52,7 @@ public final class BTreeStore: PersistentStore {
         self.catalog = catalog
         self.identifier = identifier
         self.path = path
+        sortSpace = SortSpace(database)
     }
 
     /// `StoreType.btree`.
@@ -58,6 +61,21 @@ public final class BTreeStore: PersistentStore {
     public var isReadOnly: Bool { if case .migrationSource = access { true } else { database.isReadOnly } }
     /// The model the store was opened with.
     public var model: ManagedObjectModel { catalog.model }
+    /// The number of bytes that the rows and keys of one sort may take in memory, 64 MiB by default; less than 4,096
+    /// count as 4,096.
+    ///
+    /// A sort that needs more writes sorted parts into a temporary file without a name, in the folder of the store, or
+    /// in the temporary folder of the system if the store is open for reading only, and merges them. The file of a
+    /// store in memory is in memory, too. Errors of the file are `StoreError.storage` with the role `scratch`;
+    /// neither an error nor the end of the process leaves bytes behind. `analyze` tells how many bytes a sort has written.
+    ///
+    /// The number bounds the work of the sort, not its result: a fetch of objects keeps all of its rows, one of IDs 16
+    /// bytes for each row. The limit and the offset of a fetch count together, because rows that are skipped are sorted
+    /// as well. A new number applies to the fetches that begin afterwards, also in open snapshots.
+    public var sortByteCountMax: Int {
+        get { sortSpace.byteCountMax }
+        set { sortSpace.byteCountMax = newValue }
+    }
     /// Sizes and counters of the engine below.
     public var statistics: DatabaseStatistics { database.statistics }
 
@@ -169,7 +187,7 @@ public final class BTreeStore: PersistentStore {
         // Under the lock, because closing reads the list only once.
         try openSessions.withLock { sessions throws(StoreError) in
             let transaction = try withPath { () throws(StoreError) in try beginRead() }
-            let session = SharedSession(ReadSession(transaction, catalog))
+            let session = SharedSession(ReadSession(transaction, catalog, sortSpace))
             assert(sessions[ObjectIdentifier(session)] == nil, "a session is listed twice")
             sessions[ObjectIdentifier(session)] = session
             return BTreeSnapshot(self, session)

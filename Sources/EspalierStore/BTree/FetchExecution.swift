@@ -65,7 +65,8 @@ struct FetchExecution: ~Copyable {
         if case .sorted = self.plan.order, kind != .count {
             let offset = self.plan.offset
             let keep = self.plan.limit.map { $0.addingReportingOverflow(offset) }
-            sortBuffer = SortBuffer(keep: keep.map { $0.overflow ? Int.max : $0.partialValue })
+            sortBuffer = SortBuffer(
+                keep: keep.map { $0.overflow ? Int.max : $0.partialValue }, in: session.sortSpace)
         }
         acceptsEveryRow = residual.isEmpty && sortBuffer == nil
         keys = self.plan.keys
@@ -117,7 +118,7 @@ struct FetchExecution: ~Copyable {
         case .oneValue(let group, let prefix): try find(.index(group: group, [.beginning(with: prefix)]))
         case .candidates(let source): try find(source)
         }
-        return finish()
+        return try finish()
     }
 
     /// Visits the rows of the candidates, by primary key.
@@ -171,13 +172,15 @@ struct FetchExecution: ~Copyable {
         }
     }
 
-    private consuming func finish() -> FetchSink {
+    private consuming func finish() throws(StoreError) -> FetchSink {
         assert(
             acceptsEveryRow == (residual.isEmpty && sortBuffer == nil),
             "rows are tested without need, or not tested")
         assert(sink.checkInvariants())
         guard let buffer = sortBuffer.take() else { return sink }
-        for entry in buffer.sorted() {
+        var rows = try buffer.rows()
+        sink.spilledByteCount = rows.spilledByteCount
+        while let entry = try rows.next() {
             guard entry.row.withRawSpan({ sink.accept(entry.id, $0) }) else { break }
         }
         return sink
@@ -307,7 +310,7 @@ struct FetchExecution: ~Copyable {
         if acceptsEveryRow { return sink.accept(id, row) }
         switch verdict(on: row, alike.shape, alike.offsets) {
         case .fails: return true
-        case .passes: return accept(row, id)
+        case .passes: return try accept(row, id)
         case .unknown: return try evaluate(row, id)
         }
     }
@@ -319,14 +322,16 @@ struct FetchExecution: ~Copyable {
         beginning row: RawSpan, of byteCount: Int, key: UInt64, _ slots: [Int]
     ) throws(StoreError) -> Bool? {
         if row.byteCount == byteCount { return try test(row, key: key) }
-        let wantsMore = testLong(row, of: byteCount, key: key, slots)
+        let wantsMore = try testLong(row, of: byteCount, key: key, slots)
         assert(wantsMore == nil || StepCount.note(rows: 1))
         return wantsMore
     }
 
     /// Tests the beginning of a long row, and accepts it if it passes; `nil` if more of it is needed, or it is damaged.
     @inline(never)
-    private mutating func testLong(_ row: RawSpan, of byteCount: Int, key: UInt64, _ slots: [Int]) -> Bool? {
+    private mutating func testLong(
+        _ row: RawSpan, of byteCount: Int, key: UInt64, _ slots: [Int]
+    ) throws(StoreError) -> Bool? {
         guard key != 0, let (shape, offsets) = reader.soundBeginning(row, of: byteCount),
             let number = shape.entityNumber, catalog.numbering.root(ofEntity: number) == plan.entity.root,
             let entity = catalog.numbering.entity(number)
@@ -334,10 +339,10 @@ struct FetchExecution: ~Copyable {
         let id = ObjectID(storeTag: storeTag, entityTag: entity.tag, key: key)
         guard plan.isWanted[Int(number)], excluded.isEmpty || !excluded.contains(id) else { return true }
         guard slots.allSatisfy({ reader.isWithin(row, slot: $0, shape, offsets) }) else { return nil }
-        return switch verdict(on: row, shape, offsets) {
-        case .fails: true
-        case .passes: accept(row, id)
-        case .unknown: nil
+        switch verdict(on: row, shape, offsets) {
+        case .fails: return true
+        case .passes: return try accept(row, id)
+        case .unknown: return nil
         }
     }
 
@@ -358,10 +363,10 @@ struct FetchExecution: ~Copyable {
     }
 
     /// Accepts a row, or the beginning of one, of which the bytes say that it passes.
-    private mutating func accept(_ row: RawSpan, _ id: ObjectID) -> Bool {
+    private mutating func accept(_ row: RawSpan, _ id: ObjectID) throws(StoreError) -> Bool {
         guard case .sorted(let sortKeys) = plan.order, sortBuffer != nil else { return sink.accept(id, row) }
         SortBuffer.write(&sortBytes, of: row, id, sortKeys, reader)
-        addToSortBuffer(row, id)
+        try addToSortBuffer(row, id)
         return true
     }
 
@@ -376,15 +381,15 @@ struct FetchExecution: ~Copyable {
         }
         guard case .sorted(let sortKeys) = plan.order, sortBuffer != nil else { return sink.accept(id, row) }
         sortBytes = try SortBuffer.key(of: copy, sortKeys)
-        addToSortBuffer(row, id)
+        try addToSortBuffer(row, id)
         return true
     }
 
     /// Adds a row that has passed to the sort buffer, with the sort key in `sortBytes`.
-    private mutating func addToSortBuffer(_ row: RawSpan, _ id: ObjectID) {
+    private mutating func addToSortBuffer(_ row: RawSpan, _ id: ObjectID) throws(StoreError) {
         guard sortBuffer?.isWanted(sortBytes) == true else { return }
         let bytes = sink.needsRow ? row.copy(0..<row.byteCount) : []
-        sortBuffer?.insert(SortBuffer.Entry(key: sortBytes, id: id, row: bytes))
+        try sortBuffer?.insert(SortBuffer.Entry(key: sortBytes, id: id, row: bytes))
     }
 
     /// Checks a row that begins differently from the last one, or is damaged; returns its shared properties.

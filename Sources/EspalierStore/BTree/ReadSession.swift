@@ -22,15 +22,18 @@ final class ReadSession: @unchecked Sendable {
     let transaction: StoreTransaction<ReadSource>
     let catalog: StoreCatalog
     let reader: RowReader
+    /// The memory of sorts, and files for what exceeds it.
+    let sortSpace: SortSpace
     /// Results of predicates on these rows.
     let memo = PredicateMemo()
     private var rows: [ObjectID: EvaluatedRow?] = [:]
     /// Created by the first fetch.
     private var planner: FetchPlanner?
 
-    init(_ transaction: consuming StoreTransaction<ReadSource>, _ catalog: StoreCatalog) {
+    init(_ transaction: consuming StoreTransaction<ReadSource>, _ catalog: StoreCatalog, _ sortSpace: SortSpace) {
         self.transaction = transaction
         self.catalog = catalog
+        self.sortSpace = sortSpace
         reader = RowReader(numbering: catalog.numbering)
     }
 
