@@ -454,7 +454,7 @@ struct SaveExecution: ~Copyable {
             conflicts.append(
                 ConstraintConflict(
                     entityName: catalog.model.entities[group.entity].name, properties: group.properties,
-                    values: group.elements.map { source.value(of: $0.property) }, object: id, other: other))
+                    values: group.elements.map { source.value(of: $0) }, object: id, other: other))
         }
         if newKey.isCut {
             cutDeltas[index] += 1

@@ -151,11 +151,6 @@ import Testing
                 "fetchedProperty 'f': does not return objects, so it is left out"
             ),
             (
-                .specialIndexes,
-                "<fetchIndex name='i'><fetchIndexElement expression='n + 1' expressionType='Integer 16'/></fetchIndex>",
-                "fetchIndex 'i': indexes an expression other than canonical:, which Espalier does not support"
-            ),
-            (
                 .specialIndexes, "<fetchIndex name='i'><fetchIndexElement property='n' type='RTree'/></fetchIndex>",
                 "fetchIndex 'i': indexes locations, which Espalier does not support"
             ),
