@@ -37,7 +37,11 @@ package final class IndexExpression: Sendable, Hashable {
             source = try FetchExpression(format: format)
             var resolver = PredicateResolver(entity: entity, model: model)
             operand = try resolver.resolve(source)
-            problem = try source.indexProblem(entity, model)
+            if let mixed = try resolver.mixedPart(of: source) {
+                problem = "the values of \(mixed) may be of several types; give all alternatives one type with CAST"
+            } else {
+                problem = try source.indexProblem(entity, model)
+            }
         } catch { throw IndexExpressionError(problem: "\(error)") }
         guard !operand.isCollection, let properties = operand.expression.ownProperties else {
             throw IndexExpressionError(
@@ -47,7 +51,7 @@ package final class IndexExpression: Sendable, Hashable {
         guard !properties.isEmpty else {
             throw IndexExpressionError(problem: "it reads no property, so it would be the same for every object")
         }
-        guard let type = operand.family.indexedType else {
+        guard let type = operand.family.keyType else {
             throw IndexExpressionError(
                 problem: "its values are \(operand.family.description), which has no order; use text, numbers, dates, "
                     + "booleans, bytes, UUIDs or URIs")
@@ -79,7 +83,7 @@ package struct IndexExpressionError: Error, CustomStringConvertible {
 }
 
 extension FetchExpression {
-    /// What is wrong with the expression as a whole, if an element of another form says the same.
+    /// The problem of the expression as a whole, if an element of another form says the same.
     fileprivate var formProblem: String? {
         switch self {
         case .keyPath(let path): "it is a property; write .init(\"\(path)\")"
@@ -95,7 +99,7 @@ extension FetchExpression {
         }
     }
 
-    /// What is wrong with the first part that no index can have.
+    /// The problem of the first part that no index can have.
     fileprivate func indexProblem(
         _ entity: Entity, _ model: ManagedObjectModel
     ) throws(FetchPredicateError) -> String? {
@@ -107,7 +111,7 @@ extension FetchExpression {
         return problem
     }
 
-    /// What is wrong with this expression, without the parts of which it is computed.
+    /// The problem of this expression, without the parts of which it is computed.
     private func ownIndexProblem(
         _ entity: Entity, _ model: ManagedObjectModel
     ) throws(FetchPredicateError) -> String? {
@@ -126,9 +130,6 @@ extension FetchExpression {
         if operand.family == .object, operand.isConstant {
             return "an ID names another object in another store; compare relationships with nil only"
         }
-        if operand.family == .any, !operand.isConstant, !operand.isCollection {
-            return "the values of \(self) may be of several types; give all alternatives one type with CAST"
-        }
         return nil
     }
 }
@@ -141,23 +142,6 @@ extension FetchPredicate {
         case .comparison(let comparison): comparison.operator == .matches
         case .and(let parts), .or(let parts): parts.contains(where: \.hasRegularExpression)
         case .not(let part): part.hasRegularExpression
-        }
-    }
-}
-
-extension PredicateResolver.Family {
-    /// The type of index entries with these values; `undefined` for numbers of all types, `nil` for values without an
-    /// order.
-    fileprivate var indexedType: AttributeType? {
-        switch self {
-        case .number: .undefined
-        case .text: .string
-        case .boolean: .boolean
-        case .date: .date
-        case .bytes: .binary
-        case .uuid: .uuid
-        case .uri: .uri
-        case .any, .transformable, .object, .composite: nil
         }
     }
 }

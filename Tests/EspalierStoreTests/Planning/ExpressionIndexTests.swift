@@ -122,6 +122,30 @@ private enum ItemModel {
         #expect(try fixture.find("Item", "noindex(lowercase(name)) == 'item 7'").count == 1)
     }
 
+    private static func sortKey(_ format: String, ascending: Bool = true) throws -> SortKey {
+        SortKey(expression: try FetchExpression(format: format), ascending: ascending)
+    }
+
+    @Test func `an index of an expression has the order of the same expression`() throws {
+        let fixture = try items()
+        let total = try Self.sortKey("price * quantity", ascending: false)
+        let backwards = try plan(fixture, "TRUEPREDICATE", sort: [total], limit: 3)
+        #expect(backwards[0] == "tree \"index:Item.total\", all keys, backwards")
+        #expect(backwards.contains("order: by index"))
+        let ranged = try plan(fixture, "price * quantity > 100", sort: [total], limit: 3)
+        #expect(ranged[0].hasPrefix("tree \"index:Item.total\", keys from") && ranged.contains("order: by index"))
+        let second = try plan(
+            fixture, "characterCount(name) == 6", sort: [Self.sortKey("abs(weight)")], limit: 2)
+        #expect(second[0].hasPrefix("tree \"index:Item.length\"") && second.contains("order: by index"))
+        for other in ["quantity * price", "price * quantity + 0", "abs(weight)"] {
+            let lines = try plan(fixture, "TRUEPREDICATE", sort: [Self.sortKey(other)], limit: 3)
+            #expect(lines[0] == "read all rows of Item", "\(other)")
+            #expect(lines.contains { $0.hasPrefix("order: keep the first 3 by \(other)") }, "\(lines)")
+        }
+        let found = try fixture.store.fetchIDs(fixture.request("Item", sort: [total], limit: 2))
+        #expect(try found.map { try fixture.value($0, "quantity") } == [.integer(599), .integer(598)])
+    }
+
     @Test(arguments: [StoreKind.treeInFile, .memory])
     func `a function without a value is null, and one that exceeds its type a double, with and without index`(
         kind: StoreKind
@@ -234,7 +258,12 @@ private enum ItemModel {
         let parts = (0..<Int.random(in: 1...3, using: &random)).map { _ in condition(&random) }
         let format = parts.joined(separator: Int.random(in: 0..<4, using: &random) == 0 ? " OR " : " AND ")
         let entity = Int.random(in: 0..<5, using: &random) == 0 ? "Rare" : "Item"
-        let sort = Bool.random(using: &random) ? [] : [SortKey("name"), SortKey("weight", ascending: false)]
+        let orders: [[SortKey]] = try [
+            [], [SortKey("name"), SortKey("weight", ascending: false)], [sortKey("price * quantity")],
+            [sortKey("weight / quantity", ascending: false)], [sortKey("lowercase(name)")], [sortKey("size.width + 1")],
+            [sortKey("quantity * quantity"), SortKey("name")], [sortKey("day + quantity", ascending: false)],
+        ]
+        let sort = orders.randomElement(using: &random) ?? []
         let limit = Bool.random(using: &random) ? nil : Int.random(in: 1...5, using: &random)
         func answer(_ fixture: StoreFixture) throws -> [UInt64] {
             let request = try fixture.request(entity, FetchPredicate(format: format), sort: sort, limit: limit)
