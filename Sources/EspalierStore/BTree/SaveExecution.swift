@@ -402,23 +402,6 @@ struct SaveExecution: ~Copyable {
 
     // MARK: Index entries
 
-    /// The groups in which the row gets other values.
-    func changedGroups(_ update: SaveRequest.Update, _ old: ObjectSnapshot) -> [Int] {
-        let entity = catalog.schema.entityIndex(of: old.id)
-        guard catalog.schema.isIndexed(update.values, update.destinations, of: entity) else { return [] }
-        return catalog.schema.groupsByEntity[entity].filter { group in
-            catalog.schema.groups[group].sources.contains { property in
-                switch property {
-                case .attribute(let slot):
-                    update.values.last { $0.slot == slot }.map { $0.value != old.value(at: slot) } ?? false
-                case .relationship(let slot):
-                    update.destinations.last { $0.slot == slot }.map { $0.destination != old.destination(at: slot) }
-                        ?? false
-                }
-            }
-        }
-    }
-
     /// Removes the entry of the row with primary key `key`; `oldKey` has its values.
     ///
     /// There is none if `removeUniqueEntries` has removed it, or if the row fails the condition of the index.

@@ -73,6 +73,8 @@ package final class KeyGroup: Sendable {
     package let condition: ResolvedPredicate?
     /// The properties that decide which entry a row has, and whether it has one.
     let sources: Set<Entity.Property>
+    /// Whether an element is an expression.
+    let hasExpression: Bool
 
     init(
         name: String, entity: ManagedObjectModel.EntityIndex, elements: [Element], properties: [String],
@@ -82,6 +84,7 @@ package final class KeyGroup: Sendable {
         assert(!isUnique || condition == nil && elements.allSatisfy(\.isPlain), "\(name) is a plain constraint")
         (self.name, self.entity, self.elements) = (name, entity, elements)
         (self.properties, self.isUnique, self.condition) = (properties, isUnique, condition)
+        hasExpression = elements.contains { $0.expression != nil }
         sources = elements.reduce(condition?.root.ownProperties ?? []) { $0.union($1.sources) }
     }
 

@@ -169,6 +169,19 @@ private enum ItemModel {
         }
     }
 
+    @Test func `a change between equal values that an expression tells apart replaces the entry`() throws {
+        let model = try ItemModel.make([.init("i", on: [.init(expression: "weight ** -1")])])
+        let fixture = try StoreFixture(.treeInFile, model)
+        let id = try fixture.insert("Item", ["weight": .double(0.0)])
+        #expect(try fixture.find("Item", "weight ** -1 > 1") == [id])
+
+        try fixture.change(id, ["weight": .double(-0.0)])
+
+        #expect(try fixture.find("Item", "weight ** -1 < -1") == [id])
+        #expect(try fixture.find("Item", "weight ** -1 > 1").isEmpty)
+        #expect(try (fixture.store as? BTreeStore)?.check().findings.isEmpty == true)
+    }
+
     // MARK: The same rows in every store
 
     @Test func `random rows and questions have the same answers with indexes of expressions as without`() throws {
