@@ -19,13 +19,10 @@
 //   relationship text name, text destination, optional text inverse, byte cardinality, byte delete rule, flags
 //                (1 optional), uint minCount, uint maxCount, optional text renaming identifier
 //   index        text name, list of (text property, flags (1 ascending))
-// Changes of version 2:
-//   model        version byte 02
+// Changes of version 2 (version byte 02):
 //   attribute    flags 8 derived; a derived attribute ends with text expression, in Core Data's spelling
 //   index        flags of a property 2 without case, 4 without diacritics; ends with optional text condition
-// Changes of version 3:
-//   model        version byte 03
-//   index        flag of a property 8 expression: the text is one, in the predicate grammar, and no property
+// Change of version 3 (version byte 03): flag 8 of a property in an index; the text is then an expression.
 
 /// The encoded part of a model: its entity descriptions and version identifiers.
 package struct EncodedModel: Sendable, Hashable {
