@@ -149,11 +149,15 @@ struct ValueResolver {
             let column = key.expression == nil ? columns.first { $0.name == key.text } : nil
             var ownKey = key
             if let column {
-                guard column.resultType == nil, case .keyPath(let path) = column.expression else {
+                guard column.resultType == nil else {
                     order = nil
                     continue
                 }
-                ownKey.keyPath = path
+                if case .keyPath(let path) = column.expression {
+                    ownKey.keyPath = path
+                } else {
+                    ownKey.expression = column.expression
+                }
             }
             let isSortable = column == nil || (try? ResolvedSortKey(ownKey, for: entity, in: model)) != nil
             guard isSortable else {

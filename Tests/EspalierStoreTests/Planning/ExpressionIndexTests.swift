@@ -146,6 +146,23 @@ private enum ItemModel {
         #expect(try found.map { try fixture.value($0, "quantity") } == [.integer(599), .integer(598)])
     }
 
+    @Test func `a limited fetch of values in the order of a column follows the index of its expression`() throws {
+        let fixture = try items()
+        var request = ValueRequest(
+            entityName: "Item", columns: [try FetchColumn("total", format: "price * quantity"), FetchColumn("name")])
+        request.sortKeys = [SortKey("total", ascending: false)]
+        request.fetchLimit = 2
+        let fetch = StoreValueFetch(try ResolvedValues(request, for: fixture.entity("Item"), in: fixture.model))
+
+        let rows = try fixture.store.snapshot().values(fetch).rows().map(\.values)
+
+        #expect(try fixture.store.explain(fetch)[0] == "tree \"index:Item.total\", all keys, backwards")
+        #expect(
+            rows == [
+                [.decimal(Decimal(8985) / 10), .string("Item 599")], [.decimal(897), .string("Item 598")],
+            ])
+    }
+
     @Test(arguments: [StoreKind.treeInFile, .memory])
     func `a function without a value is null, and one that exceeds its type a double, with and without index`(
         kind: StoreKind
