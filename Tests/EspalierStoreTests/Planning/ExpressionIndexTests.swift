@@ -71,8 +71,8 @@ private enum ItemModel {
     }
 
     /// Six hundred items: item n has the name "Item n", the price 1.5 and the quantity n.
-    private func items(_ kind: StoreKind = .treeInMemory, _ model: ManagedObjectModel? = nil) throws -> StoreFixture {
-        let fixture = try StoreFixture(kind, model ?? ItemModel.make())
+    private func items(_ kind: StoreKind = .treeInMemory) throws -> StoreFixture {
+        let fixture = try StoreFixture(kind, ItemModel.make())
         var request = SaveRequest()
         for number in 0..<600 {
             request.insertions.append(
