@@ -67,7 +67,9 @@ public macro Entity(
 ///     #Index<Person>([\.home?.city])
 ///
 /// A fetch uses an index with a condition if its own predicate requires the same, and one that ignores differences for
-/// `==[cd]`, `IN[cd]`, `BEGINSWITH[cd]` and orders that ignore the same ones (FR-25).
+/// `==[cd]`, `IN[cd]`, `BEGINSWITH[cd]` and orders that ignore the same ones (FR-25). An expression is no key path:
+/// the argument `indexes` of `@Entity` declares an index of one, as in
+/// `EntityDescription.Index("lower", on: [.init(expression: "lowercase(title)")])`.
 ///
 /// - Parameters:
 ///   - properties: Lists of key paths of attributes, elements of composites and to-one relationships, most significant

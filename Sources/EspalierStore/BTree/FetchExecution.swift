@@ -90,7 +90,7 @@ struct FetchExecution: ~Copyable {
         guard evaluated.isEmpty, let asked = sink.slots, sortBuffer == nil || sortsByOwnValues else { return nil }
         var slots = asked + tests.flatMap(\.slots)
         if case .sorted(let keys) = plan.order, sortBuffer != nil {
-            for key in keys { if case .attribute(let slot, _, _) = key.path.terminal { slots.append(slot) } }
+            for key in keys { if case .attribute(let slot, _, _)? = key.path?.terminal { slots.append(slot) } }
         }
         let hasOthers = plan.entity.family.contains { index in
             catalog.model.entities[index].attributes.contains { attribute in
@@ -413,7 +413,8 @@ struct FetchExecution: ~Copyable {
 extension ResolvedSortKey {
     /// Whether the sort key is an attribute of the sorted row itself.
     fileprivate var isOfOwnValue: Bool {
-        guard path.base == .evaluatedObject, path.steps.isEmpty, case .attribute(_, _, elements: []) = path.terminal
+        guard let path, path.base == .evaluatedObject, path.steps.isEmpty,
+            case .attribute(_, _, elements: []) = path.terminal
         else { return false }
         return true
     }

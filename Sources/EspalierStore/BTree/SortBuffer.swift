@@ -41,12 +41,7 @@ struct SortBuffer {
     static func key(of row: EvaluatedRow, _ sort: [ResolvedSortKey]) throws(StoreError) -> [UInt8] {
         var bytes: [UInt8] = []
         for key in sort {
-            let type: AttributeType
-            switch key.path.terminal {
-            case .attribute(_, let own, _): type = own
-            case .entityName: type = .string
-            case .object: continue
-            }
+            guard let type = key.type else { continue }
             let value = try key.value(of: row)
             KeyCoding.append(value, as: type, options: key.options, isAscending: key.isAscending, to: &bytes)
         }
@@ -60,7 +55,7 @@ struct SortBuffer {
     ) {
         bytes.removeAll(keepingCapacity: true)
         for key in sort {
-            guard case .attribute(let slot, let type, _) = key.path.terminal else { continue }
+            guard case .attribute(let slot, let type, _)? = key.path?.terminal else { continue }
             append(slot, type, of: row, reader, options: key.options, isAscending: key.isAscending, to: &bytes)
         }
         bytes.append(bigEndian: id.key)

@@ -160,15 +160,23 @@ struct FetchPlanner {
         guard elements.count == sort.count else { return nil }
         var isReversed: Bool?
         for (key, element) in zip(sort, elements) {
-            guard key.path.base == .evaluatedObject, key.path.steps.isEmpty,
-                key.options.subtracting(.localeSensitive) == element.folding,
-                case .attribute(let slot, _, element.path) = key.path.terminal, element.property == .attribute(slot),
-                element.type != .composite
-            else { return nil }
+            guard Self.sorts(key, as: element) else { return nil }
             let isAgainst = key.isAscending != element.isAscending
             guard isReversed ?? isAgainst == isAgainst else { return nil }
             isReversed = isAgainst
         }
         return isReversed
+    }
+
+    /// Whether a sort key compares the values of an element of an index, as the index compares them.
+    private static func sorts(_ key: ResolvedSortKey, as element: KeyGroup.Element) -> Bool {
+        guard key.options.subtracting(.localeSensitive) == element.folding, element.type != .composite else {
+            return false
+        }
+        if let expression = element.expression { return key.expression == expression.expression }
+        guard let path = key.path, path.base == .evaluatedObject, path.steps.isEmpty,
+            case .attribute(let slot, _, element.path) = path.terminal
+        else { return false }
+        return element.property == .attribute(slot)
     }
 }
