@@ -133,15 +133,15 @@ extension ManagedObjectContext {
         var rounds = HookRounds()
         while true {
             let changes = try collect(&rounds)
-            if try isValid(changes, &rounds) { return changes }
+            if try validateUntilSettled(changes, &rounds) { return changes }
         }
     }
 
     /// Validates changes, again and again until no hook sets another value than the one that is there: what is saved was
     /// validated after its last change, whatever the order of the objects.
     ///
-    /// - Returns: whether the same objects are changed as before.
-    private func isValid(_ changes: ChangeSet, _ rounds: inout HookRounds) throws(ContextError) -> Bool {
+    /// - Returns: `false` if a hook has changed other objects, so that the changes must be collected again.
+    private func validateUntilSettled(_ changes: ChangeSet, _ rounds: inout HookRounds) throws(ContextError) -> Bool {
         // Hooks that change nothing need no watch, and no second call.
         var watch: ChangeWatch?
         while true {
@@ -217,7 +217,7 @@ extension ManagedObjectContext {
                 stage = SaveStage(.deleteRules)
                 runDeleteRules()
                 changes = ChangeSet(self)
-            } while try !isValid(changes, &rounds)
+            } while try !validateUntilSettled(changes, &rounds)
             stage = SaveStage(.storing)
         }
     }

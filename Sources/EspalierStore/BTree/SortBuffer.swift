@@ -1,5 +1,5 @@
-// Sorts rows by normalized keys; with a limit, keeps only the first ones. Rows that do not fit into the memory of a sort
-// are written into a file as sorted runs (SortRuns).
+// Sorts rows by normalized keys; with a limit, keeps only the first ones. Rows that do not fit into the memory of a
+// sort are written into a file as sorted runs (SortRuns).
 //
 // Invariants
 //   1. The order is total: sort keys, then the ascending primary key, all in one byte string.
