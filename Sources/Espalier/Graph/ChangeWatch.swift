@@ -1,8 +1,8 @@
 // The unsaved values of the changed objects while hooks validate them: a save may write them once no hook sets others.
 //
 // Invariants
-//   1. The watch is quiet as long as each hook, when it returns, leaves the values and the lists of changed objects that
-//      there were when the watch began. This does not depend on the order in which the hooks are called.
+//   1. The watch is quiet as long as each hook, when it returns, leaves the values and the lists of changed objects
+//      that there were when the watch began. This does not depend on the order in which the hooks are called.
 //   2. The cost after a hook is that of the objects that it has changed. All objects are compared only after a change
 //      that the context has counted for no single object.
 

@@ -137,8 +137,8 @@ extension ManagedObjectContext {
         }
     }
 
-    /// Validates changes, again and again until no hook sets another value than the one that is there: what is saved was
-    /// validated after its last change, whatever the order of the objects.
+    /// Validates changes, again and again until no hook sets another value than the one that is there: what is saved
+    /// was validated after its last change, whatever the order of the objects.
     ///
     /// - Returns: `false` if a hook has changed other objects, so that the changes must be collected again.
     private func validateUntilSettled(_ changes: ChangeSet, _ rounds: inout HookRounds) throws(ContextError) -> Bool {

@@ -210,8 +210,8 @@ extension PredicateResolver.Family {
         }
     }
 
-    /// The type of the codes of these values in indexes and sorted rows; `undefined` for numbers of all types, `nil` for
-    /// values without an order.
+    /// The type of the codes of these values in indexes and sorted rows; `undefined` for numbers of all types, `nil`
+    /// for values without an order.
     var keyType: AttributeType? {
         switch self {
         case .number: .undefined

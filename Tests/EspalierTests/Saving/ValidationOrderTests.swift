@@ -1,5 +1,5 @@
-// Hooks that set values of other objects, in a context, in a child and beside two stores: what is saved has passed every
-// validation hook, whatever the order in which the objects are validated.
+// Hooks that set values of other objects, in a context, in a child and beside two stores: what is saved has passed
+// every validation hook, whatever the order in which the objects are validated.
 
 import Espalier
 import EspalierModel
