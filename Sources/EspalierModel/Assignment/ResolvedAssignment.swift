@@ -54,6 +54,9 @@ public struct ResolvedAssignment: Sendable {
         if case .value(let value) = expression { value } else { nil }
     }
 
+    /// Whether the new value follows from attributes and to-one relationships of the object itself.
+    package var readsOwnValuesOnly: Bool { expression.ownProperties != nil }
+
     /// The new value for an object, whose entity is that of the assignment or inherits from it.
     ///
     /// - Returns: the error of the property if it cannot have the value.

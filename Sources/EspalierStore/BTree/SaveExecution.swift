@@ -198,9 +198,7 @@ struct SaveExecution: ~Copyable {
     private func isPatch(_ save: PreparedSave, _ position: Int) -> Bool {
         guard save.updates[position].destinations.isEmpty else { return false }
         let entity = catalog.schema.entityIndex(of: save.updates[position].id)
-        return RowEncoder(numbering: catalog.numbering).canPatch(entity, save.updates[position].values)
-            && !catalog.schema.isIndexed(save.updates[position].values, [], of: entity)
-            && !catalog.schema.derivations.isWatched(save.updates[position].values, of: entity)
+        return catalog.isPatch(save.updates[position].values, of: entity)
     }
 
     /// The stored rows that are at their expected versions; notes the others as conflicts.

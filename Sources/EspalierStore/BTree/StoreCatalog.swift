@@ -53,6 +53,15 @@ final class StoreCatalog: Sendable {
 
     var model: ManagedObjectModel { schema.model }
 
+    /// Whether new values of attributes only write over bytes of rows: no index entry, no length and no value of other
+    /// rows changes.
+    func isPatch(
+        _ values: [(slot: Int, value: AttributeValue)], of entity: ManagedObjectModel.EntityIndex
+    ) -> Bool {
+        RowEncoder(numbering: numbering).canPatch(entity, values) && !schema.isIndexed(values, [], of: entity)
+            && !schema.derivations.isWatched(values, of: entity)
+    }
+
     /// The tree with the rows of `entity`'s hierarchy.
     func rowTree(of entity: Entity) -> Tree<UInt64> { rowTree(ofRoot: entity.root) }
 

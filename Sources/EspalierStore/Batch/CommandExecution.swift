@@ -74,16 +74,38 @@ struct CommandExecution: ~Copyable {
                 try command.progress?.advance(by: 0)
             }
         }
-        var chunks = IDChunks(selected, countMax: command.chunkCountMax)
+        var chunks = IDChunks(try patch(selected, assignments), countMax: command.chunkCountMax)
         while let ids = chunks.next() {
             let rows = try stored(ids)
             chunks.note(rows)
             var request = SaveRequest()
             request.updates = try updates.updates(of: rows)
             let saved = try carryOut(request)
-            result.note(request.updates, of: rows, saved, catalog.schema, returnsIDs: command.returnsIDs)
+            result.note(request.updates, of: rows, saved, catalog.schema)
             try command.progress?.advance(by: rows.count)
         }
+        if command.returnsIDs { result.ids += selected }
+    }
+
+    /// Updates the rows that can be changed in place; returns the others.
+    private mutating func patch(
+        _ selected: RowSet, _ assignments: [ResolvedAssignment]
+    ) throws(StoreError) -> RowSet {
+        guard var patch = BatchPatch(assignments, of: command, catalog) else { return selected }
+        var rest = RowSet()
+        var ids: [ObjectID] = []
+        let next = selected.makeIterator()
+        repeat {
+            ids.removeAll(keepingCapacity: true)
+            while ids.count < command.chunkCountMax, let id = next.next() { ids.append(id) }
+            guard var open = transaction.take() else { throw .closed }
+            let unchanged = try patch.update(ids, in: &open)
+            transaction = consume open
+            for id in unchanged { rest.insert(id) }
+            result.note(patched: ids, except: unchanged)
+            try command.progress?.advance(by: ids.count - unchanged.count)
+        } while !ids.isEmpty
+        return rest
     }
 
     private mutating func delete(_ rows: StoreCommand.Rows) throws(StoreError) {

@@ -46,7 +46,9 @@ struct CommandRequest {
         var result = CommandResult()
         switch command.change {
         case .insert: result.note(save.insertions, saved, schema, returnsIDs: command.returnsIDs)
-        case .update: result.note(save.updates, of: updated, saved, schema, returnsIDs: command.returnsIDs)
+        case .update:
+            result.note(save.updates, of: updated, saved, schema)
+            if command.returnsIDs { result.ids += save.updates.map(\.id) }
         case .delete: result.note(deleted, saved, returnsIDs: command.returnsIDs)
         }
         result.generation = saved.generation

@@ -33,12 +33,10 @@ extension CommandResult {
 
     /// Adds the updates of one save.
     mutating func note(
-        _ updates: [SaveRequest.Update], of rows: [ObjectSnapshot], _ saved: SaveResult, _ schema: StoreSchema,
-        returnsIDs: Bool
+        _ updates: [SaveRequest.Update], of rows: [ObjectSnapshot], _ saved: SaveResult, _ schema: StoreSchema
     ) {
         for (update, row) in zip(updates, rows) {
             noteUpdated(update.id)
-            if returnsIDs { ids.append(update.id) }
             guard !update.destinations.isEmpty, let entity = schema.entity(of: update.id) else { continue }
             for (slot, _) in schema.listedToOnes[entity.index] {
                 guard let set = update.destinations.last(where: { $0.slot == slot }) else { continue }
@@ -47,6 +45,19 @@ extension CommandResult {
         }
         count += updates.count
         for id in saved.changed { noteUpdated(id) }
+    }
+
+    /// Adds rows that were changed in place; `others` are among `ids` in the same order.
+    mutating func note(patched ids: [ObjectID], except others: [ObjectID]) {
+        count += ids.count - others.count
+        var others = others[...]
+        for id in ids {
+            if id == others.first {
+                others.removeFirst()
+            } else {
+                updated.insert(id)
+            }
+        }
     }
 
     /// Adds the deletions of one save, which deletes nothing else by request.

@@ -60,7 +60,7 @@ struct OwnValues: PredicateSubject {
 }
 
 /// The bytes of a row, in the same way.
-private struct OwnBytes: PredicateSubject {
+struct OwnBytes: PredicateSubject {
     let bytes: [UInt8]
     let reader: RowReader
     let entity: Entity

@@ -180,7 +180,7 @@ import Testing
                 }
                 system.arm(nil)
                 let left = system.paths.filter { $0.contains(".tmp-") }.compactMap { system.contents(of: $0) }
-                #expect(left.allSatisfy(\.isEmpty), "call \(offset), \(kind)")
+                #expect(left.allSatisfy { $0.isEmpty }, "call \(offset), \(kind)")
             }
         }
 
