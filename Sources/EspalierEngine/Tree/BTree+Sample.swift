@@ -88,8 +88,6 @@ private struct SampledLevel {
     var partCounts: [Int] = []
     /// The children of all pages; none of leaves.
     var children: [PageNumber] = []
-
-    init(pages: [PageNumber]) { self.pages = pages }
 }
 
 extension PageView {

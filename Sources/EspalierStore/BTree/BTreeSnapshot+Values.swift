@@ -19,8 +19,8 @@ extension BTreeSnapshot {
             let planner = try state.planner(store)
             if let totals = try totals(fetch, state.session, planner) { return totals }
             if let groups = try countedGroups(fetch, state.session) { return groups }
-            let plan = planner.plan(fetch.rows, wantsRows: true)
             let reader = ColumnReader(fetch.values, state.session)
+            let plan = planner.plan(fetch.rows, wantsRows: !reader.needsNoRow)
             let execution = FetchExecution(plan, .values, state.session, reader, excluding: fetch.excluded)
             return try execution.run().collector(isInOrder: fetch.isOrdered)
         }
@@ -43,7 +43,8 @@ extension BTreeSnapshot {
             if let group = countingGroup(fetch) {
                 return ["\(CandidateSource.name(of: group, catalog.schema)), count the entries of each value"]
             }
-            return planner.plan(fetch.rows, wantsRows: true).explanation(catalog.schema)
+            let wantsRows = !ColumnReader(fetch.values, state.session).needsNoRow
+            return planner.plan(fetch.rows, wantsRows: wantsRows).explanation(catalog.schema)
         }
     }
 

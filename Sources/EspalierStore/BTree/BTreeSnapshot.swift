@@ -70,7 +70,7 @@ final class SnapshotRead: Sendable {
         /// The planner with the statistics of the commit.
         func planner(_ store: BTreeStore) throws(StoreError) -> FetchPlanner {
             if let planner { return planner }
-            let made = try store.planner(session.transaction)
+            let made = try store.planner(session)
             planner = made
             return made
         }
