@@ -72,7 +72,7 @@ extension Lookup where Key == [UInt8] {
 
     /// Ascending keys that divide the entries into parts of about equal numbers: a statistic without a scan.
     ///
-    /// Key i of n has about (i + 1) / (n + 1) of all entries below it, and may be shorter than the least entry after it.
+    /// Key i of n has about (i + 1) / (n + 1) of all entries below it. It may be shorter than every entry.
     ///
     /// - Parameter countMax: the greatest number of keys, at least 1.
     /// - Returns: none if the tree has at most one entry.

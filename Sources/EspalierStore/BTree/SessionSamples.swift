@@ -48,8 +48,8 @@ final class SessionSamples: IndexSampling {
 extension BTreeStore {
     /// The sample of an index for the commit that a transaction sees; `nil` if the index cannot be read.
     ///
-    /// - Complexity: O(1) if a sample of that commit is kept, else that of counting entries, O(log trees), or of reading
-    ///   some pages of each level of the index.
+    /// - Complexity: O(1) if a sample of that commit is kept, O(log trees) if a sample of another commit serves, else
+    ///   O(height of the index) pages.
     fileprivate func sample(
         of group: Int, _ transaction: borrowing StoreTransaction<SessionSource>
     ) -> IndexSample? {

@@ -3,10 +3,10 @@
 // Steps: split the predicate into conditions; find every way to get candidates for one of them; estimate; choose; see
 // whether an index has the rows in the wanted order. A fetch whose only condition is that an attribute equals a value
 // needs none of these steps (`equalityPlan`).
-// Counts are exact. The share of the entries that a range has comes from a sample of the index (`IndexSample`), which is
-// taken only if ways have to be compared: not by `equalityPlan`, and not beside one value of a unique index, which no way
-// beats. Fixed shares stand for an index that cannot be read: a point leads to few rows, a closed range to a tenth of
-// them and an open one to a third.
+// Counts are exact. The share of the entries that a range has comes from a sample of the index (`IndexSample`). The
+// planner asks for it only if ways have to be compared: not for `equalityPlan`, and not beside one value of a unique
+// index, which no way beats. Fixed shares stand for an index that cannot be read: a point leads to few rows, a closed
+// range to a tenth of them and an open one to a third.
 // A wrong estimate costs time, never correctness: conditions that the chosen way does not answer stay in `residual`.
 
 internal import EspalierModel
