@@ -79,7 +79,7 @@ struct DerivedOracle {
     private func codes(of group: KeyGroup, _ row: ObjectSnapshot) -> (bytes: [UInt8], hasNull: Bool) {
         var (codes, hasNull): ([UInt8], Bool) = ([], false)
         for element in group.elements {
-            guard case .attribute(let slot) = element.property else { continue }
+            guard case .attribute(let slot)? = element.property else { continue }
             let value = row.value(at: slot)
             if value.isNull { hasNull = true }
             KeyCoding.append(value, as: element.type, isAscending: element.isAscending, to: &codes)

@@ -43,6 +43,7 @@ public import EspalierModel
     names: named(entityName), named(entityDescription), named(_entityProperties), named(_propertyPaths), named(init)
 )
 @attached(memberAttribute)
+@attached(peer)
 public macro Entity(
     isAbstract: Bool = false, uniquenessConstraints: [[String]] = [],
     constraintActions: [[String]: ConstraintAction] = [:], indexes: [EntityDescription.Index] = [],
@@ -66,7 +67,9 @@ public macro Entity(
 ///     #Index<Person>([\.home?.city])
 ///
 /// A fetch uses an index with a condition if its own predicate requires the same, and one that ignores differences for
-/// `==[cd]`, `IN[cd]`, `BEGINSWITH[cd]` and orders that ignore the same ones (FR-25).
+/// `==[cd]`, `IN[cd]`, `BEGINSWITH[cd]` and orders that ignore the same ones (FR-25). An expression is no key path:
+/// the argument `indexes` of `@Entity` declares an index of one, as in
+/// `EntityDescription.Index("lower", on: [.init(expression: "lowercase(title)")])`.
 ///
 /// - Parameters:
 ///   - properties: Lists of key paths of attributes, elements of composites and to-one relationships, most significant
@@ -215,6 +218,9 @@ public macro Relationship(
 ///
 ///     @FetchedProperty(where: "genre == $FETCH_SOURCE.genre AND SELF != $FETCH_SOURCE", sortedBy: [.init("title")])
 ///     var similar: [Album]
+///
+/// The type must be written as a list, `[Album]` or `Array<Album>`: a macro cannot see the type that a typealias stands
+/// for, and anything else is an error at the type.
 ///
 /// The request is made when the property is first read, and its result is kept until the object is refreshed. If the
 /// request fails, the property is empty and the next save reports the error; `fetchedObjects(forKey:)` throws it.

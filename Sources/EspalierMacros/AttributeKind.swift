@@ -1,8 +1,9 @@
 // The types that are certainly attributes, by the name that the source has: for all others the compiler decides.
 
 import SwiftSyntax
+import SwiftSyntaxBuilder
 
-/// What values of an attribute are.
+/// The kind of the values of an attribute.
 enum AttributeKind {
     case address
     case boolean
@@ -52,6 +53,17 @@ extension TypeSyntax {
         guard let tuple = self.as(TupleTypeSyntax.self), tuple.elements.count == 1, let only = tuple.elements.first
         else { return self }
         return only.type
+    }
+
+    /// A default of this type for an expansion, in which a literal of another type is no second error.
+    ///
+    /// The compiler judges such a literal where it stands, because the application may have made the type expressible
+    /// by it. So it is not left out here.
+    func judging(_ defaultValue: ExprSyntax) -> ExprSyntax {
+        guard let literal = Literal(defaultValue), literal != .nothing, let kind = AttributeKind(wrapped),
+            !kind.accepts(literal, asLimit: false)
+        else { return defaultValue }
+        return "EntityDescription._literal(\(defaultValue.trimmed), of: (\(trimmed)).self)"
     }
 
     /// Whether the type is spelled as an optional.

@@ -73,13 +73,8 @@ enum CompositeMacro: ExtensionMacro {
             context.report(.untyped(name: name), at: binding.pattern, fix: EntityFix.typing(binding))
             return nil
         }
-        // The compiler refuses a literal of another type where it stands.
-        let defaultValue = binding.initializer?.value
-        let isRefused =
-            AttributeKind(type.wrapped).flatMap { kind in
-                defaultValue.flatMap(Literal.init).map { !kind.accepts($0, asLimit: false) && $0 != .nothing }
-            } ?? false
-        return CompositeElement(name: name, type: type, defaultValue: isRefused ? nil : defaultValue)
+        return CompositeElement(
+            name: name, type: type, defaultValue: binding.initializer.map { type.judging($0.value) })
     }
 }
 

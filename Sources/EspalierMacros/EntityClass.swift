@@ -14,14 +14,12 @@ struct EntityClass {
 
     /// Reads the class.
     ///
-    /// Returns `nil` and reports an error if `declaration` is not a class or inherits from nothing.
+    /// Returns `nil` if `declaration` is not a class, which the peer expansion reports. Reports an error and returns
+    /// `nil` if it inherits from nothing.
     init?(
         _ declaration: some DeclGroupSyntax, attribute: AttributeSyntax, in context: some MacroExpansionContext
     ) {
-        guard let classDeclaration = declaration.as(ClassDeclSyntax.self) else {
-            context.report(.notAClass(found: declaration.introducer.text), at: attribute)
-            return nil
-        }
+        guard let classDeclaration = declaration.as(ClassDeclSyntax.self) else { return nil }
         if let problem = Self.problem(of: classDeclaration) {
             context.report(problem.diagnostic, at: problem.place, fix: problem.fix)
             return nil
@@ -62,6 +60,8 @@ struct EntityClass {
     }
 
     /// The class property that lists the properties of the entity.
+    ///
+    /// Its first statement is an error in words if the superclass is no entity: a macro sees only the name of that.
     func entityProperties(in context: some MacroExpansionContext) -> DeclSyntax {
         let modelled = properties(in: context)
         KeyPathGroups.check(in: declaration, modelled, actions: argument("constraintActions"), context)
@@ -69,7 +69,8 @@ struct EntityClass {
         let list = properties.isEmpty ? "[]" : "[\n\(properties.map { "        \($0),\n" }.joined())    ]"
         return """
             \(raw: accessLevel)override class var _entityProperties: [_PropertyDescription] {
-                \(raw: list)
+                EntityDescription._checkClass(\(raw: typeName).self)
+                return \(raw: list)
             }
             """
     }

@@ -145,7 +145,8 @@ enum EntityDiagnostic: DiagnosticMessage {
             "\(name) is a fetched property, whose value is never stored: remove @\(other)"
         case .fetchedDefault(let name): "\(name) is a fetched property and has no default: its request gives its value"
         case .fetchedNotList(let name):
-            "\(name) is a fetched property, whose type is a list of entities, such as '[Album]'"
+            "\(name) is a fetched property, whose type is written as a list of entities, such as '[Album]'; the macro "
+                + "cannot see the type that a typealias stands for"
         case .markOutsideEntity(let mark): "@\(mark) belongs on a stored property of a class with @Entity"
         case .markOnUnmodelledProperty(let mark):
             "@\(mark) belongs on a stored property; this is not a property of the model"

@@ -6,7 +6,8 @@
 //   2. A property's index is its position among the modelled properties of its own class, in source order.
 //   3. Overloads in the runtime, not the macro, decide whether a property is an attribute or a relationship: a macro
 //      sees only the name of a type.
-//   4. The member expansion reports each error once; the attribute expansion reports none.
+//   4. The member expansion reports each error once; the attribute expansion reports none. The peer expansion reports
+//      declarations that are no classes: the compiler expands members of an enum only when it looks up their names.
 
 import SwiftDiagnostics
 import SwiftSyntax
@@ -28,6 +29,19 @@ extension EntityMacro: MemberMacro {
             + (own.contains("entityDescription") ? [] : [entityClass.entityDescription])
         let initializers = entityClass.lacksSeedInitializer ? [entityClass.seedInitializer] : []
         return members + entityClass.propertyPaths + initializers
+    }
+}
+
+extension EntityMacro: PeerMacro {
+    static func expansion(
+        of node: AttributeSyntax, providingPeersOf declaration: some DeclSyntaxProtocol,
+        in context: some MacroExpansionContext
+    ) throws -> [DeclSyntax] {
+        if declaration.is(ClassDeclSyntax.self) { return [] }
+        // The first token that is not part of the attributes and modifiers, such as 'enum'.
+        let keyword = declaration.children(viewMode: .sourceAccurate).lazy.compactMap { $0.as(TokenSyntax.self) }.first
+        context.report(.notAClass(found: keyword?.text ?? ""), at: node)
+        return []
     }
 }
 

@@ -38,9 +38,9 @@ extension ModelledProperty {
                 context.report(
                     .transformableDefault(name: name), at: defaultValue, fix: EntityFix.removingDefault(of: binding))
             }
-        } else if let defaultValue, !hasRefusedDefault, !defaultValue.is(NilLiteralExprSyntax.self) {
+        } else if let defaultValue, !defaultValue.is(NilLiteralExprSyntax.self) {
             reportMomentary(defaultValue, in: context)
-            arguments.append("defaultValue: \(defaultValue.trimmedDescription)")
+            arguments.append("defaultValue: \(type.judging(defaultValue).trimmedDescription)")
         }
         let options = options(of: className, in: context)
         if !options.isEmpty { arguments.append("options: PropertyOptions(\(options.joined(separator: ", ")))") }

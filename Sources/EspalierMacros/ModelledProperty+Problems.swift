@@ -36,17 +36,9 @@ extension ModelledProperty {
 
     private var fetchedProblem: Problem? {
         if let element = type.arrayElement, AttributeKind(element) == nil { return nil }
-        let element = type.arrayElement ?? type.wrapped.genericArgument ?? type.wrapped
+        let element = type.wrapped.arrayElement ?? type.wrapped.genericArgument ?? type.wrapped
         let fix = AttributeKind(element) == nil ? EntityFix.retyping(type, as: "[\(element.trimmed)]") : nil
         return (.fetchedNotList(name: name), Syntax(type), fix)
-    }
-
-    /// Whether the default is a literal of another type, which the compiler refuses where it stands.
-    var hasRefusedDefault: Bool {
-        guard let defaultValue, let literal = Literal(defaultValue), let kind = AttributeKind(type.wrapped) else {
-            return false
-        }
-        return literal != .nothing && !kind.accepts(literal, asLimit: false)
     }
 
     /// Reports marks that the property has twice, and marks for attributes on a relationship.

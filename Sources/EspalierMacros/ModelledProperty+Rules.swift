@@ -9,7 +9,7 @@ import SwiftSyntaxMacros
 
 /// One rule, as the source has it.
 struct AttributeRule {
-    /// What the rules are about.
+    /// The labels of the rules.
     private static let names: Set = [
         "minimum", "maximum", "minimumLength", "maximumLength", "pattern", "predicate",
     ]

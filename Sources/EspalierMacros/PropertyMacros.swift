@@ -41,7 +41,7 @@ enum PropertyAccessorMacro: AccessorMacro {
 }
 
 extension ModelledProperty {
-    /// What the compiler shall check at the place of the property: a function in the setter that nothing calls.
+    /// A check of the compiler at the place of the property: a function in the setter that nothing calls.
     ///
     /// There a use of the inverse makes no circle with the types of other properties.
     fileprivate var checkStatements: [String] {

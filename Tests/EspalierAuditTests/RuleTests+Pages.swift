@@ -105,7 +105,7 @@ extension RuleTests {
 
     static let otherPageCases = [
         Case(40, "an overflow page with a level") { $0.set(UInt8(2), $0.overflow, 14) },
-        Case(40, "a page within a chain that is not full") { $0.set(UInt16(4000), $0.overflow, 30) },
+        Case(42, "a page within a chain that ends before its bytes do") { $0.set(UInt16(4000), $0.overflow, 30) },
         Case(41, "a last page with a run") { $0.set(UInt32(2), $0.lastOverflow, 36) },
         Case(41, "a run that is longer than the next page says") { store in
             store.set(store.u32(store.overflow, 36) + 1, store.overflow, 36)

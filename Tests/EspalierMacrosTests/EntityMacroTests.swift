@@ -102,7 +102,8 @@ import Testing
                 }
 
                 public override class var _entityProperties: [_PropertyDescription] {
-                    [
+                    EntityDescription._checkClass(Track.self)
+                    return [
                         EntityDescription._property("name", String.self, defaultValue: "-", options: \
                 PropertyOptions(isIndexed: true, isUnique: true, renamingIdentifier: "title")),
                         EntityDescription._property("note", String?.self, options: \

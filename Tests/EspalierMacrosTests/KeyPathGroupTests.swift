@@ -14,6 +14,17 @@ import Testing
         #expect(branch.uniquenessConstraints.last == ["town", "number"])
     }
 
+    @Test func `a class declares an index of an expression, beside those of key paths (SD-07)`() throws {
+        let model = try ManagedObjectModel(for: [Placard.self])
+        let description = try #require(model.entity(named: "Placard")).description
+
+        #expect(
+            description.indexes == [
+                .init("area", on: [.init(expression: "width * height", isAscending: false)]),
+                .init("title", on: [.init("title")]),
+            ])
+    }
+
     @Test func `key paths declare what a save does with values that are taken (SD-06, F-6)`() throws {
         let model = try ManagedObjectModel(for: [Stall.self])
         let description = try #require(model.entity(named: "Stall")).description
@@ -129,6 +140,15 @@ class Shop: ManagedObject {
     var town: Town?
     @Relationship(hashModifier: "c") var items: ToMany<Item>
     var branches: [Branch]
+}
+
+@Entity(
+    indexes: [EntityDescription.Index("area", on: [.init(expression: "width * height", isAscending: false)])])
+final class Placard: ManagedObject {
+    #Index<Placard>([\.title])
+    var title: String = ""
+    var width: Int = 0
+    var height: Int = 0
 }
 
 @Entity(uniquenessConstraints: [["badge"]], constraintActions: [["badge"]: .refuse])

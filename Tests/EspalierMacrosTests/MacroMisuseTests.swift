@@ -24,10 +24,46 @@ import Testing
                     var name: String
                 }
                 @Entity struct Kind {} // error: but this is declared with 'struct'
+                @Entity struct Note { var text: String = "" } // error: but this is declared with 'struct'
+                @Entity enum Nothing {} // error: but this is declared with 'enum'
+                @Entity public enum Level: Int { case low, high } // error: but this is declared with 'enum'
+                @Entity actor Worker { var count = 0 } // error: but this is declared with 'actor'
+                @Entity protocol Named { var name: String { get } } // error: but this is declared with 'protocol'
                 extension Bare {
                     @Attribute(.indexed) var half: Int { 0 } // error: @Attribute belongs on a stored property
                 }
                 """)
+    }
+
+    @Test func `an enum is no entity, also if nothing else in the source is wrong`() throws {
+        try expectFaults(
+            in: """
+                @Entity enum Shelf { // error: but this is declared with 'enum'
+                    case low, high
+
+                    var isLow: Bool { self == .low }
+                }
+                """)
+    }
+
+    @Test func `a superclass that is no entity is an error in words at the class`() throws {
+        let snippet = try Snippet(
+            """
+            import Espalier
+            class Base {}
+            class Plain: ManagedObject {}
+            @Entity final class Track: Base {
+                var name: String
+            }
+            @Entity final class Album: Plain {
+                var title: String
+            }
+            """)
+        let words = snippet.faults.filter { $0.text.contains("a class with @Entity inherits from ManagedObject") }
+
+        // The compiler adds that nothing is overridden: macros cannot see what a superclass has.
+        #expect(words.map(\.line) == [4], "\(snippet.log)")
+        #expect(snippet.faults.allSatisfy { $0.line < 7 }, "\(snippet.log)")
     }
 
     @Test func `a property that is no property of the model is one error, also if it has no value`() throws {
@@ -114,7 +150,11 @@ import Testing
         let snippet = try Snippet(
             """
             import Espalier
+            typealias Albums = [Album]
             @Entity final class Album: ManagedObject {
+                @FetchedProperty(where: "year > 0") var alias: Albums // error: the type that a typealias stands for
+                @FetchedProperty(where: "year > 0") var maybe: [Album]? // error: maybe is a fetched property, whose
+                @FetchedProperty(where: "year > 0") var long: Array<Album>
                 @FetchedProperty(where: "year > 0") var one: Album? // error: one is a fetched property, whose type is
                 @FetchedProperty(where: "year > 0") var all: Set<Album> // error: all is a fetched property, whose type
                 @FetchedProperty(where: "year > 0") var texts: [String] // error: texts is a fetched property, whose
@@ -124,7 +164,9 @@ import Testing
             """)
 
         #expect(snippet.isAsExpected, "\(snippet.log)")
-        #expect(snippet.fixed.contains("var one: [Album] //") && snippet.fixed.contains("var all: [Album] //"))
+        for name in ["one", "all", "maybe"] {
+            #expect(snippet.fixed.contains("var \(name): [Album] //"), "\(name): \(snippet.fixed)")
+        }
         let names = try Snippet(
             """
             import Espalier

@@ -1,5 +1,5 @@
 // A store in memory that tells of its calls before it answers them: a test counts them, holds them up as a slow disk
-// does, or comes between them.
+// does, comes between them, or makes them fail.
 
 import Dispatch
 import EspalierModel
@@ -11,15 +11,15 @@ import Synchronization
 final class WatchedStore: PersistentStore {
     enum Call {
         case fetch
-        /// The reading of rows by ID, and their number.
-        case rows(Int)
+        /// The reading of the rows of these IDs.
+        case rows([ObjectID])
         case save
     }
 
     private let base: InMemoryStore
-    private let watch: @Sendable (Call) -> Void
+    private let watch: @Sendable (Call) throws(StoreError) -> Void
 
-    init(model: ManagedObjectModel, _ watch: @escaping @Sendable (Call) -> Void) {
+    init(model: ManagedObjectModel, _ watch: @escaping @Sendable (Call) throws(StoreError) -> Void) {
         (base, self.watch) = (InMemoryStore(model: model), watch)
     }
 
@@ -34,7 +34,7 @@ final class WatchedStore: PersistentStore {
         try base.reserveIDs(for: entity, count: count)
     }
     func save(_ request: SaveRequest) throws(StoreError) -> SaveResult {
-        watch(.save)
+        try watch(.save)
         return try base.save(request)
     }
     func metadata() throws(StoreError) -> [String: AttributeValue] { try base.metadata() }
@@ -45,9 +45,9 @@ final class WatchedStore: PersistentStore {
 /// A snapshot of a `WatchedStore`.
 private final class WatchedSnapshot: StoreSnapshot {
     private let base: any StoreSnapshot
-    private let watch: @Sendable (WatchedStore.Call) -> Void
+    private let watch: @Sendable (WatchedStore.Call) throws(StoreError) -> Void
 
-    init(_ base: any StoreSnapshot, _ watch: @escaping @Sendable (WatchedStore.Call) -> Void) {
+    init(_ base: any StoreSnapshot, _ watch: @escaping @Sendable (WatchedStore.Call) throws(StoreError) -> Void) {
         (self.base, self.watch) = (base, watch)
     }
 
@@ -55,13 +55,13 @@ private final class WatchedSnapshot: StoreSnapshot {
     var isNewest: Bool { base.isNewest }
 
     func fetch(_ fetch: StoreFetch) throws(StoreError) -> SnapshotList {
-        watch(.fetch)
+        try watch(.fetch)
         return try base.fetch(fetch)
     }
     func fetchIDs(_ fetch: StoreFetch) throws(StoreError) -> [ObjectID] { try base.fetchIDs(fetch) }
     func count(_ fetch: StoreFetch) throws(StoreError) -> Int { try base.count(fetch) }
     func snapshots(of ids: [ObjectID]) throws(StoreError) -> [ObjectSnapshot?] {
-        watch(.rows(ids.count))
+        try watch(.rows(ids))
         return try base.snapshots(of: ids)
     }
     func destinations(of relationship: Relationship, for owners: [ObjectID]) throws(StoreError) -> [[ObjectID]] {

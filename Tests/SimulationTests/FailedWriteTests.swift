@@ -96,7 +96,7 @@ import Testing
         #expect(system.violations == [])
     }
 
-    @Test func `segments are used again only behind a durable checkpoint, whatever fails`() throws {
+    @Test func `segments are used again only after a durable checkpoint, whatever fails`() throws {
         for call in 0..<24 {
             let system = SimulatedFileSystem(seed: UInt64(call))
             let database = try Database.open("store", in: system, options: options)

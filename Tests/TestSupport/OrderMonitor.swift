@@ -30,7 +30,7 @@ struct OrderMonitor {
         switch role {
         case .store: didWriteStore(bytes, at: offset, beginning, hasUnsyncedNames: hasUnsyncedNames)
         case .log: didWriteLog(bytes, at: offset)
-        case .directory, .copy: break
+        case .directory, .copy, .scratch: break
         }
     }
 
@@ -45,7 +45,7 @@ struct OrderMonitor {
                 violations.append("F4: a commit was synced while a name in its directory was not durable")
             }
             unsyncedFrames.removeAll()
-        case .directory, .copy: break
+        case .directory, .copy, .scratch: break
         }
     }
 

@@ -60,31 +60,18 @@ struct CascadeLines {
     ) -> Line {
         let types: [any FolderContender.Type] =
             SQLite.shared == nil ? [EspalierFolders.self] : [EspalierFolders.self, SQLiteFolders.self]
+        let work = StoreWork<any FolderContender>(
+            folder: folder, place: "cascade", rows: .insertedAnew { try $0.insert(count) }, body: delete
+        ) { left, _ in
+            guard left == 0 else { throw WrongResult(expected: 0, found: left) }
+        }
         return Line(
             name, note: note, operationCount: count,
-            contenders: types.map { type in Line.Contender(type.name) { try run(type, delete) } })
-    }
-
-    private func run(
-        _ type: any FolderContender.Type, _ delete: (any FolderContender) throws -> Int
-    ) throws -> Double {
-        let place = folder.appendingPathComponent("cascade-\(type.name)").path
-        try? FileManager.default.removeItem(atPath: place)
-        try FileManager.default.createDirectory(atPath: place, withIntermediateDirectories: true)
-        try load(type, place)
-        let store = try type.init(folder: place)
-        var left = -1
-        let time = try nanoseconds { left = try delete(store) }
-        guard left == 0 else { throw WrongResult(expected: 0, found: left) }
-        try store.close()
-        return time
-    }
-
-    @inline(never)
-    private func load(_ type: any FolderContender.Type, _ place: String) throws {
-        let store = try type.init(folder: place)
-        try store.insert(count)
-        try store.close()
+            contenders: work.contenders(
+                types.map { type in
+                    StoreContender(
+                        name: type.name, open: { try type.init(folder: $0) }, close: { try $0.close() })
+                }))
     }
 
     /// Saves of one changed object each, in a context that has all objects in memory.
@@ -111,13 +98,10 @@ struct CascadeLines {
 final class EspalierFolders: FolderContender {
     static let name = "espalier"
     private let coordinator: PersistentStoreCoordinator
-    private let store: any PersistentStore
 
     init(folder: String) throws {
-        let model = try ManagedObjectModel(for: [Folder.self, Document.self])
-        coordinator = PersistentStoreCoordinator(managedObjectModel: model)
-        store = try BTreeStore.open(path: folder + "/folders.espalier", model: model)
-        coordinator.add(store)
+        coordinator = try PersistentStoreCoordinator(
+            file: folder + "/folders.espalier", of: [Folder.self, Document.self])
     }
 
     func insert(_ count: Int) throws {
@@ -170,7 +154,7 @@ final class EspalierFolders: FolderContender {
         }
     }
 
-    func close() throws { try store.close() }
+    func close() throws { try coordinator.closeStores() }
 }
 
 final class SQLiteFolders: SQLiteTables, FolderContender {

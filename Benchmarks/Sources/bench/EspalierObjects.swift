@@ -19,17 +19,14 @@ import Espalier
 final class EspalierObjects: ObjectContender {
     static let name = "espalier"
     private let coordinator: PersistentStoreCoordinator
-    private let store: any PersistentStore
     private var ids: [ObjectID?] = []
     private var kept: [Person] = []
     private var keeper: ManagedObjectContext?
     private var changed: [Person] = []
 
     init(folder: String) throws {
-        let model = try ManagedObjectModel(for: [Team.self, Person.self])
-        coordinator = PersistentStoreCoordinator(managedObjectModel: model)
-        store = try BTreeStore.open(path: folder + "/objects.espalier", model: model)
-        coordinator.add(store)
+        coordinator = try PersistentStoreCoordinator(
+            file: folder + "/objects.espalier", of: [Team.self, Person.self])
     }
 
     func insert(_ people: People) throws {
@@ -202,5 +199,5 @@ final class EspalierObjects: ObjectContender {
 
     func newContext() -> ManagedObjectContext { ManagedObjectContext(coordinator) }
 
-    func close() throws { try store.close() }
+    func close() throws { try coordinator.closeStores() }
 }

@@ -3,8 +3,9 @@
 //   bench --growth [--large] [--only TEXT] [--markdown FILE]
 //
 // Invariants
-//   1. Times are processor time of this process; each operation runs three times, each with a context of its own, and
-//      the least time counts.
+//   1. Times are processor time of this process. Each operation runs three times, each with a context of its own, and
+//      the least time counts; up to nine times while it seems to grow too fast. The sizes take turns in each round, so
+//      that a processor that becomes slower for a while slows all sizes of an operation, or one round.
 //   2. The exponent of a decade is the decimal logarithm of the ratio of the times of the whole operation, for ten
 //      times as many objects. The expected exponent is 0 for an operation on one object among many, and 1 for one on
 //      all of them.
@@ -61,13 +62,20 @@ struct GrowthCase: Sendable {
 private struct GrowthResult {
     let item: GrowthCase
     /// Seconds by decade; `nil`: not run.
-    var seconds: [Double?] = []
+    var seconds: [Double?]
     /// Bytes at the peak, by decade.
-    var peaks: [Int?] = []
+    var peaks: [Int?]
 
-    mutating func append(_ seconds: Double?, _ peak: Int?) {
-        self.seconds.append(seconds)
-        peaks.append(peak)
+    init(item: GrowthCase, sizeCount: Int) {
+        self.item = item
+        seconds = Array(repeating: nil, count: sizeCount)
+        peaks = Array(repeating: nil, count: sizeCount)
+    }
+
+    /// Adds a run with the size at `position`: the least time and the least peak count.
+    mutating func add(_ seconds: Double, _ peak: Int, at position: Int) {
+        self.seconds[position] = min(seconds, self.seconds[position] ?? seconds)
+        peaks[position] = min(peak, peaks[position] ?? peak)
     }
 
     /// The greatest exponent of the decades whose times are long enough to measure.
@@ -108,44 +116,49 @@ struct GrowthRun {
     let only: [String]
     let folder: URL
     private static let secondsMax = 40.0
+    private static let roundCount = 3
+    private static let roundCountMax = 9
 
     /// Measures all selected operations, prints the table and returns it.
     func run() throws -> String {
+        let stores = try counts.map { try PaperStore($0, in: folder) }
         var results: [GrowthResult] = []
         for item in GrowthCases.all {
             guard only.isEmpty || item.isControl || only.contains(where: { item.name.contains($0) }) else { continue }
-            results.append(GrowthResult(item: item))
+            results.append(try measure(item, stores))
         }
-        for count in counts {
-            let store = try PaperStore(count, in: folder)
-            for position in results.indices { try measure(&results[position], store) }
-            try store.close()
-        }
+        for store in stores { try store.close() }
         let table = markdown(results, controls: results.filter { $0.item.isControl && $0.excess.isFinite })
         print(table)
         return table
     }
 
-    private func measure(_ result: inout GrowthResult, _ store: PaperStore) throws {
-        if let last = result.seconds.last {
-            guard let last, last * 10 < Self.secondsMax || result.seconds.count < 2 else {
-                return result.append(nil, nil)
+    private func measure(_ item: GrowthCase, _ stores: [PaperStore]) throws -> GrowthResult {
+        var result = GrowthResult(item: item, sizeCount: stores.count)
+        for round in 0..<Self.roundCountMax {
+            if round >= Self.roundCount, result.excess <= GrowthResult.excessMax { break }
+            for (position, store) in stores.enumerated() where round > 0 || canRun(result, at: position) {
+                guard round == 0 || result.seconds[position] != nil else { continue }
+                store.forgetContexts()
+                let body = try item.prepare(store)
+                try MemoryRun.forgetPeak()
+                let before = try MemoryRun.residentByteCount("VmRSS:")
+                let start = clock()
+                try Self.operate(body)
+                let seconds = Double(clock() - start) / Double(CLOCKS_PER_SEC)
+                result.add(seconds, max(0, try MemoryRun.peakByteCount() - before), at: position)
             }
-            let growth = result.seconds.count > 1 ? last / max(result.seconds[0] ?? last, 0.00001) : 10
-            guard last * growth < Self.secondsMax else { return result.append(nil, nil) }
+            for store in stores { store.forgetContexts() }
         }
-        var (least, leastPeak) = (Double.infinity, Int.max)
-        for _ in 0..<3 {
-            store.forgetContexts()
-            let body = try result.item.prepare(store)
-            try MemoryRun.forgetPeak()
-            let before = try MemoryRun.residentByteCount("VmRSS:")
-            let start = clock()
-            try Self.operate(body)
-            least = min(least, Double(clock() - start) / Double(CLOCKS_PER_SEC))
-            leastPeak = min(leastPeak, max(0, try MemoryRun.peakByteCount() - before))
-        }
-        result.append(least, leastPeak)
+        return result
+    }
+
+    /// Whether the times of the smaller sizes let expect that this one takes less than `secondsMax`.
+    private func canRun(_ result: GrowthResult, at position: Int) -> Bool {
+        guard position > 0 else { return true }
+        guard let last = result.seconds[position - 1] else { return false }
+        let growth = position > 1 ? last / max(result.seconds[position - 2] ?? last, 0.00001) : 10
+        return last * growth < Self.secondsMax
     }
 
     /// Calls `body`: a function of its own, so that a profiler can tell the operation from what prepares it.

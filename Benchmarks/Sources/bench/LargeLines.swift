@@ -106,43 +106,26 @@ struct LargeLines {
         let agreement = Agreement()
         var types: [any ScanContender.Type] = [EspalierScans.self]
         if SQLite.shared != nil { types += [SQLiteScans.self, SQLiteScanFiles.self] }
+        let work = StoreWork<any ScanContender>(
+            folder: folder, place: "large",
+            rows: isEmpty ? .nothing : .insertedAnew { try $0.insert(count, byteCount) }, body: body
+        ) { sum, _ in try agreement.check(sum) }
         return Line(
             name, note: note, operationCount: count,
-            contenders: types.map { type in
-                Line.Contender(type.name) {
-                    let place = folder.appendingPathComponent("large")
-                    try? FileManager.default.removeItem(at: place)
-                    try FileManager.default.createDirectory(at: place, withIntermediateDirectories: true)
-                    if !isEmpty { try load(type, place.path, count, byteCount) }
-                    let store = try type.init(folder: place.path)
-                    var sum = 0
-                    let time = try nanoseconds { sum = try body(store) }
-                    try store.close()
-                    try agreement.check(sum)
-                    try FileManager.default.removeItem(at: place)
-                    return time
-                }
-            })
-    }
-
-    @inline(never)
-    private func load(_ type: any ScanContender.Type, _ place: String, _ count: Int, _ byteCount: Int) throws {
-        let store = try type.init(folder: place)
-        try store.insert(count, byteCount)
-        try store.close()
+            contenders: work.contenders(
+                types.map { type in
+                    StoreContender(
+                        name: type.name, open: { try type.init(folder: $0) }, close: { try $0.close() })
+                }))
     }
 }
 
 final class EspalierScans: ScanContender {
     static let name = "espalier"
     private let coordinator: PersistentStoreCoordinator
-    private let store: any PersistentStore
 
     init(folder: String) throws {
-        let model = try ManagedObjectModel(for: [Scan.self])
-        coordinator = PersistentStoreCoordinator(managedObjectModel: model)
-        store = try BTreeStore.open(path: folder + "/scans.espalier", model: model)
-        coordinator.add(store)
+        coordinator = try PersistentStoreCoordinator(file: folder + "/scans.espalier", of: [Scan.self])
     }
 
     func insert(_ count: Int, _ byteCount: Int) throws {
@@ -192,7 +175,7 @@ final class EspalierScans: ScanContender {
         try ManagedObjectContext(coordinator).execute(BatchDeleteRequest(FetchRequest<Scan>()))
     }
 
-    func close() throws { try store.close() }
+    func close() throws { try coordinator.closeStores() }
 }
 
 class SQLiteScans: SQLiteTables, ScanContender {

@@ -89,47 +89,29 @@ struct QueryLines {
         let (agreement, states) = (Agreement(), Agreement())
         let types: [any ClubContender.Type] =
             SQLite.shared == nil ? [EspalierClubs.self] : [EspalierClubs.self, SQLiteClubs.self]
+        let work = StoreWork<any ClubContender>(
+            folder: folder, place: "clubs", rows: .copied { try $0.insert(count) }, body: body
+        ) { sum, store in
+            try agreement.check(sum)
+            try states.check(store.state())
+        }
         return Line(
             name, note: note + "; \(count) members", operationCount: operations,
-            contenders: types.map { type in
-                Line.Contender(type.name) {
-                    let original = folder.appendingPathComponent("clubs-\(type.name)")
-                    if !FileManager.default.fileExists(atPath: original.path) {
-                        try FileManager.default.createDirectory(at: original, withIntermediateDirectories: true)
-                        try load(type, original.path)
-                    }
-                    let copy = folder.appendingPathComponent("clubs-copy")
-                    try? FileManager.default.removeItem(at: copy)
-                    try FileManager.default.copyItem(at: original, to: copy)
-                    let store = try type.init(folder: copy.path)
-                    var sum = 0
-                    let time = try nanoseconds { sum = try body(store) }
-                    try agreement.check(sum)
-                    try states.check(store.state())
-                    try store.close()
-                    return time
-                }
-            })
-    }
-
-    @inline(never)
-    private func load(_ type: any ClubContender.Type, _ place: String) throws {
-        let store = try type.init(folder: place)
-        try store.insert(count)
-        try store.close()
+            contenders: work.contenders(
+                types.map { type in
+                    StoreContender(
+                        name: type.name, open: { try type.init(folder: $0) }, close: { try $0.close() })
+                }))
     }
 }
 
 final class EspalierClubs: ClubContender {
     static let name = "espalier"
     private let coordinator: PersistentStoreCoordinator
-    private let store: any PersistentStore
 
     init(folder: String) throws {
-        let model = try ManagedObjectModel(for: [Club.self, Member.self])
-        coordinator = PersistentStoreCoordinator(managedObjectModel: model)
-        store = try BTreeStore.open(path: folder + "/clubs.espalier", model: model)
-        coordinator.add(store)
+        coordinator = try PersistentStoreCoordinator(
+            file: folder + "/clubs.espalier", of: [Club.self, Member.self])
     }
 
     func insert(_ count: Int) throws {
@@ -180,7 +162,7 @@ final class EspalierClubs: ClubContender {
         return sum
     }
 
-    func close() throws { try store.close() }
+    func close() throws { try coordinator.closeStores() }
 }
 
 final class SQLiteClubs: SQLiteTables, ClubContender {

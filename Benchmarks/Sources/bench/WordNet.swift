@@ -101,13 +101,10 @@ protocol WordNetContender: AnyObject {
 final class EspalierWordNet: WordNetContender {
     static let name = "espalier"
     private let coordinator: PersistentStoreCoordinator
-    private let store: any PersistentStore
 
     init(folder: String) throws {
-        let model = try ManagedObjectModel(for: [Synset.self, Sense.self, SynsetRelation.self])
-        coordinator = PersistentStoreCoordinator(managedObjectModel: model)
-        store = try BTreeStore.open(path: folder + "/wordnet.espalier", model: model)
-        coordinator.add(store)
+        coordinator = try PersistentStoreCoordinator(
+            file: folder + "/wordnet.espalier", of: [Synset.self, Sense.self, SynsetRelation.self])
     }
 
     func load(_ net: WordNet) throws {
@@ -163,7 +160,7 @@ final class EspalierWordNet: WordNetContender {
         return count
     }
 
-    func close() throws { try store.close() }
+    func close() throws { try coordinator.closeStores() }
 }
 
 final class SQLiteWordNet: SQLiteTables, WordNetContender {

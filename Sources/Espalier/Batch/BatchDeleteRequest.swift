@@ -22,6 +22,8 @@ public struct BatchDeleteRequest: Sendable {
 
     let selection: Selection
     /// Whether the result has the IDs of the rows of the request; not of those that delete rules reach.
+    ///
+    /// They take 16 bytes for each row.
     public var returnsObjectIDs = false
     /// Gets the number of rows that are done, and can cancel the request.
     public var progress: BatchProgress?

@@ -32,12 +32,12 @@ public struct BatchInsertRequest {
     ///
     /// Types, destinations and uniqueness are checked in any case. Hooks of the class are not called.
     public var validates = true
-    /// What happens to a row whose unique values another one has, if the constraint itself declares no action; `nil` =
-    /// what the context's merge policy says (BR-03).
+    /// The action for a row whose unique values another one has, if the constraint itself declares none; `nil` =
+    /// that of the context's merge policy (BR-03).
     ///
     /// Under `.merge` the request inserts new rows and updates others.
     public var constraintAction: ConstraintAction?
-    /// Whether the result has the IDs of the rows.
+    /// Whether the result has the IDs of the rows: 16 bytes for each row, which are all in memory.
     public var returnsObjectIDs = false
     /// Gets the number of rows that are done, and can cancel the request.
     public var progress: BatchProgress?
@@ -49,6 +49,8 @@ public struct BatchInsertRequest {
     }
 
     /// A request that inserts a row for each dictionary: values by name of the property (BR-01).
+    ///
+    /// The request keeps the dictionaries; a closure makes rows one by one.
     public init(entityName: String, objects: [[String: any PredicateArgument]]) {
         self.init(entityName) {
             var rest = objects.makeIterator()

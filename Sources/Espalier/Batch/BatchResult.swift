@@ -2,7 +2,7 @@
 
 public import EspalierModel
 
-/// What a batch request has done (BR-10).
+/// The result of a batch request (BR-10).
 ///
 /// The stores have it when the request returns: nothing is left to save.
 public struct BatchResult: Sendable, Hashable {

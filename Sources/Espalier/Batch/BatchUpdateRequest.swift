@@ -30,7 +30,7 @@ public struct BatchUpdateRequest {
     ///
     /// Types, destinations and uniqueness are checked in any case. Hooks of the class are not called.
     public var validates = true
-    /// Whether the result has the IDs of the rows.
+    /// Whether the result has the IDs of the rows: 16 bytes for each row, which are all in memory.
     public var returnsObjectIDs = false
     /// Gets the number of rows that are done, and can cancel the request.
     public var progress: BatchProgress?

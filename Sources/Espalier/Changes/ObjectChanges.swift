@@ -133,6 +133,9 @@ struct ToManyChange {
         return isFromBase ? order.ids.isChanged : order.ids.ids != base
     }
 
+    /// Whether both have no order, or the same one, which neither has changed since it was copied.
+    func hasSameOrder(as other: ToManyChange) -> Bool { order === other.order }
+
     /// The difference between `base` and the new order; `nil` if there is no order, or if it is not known or long.
     var edits: OrderEdits? { isFromBase ? order.flatMap { OrderEdits($0.ids) } : nil }
 

@@ -65,7 +65,7 @@ extension ParentSource {
         let snapshot = OverlaySnapshot(
             generation: lastGeneration, model: parent.model, entities: entities, bases: bases, changes: changes)
         latest = (snapshot, moment)
-        // Nobody has read anything before the first snapshot.
+        // Nothing was read before the first snapshot.
         if isFirst { return snapshot }
         if told.isEverything { tellEverything() } else if tells, told.idCount > 0 { tell(told, except: nil) }
         return snapshot
@@ -226,8 +226,8 @@ extension ParentSource {
     /// Keeps the versions of objects that the parent has saved, because they have the same values in the store now;
     /// tells children of the objects that have other values than they have seen.
     ///
-    /// - Parameter hasMerged: whether the save has merged new objects into rows. What led to such an object leads to
-    ///   the row now, and children read everything again.
+    /// - Parameter hasMerged: whether the save has merged new objects into rows. Relationships to such an object lead
+    ///   to the row now, and children read everything again.
     func noteSaved(_ seen: [Seen], hasMerged: Bool) {
         var told = SavedChanges(contextName: parent.name, author: parent.transactionAuthor)
         for seen in seen {

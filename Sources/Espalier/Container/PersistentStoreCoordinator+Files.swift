@@ -16,7 +16,7 @@ extension PersistentStoreCoordinator {
         URL(filePath: path).standardizedFileURL.resolvingSymlinksInPath().path
     }
 
-    /// What the store file at `path` says of itself; reads it without opening it for a model (PS-05).
+    /// The description that the store file at `path` has of itself; reads it without opening it for a model (PS-05).
     ///
     /// - Throws: `ContextError.store`.
     public static func metadataForPersistentStore(atPath path: String) throws(ContextError) -> StoreMetadata {

@@ -56,7 +56,7 @@ public struct RemoteChangesSequence: AsyncSequence, Sendable {
         private weak var coordinator: PersistentStoreCoordinator?
         private let interval: Duration
         private var known: [UUID: UInt64] = [:]
-        /// What the last look has found and `next` has not returned yet.
+        /// The changes that the last look has found and `next` has not returned yet.
         private var found: [RemoteChange] = []
 
         fileprivate init(_ coordinator: PersistentStoreCoordinator, every interval: Duration) {

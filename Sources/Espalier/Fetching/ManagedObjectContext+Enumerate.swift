@@ -82,13 +82,13 @@ extension ManagedObjectContext {
         let ids = rows.ids
         guard let first = ids.first else { return }
         var (maker, changed) = (RowObjectMaker(self, cohort: cohort, first: first), ids.endIndex)
-        try rows.forEachRow { row, content, place in
+        try rows.forEachRow { position, content, place in
             guard changed == ids.endIndex else { return }
             guard cache.changeCount == changeCount else {
-                changed = row
+                changed = position
                 return
             }
-            let object = maker.object(ids[row], content, place)
+            let object = maker.object(ids[position], content, place)
             if firesFaults { object.fireFault() }
             if !object.isDeleted { try body(object) }
         }

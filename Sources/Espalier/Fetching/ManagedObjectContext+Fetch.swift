@@ -49,6 +49,7 @@ extension ManagedObjectContext {
         let found = try terms.includesPropertyValues ? readObjects(fetch, pending) : faults(fetch, pending)
         if terms.shouldRefreshRefetchedObjects {
             for object in found where !object.isFault { reread(object, mergesChanges: true) }
+            if !locked.isEmpty { renewLocks(of: found.filter { locked[$0] != nil }) }
         }
         return found
     }
@@ -146,7 +147,9 @@ extension ManagedObjectContext {
         var objects: [ManagedObject] = []
         objects.reserveCapacity(ids.count)
         var maker = RowObjectMaker(self, cohort: cohort, first: first)
-        rows.forEachRow { row, content, place in objects.append(maker.object(ids[row], content, place)) }
+        rows.forEachRow { position, content, place in
+            objects.append(maker.object(ids[position], content, place))
+        }
         return objects
     }
 

@@ -3,8 +3,8 @@
 // A context reads everything from one generation, whatever other contexts save meanwhile: a row that another context
 // deletes stays readable, and lists agree with the rows to which they refer. The context moves to the newest generation
 //   - when its `save` has written;
-//   - when it merges: in `mergeChanges(from:)`, and, if it merges automatically, in `processPendingChanges`, with which
-//     every fetch begins;
+//   - when it merges: in `mergeChanges(from:)`, and, if it merges automatically, at the end of an event,
+//     which every fetch begins with;
 //   - when it refreshes one object or all, and when it is reset;
 //   - when the application calls `setQueryGeneration(from:)`.
 // The move affects only later reads. An object in memory keeps its values until it is refreshed or merged (MC-20), and
@@ -68,7 +68,7 @@ extension ManagedObjectContext {
     /// Moves to the newest generation.
     ///
     /// - Parameter saved: by number of the part, the generation that a save of this context has just made. If no other
-    ///   save lies between, the rows in memory are as new as that generation.
+    ///   save was between, the rows in memory are as new as that generation.
     func moveToNewestGeneration(afterSaving saved: [UInt64: UInt64] = [:]) {
         let former = mailbox == nil ? [] : generation.parts
         guard generation.advance(afterSaving: saved) else { return }

@@ -127,9 +127,9 @@ extension ContextError: CustomStringConvertible {
         case .several(let errors): errors.map { "\($0)" }.joined(separator: "\n")
         case .references(let conflicts): Self.list("the save would break these relationships", conflicts)
         case .unsettledSave(let rounds):
-            "after \(rounds) rounds the hooks of the save still change objects; a hook must not set a value that is "
-                + "set "
-                + "already, and must not insert an object on every call"
+            "after \(rounds) rounds the hooks of the save still change objects; `willSave` must not set a value that "
+                + "is set already, no two validation hooks may set different values of one property, and no hook may "
+                + "insert an object on every call"
         case .alreadySaving(let hook, let object):
             "save() or execute() was called in \(hook)\(object.map { " of \($0)" } ?? "") while the context or its "
                 + "parent was writing; remove the call: a save includes changes that hooks make before it writes; save "

@@ -37,6 +37,8 @@ struct ContextMemory {
     var collectsChanges = false
     /// Whether a change has to be noted before it is made: for an undo, or for the record of the event.
     var notesChanges = false
+    /// Whether a `ChangeWatch` wants to know which objects change.
+    var watchesChanges = false
     /// Whether objects are observed.
     var hasObserved = false
     /// Whether faults may adopt rows up to some age only.
@@ -78,11 +80,12 @@ struct ContextMemory {
 }
 
 extension ManagedObjectContext {
-    /// Counts a change of one object, which children have not seen.
+    /// Counts a change of one object, which children have not seen and hooks may have made.
     @inline(__always)
     func countChange(of object: ManagedObject) {
         changeCount &+= 1
         if memory.unseen.isActive { memory.unseen.note(object.storedID) }
+        if memory.watchesChanges { changeWatch?.note(object) }
     }
 
     /// Replaces one of the lists of changed objects.

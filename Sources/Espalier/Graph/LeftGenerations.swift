@@ -1,4 +1,4 @@
-// The generations that a context has left before it was told of the saves that lie between (C-03).
+// The generations that a context has left before it was told of the saves between (C-03).
 //
 // A store has a save a moment before other contexts get its message. A context that merges automatically may move to
 // the newest generation in that moment: rows that the save has deleted are gone there, and the context does not know

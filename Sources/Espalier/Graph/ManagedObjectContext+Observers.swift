@@ -4,8 +4,9 @@
 //   1. Closures are called on the thread that uses the context, in the order in which they were added. While an
 //      observer of changed objects runs, no other one is called: its own changes are part of the next event.
 //   2. Changed objects are collected only while an observer needs them.
-//   3. `ObjectsDidChangeMessage` is sent at the end of an event: of `processPendingChanges`, with which every fetch
-//      begins and every `perform` ends, of a save, a refresh, a merge, a rollback and a reset; once for nested ones.
+//   3. `ObjectsDidChangeMessage` is sent at the end of an event: of `processPendingChanges`, with which every
+//      `perform` ends, of the changes that a fetch finds, of a save, a refresh, a merge, a rollback and a reset; once
+//      for nested ones.
 //      `DidLoseGenerationMessage` is sent before it, if a generation was lost meanwhile.
 
 import EspalierModel
@@ -143,7 +144,7 @@ extension ManagedObjectContext {
         tell(DidFailToAutosaveMessage(context: self, error: error), observers.didFailToAutosave.current())
     }
 
-    /// Whether somebody wants to know which constraints an event breaks; if not, the check ends.
+    /// Whether there is an observer of broken constraints; if not, the check ends.
     var observesConstraints: Bool {
         if observers?.didBreakConstraints.current().isEmpty == false { return true }
         uniqueCheck = nil

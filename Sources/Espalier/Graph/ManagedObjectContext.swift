@@ -149,6 +149,8 @@ public final class ManagedObjectContext {
     var recorded: [Violation] = []
     /// Counts changes of values and of the sets of changed objects, so that a save sees whether hooks changed anything.
     var changeCount = 0
+    /// The watch over the hooks of a validation that follows another one; `nil` if none runs.
+    var changeWatch: ChangeWatch? { didSet { memory.watchesChanges = changeWatch != nil } }
     /// Unchanged objects that the running save has made adopt newer rows; `nil` if no save runs.
     var refreshedBySave: [RefreshedObject]?
     /// The stage of the running save or transaction; `nil` if none runs.
@@ -174,7 +176,7 @@ public final class ManagedObjectContext {
     var leftGenerations = LeftGenerations()
     /// The number of the running save among the writers of its source; `nil` if no save runs.
     var writer: UInt64?
-    /// The unique values of changed objects; `nil` if nobody observes broken constraints.
+    /// The unique values of changed objects; `nil` if there is no observer of broken constraints.
     var uniqueCheck: UniqueValueCheck?
     /// The number of nested calls between `beginEvent` and `endEvent`.
     var eventDepth = 0

@@ -1,8 +1,9 @@
 // The link between contexts and stores: it finds the store of an object and delivers saves to other contexts.
 //
 // Invariants
-//   1. An object's ID names its store; a new object is saved in the first writable store that accepts its entity.
-//   2. All entities of one hierarchy are in one store, and no relationship connects two stores.
+//   1. An object's ID names its store; a new object is saved in the first writable store that accepts its entity,
+//      unless it was assigned to another one.
+//   2. A store accepts a hierarchy as a whole or not at all, and no relationship connects two stores.
 //   3. No lock is held while a store works or a mailbox is notified.
 // Not here: the coordinator as a source of contexts (+Source).
 

@@ -24,6 +24,11 @@ struct SaveStage {
 
         /// Whether stores have committed when it is called.
         var isAfterCommit: Bool { self == .didSave || self == .changeObserver || self == .didSaveObserver }
+
+        /// Whether it validates an object: what it sets is validated, too.
+        var isValidation: Bool {
+            self == .validateForInsert || self == .validateForUpdate || self == .validateForDelete
+        }
     }
 
     var hook: Hook

@@ -76,7 +76,7 @@ final class UndoJournal {
 
     /// Whether a new object was merged into this row since that edition.
     ///
-    /// What was related to the object is related to the row now, and may have been before.
+    /// The object may have related objects that were related to the row before; all are related to the row now.
     func hasMerged(into id: ObjectID, since edition: Int) -> Bool {
         !mergedRows.isEmpty && mergedRows[id].map { edition < $0 } == true
     }

@@ -1,4 +1,5 @@
-// The unique values of the new and changed objects of a context, while somebody observes broken constraints (F-6).
+// The unique values of the new and changed objects of a context, while there is an observer of broken constraints
+// (F-6).
 //
 // Invariants
 //   1. After each event an object is listed under the values of a constraint exactly if it is new, or if it has

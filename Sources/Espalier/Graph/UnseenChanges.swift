@@ -28,7 +28,7 @@ struct UnseenChanges {
 
     /// Notes a change of an object that the context has counted.
     mutating func note(_ id: ObjectID) {
-        assert(isActive || ids.isEmpty && count == 0, "changes are kept that nobody asks for")
+        assert(isActive || ids.isEmpty && count == 0, "changes are kept without a reader")
         count += 1
         add(id)
     }

@@ -340,7 +340,7 @@ extension ValidationRule {
         }
     }
 
-    /// What the rule demands, as in "a value that ...".
+    /// The demand of the rule, as in "a value that ...".
     fileprivate var demand: String {
         switch condition {
         case .minimum: "is at least \(limit)"

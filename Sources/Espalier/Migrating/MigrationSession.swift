@@ -235,7 +235,7 @@ public final class MigrationSession {
         try object.setValue(.toOne(found.first), forKey: relationship.name)
     }
 
-    /// What older objects have become, as far as a relationship of the newer model can lead there.
+    /// The objects that older ones have become, as far as a relationship of the newer model can lead there.
     func successors(
         of ids: [ObjectID], _ relationship: Relationship, through name: String?
     ) throws(ContextError) -> [ManagedObject] {

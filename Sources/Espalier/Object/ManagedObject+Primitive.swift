@@ -68,8 +68,10 @@ extension ManagedObject {
         }
         withContext { context in
             if context.memory.pendingValues.isActive { context.memory.pendingValues.noteChange(of: storedID) }
-            // A child sees the value of a changed object. A running save must not take it for the change of a hook.
-            if hasChanges, context.stage == nil || context.isInTransaction { context.countChange(of: self) }
+            // A child sees the value of a changed object. A running save must not take it for the change of `willSave`,
+            // but a hook that validates one object may have set a value of another that was validated before.
+            let isCounted = context.stage.map { $0.hook == .transaction || $0.hook.isValidation } ?? true
+            if hasChanges, isCounted { context.countChange(of: self) }
         }
         return nil
     }

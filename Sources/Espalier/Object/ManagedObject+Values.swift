@@ -28,10 +28,10 @@ extension ManagedObject {
         guard hasRow else { return [:] }
         var result: [String: PropertySnapshot] = [:]
         for attribute in entity.attributes where !attribute.isTransient {
-            result[attribute.name] = committedValue(of: .attribute(attribute.slot))
+            result[attribute.name] = committedSnapshot(of: .attribute(attribute.slot))
         }
         for relationship in entity.relationships where !relationship.isToMany {
-            result[relationship.name] = committedValue(of: .relationship(relationship.slot))
+            result[relationship.name] = committedSnapshot(of: .relationship(relationship.slot))
         }
         return result
     }
@@ -48,11 +48,11 @@ extension ManagedObject {
         if !isFulfilled { fireFault() }
         guard hasRow else { return [:] }
         var result: [String: PropertySnapshot] = [:]
-        for (key, property) in zip(keys, properties) { result[key] = committedValue(of: property) }
+        for (key, property) in zip(keys, properties) { result[key] = committedSnapshot(of: property) }
         return result
     }
 
-    private func committedValue(of property: Entity.Property) -> PropertySnapshot? {
+    private func committedSnapshot(of property: Entity.Property) -> PropertySnapshot? {
         switch property {
         case .attribute(let slot):
             entity.attributes[slot].isTransient ? nil : row.map { .attribute($0.value(at: slot)) }

@@ -33,8 +33,8 @@ extension ManagedObjectContext {
     /// (F-6).
     ///
     /// Each conflict has an object that was inserted in the event, or whose values of the constraint were set in it.
-    /// What a declared action or a merge policy would resolve is left out. In a child, the objects of its parents count
-    /// as rows.
+    /// Violations that a declared action or a merge policy would resolve are left out. In a child, the objects of its
+    /// parents count as rows.
     public struct DidBreakConstraintsMessage {
         /// The context whose objects break constraints.
         public let context: ManagedObjectContext
@@ -76,7 +76,7 @@ extension ManagedObjectContext {
     public struct DidFailToAutosaveMessage {
         /// The context with the changes.
         public let context: ManagedObjectContext
-        /// What `save()` would have thrown.
+        /// The error that `save()` would have thrown.
         public let error: ContextError
     }
 

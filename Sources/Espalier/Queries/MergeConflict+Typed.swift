@@ -6,7 +6,6 @@
 //   2. A value that is none of the property's type is never read as the absence of a value.
 
 import EspalierModel
-import FoundationEssentials
 
 /// The values of one property on both sides of a conflict, with the type of the property.
 ///
@@ -114,41 +113,5 @@ extension MergeConflict {
         guard let lists = property(path, objectClass)?.destinations else { return nil }
         return MergeSides(
             base: lists.base.map { Ref($0) }, mine: lists.mine.map { Ref($0) }, stored: lists.stored.map { Ref($0) })
-    }
-}
-
-/// A stored value as a value of a property's type.
-private struct SwiftValue<Value> {
-    let value: Value
-
-    /// The value; `nil` if it is none of this type.
-    init?(_ stored: AttributeValue) {
-        var found: Any?
-        if let type = Value.self as? any AttributeConvertible.Type {
-            found = type.init(attributeValue: stored)
-        } else if let type = Value.self as? any RawRepresentable.Type, Self.hasStoredRawValue(type) {
-            found = Self.raw(stored, type)
-        } else if let type = Value.self as? any Decodable.Type, case .transformable(let data) = stored {
-            found = Self.decoded(data, type)
-        }
-        guard let value = found as? Value else { return nil }
-        self.value = value
-    }
-
-    /// Whether the property is stored as its raw value; one with another kind of raw value is stored as `Codable`.
-    private static func hasStoredRawValue<Raw: RawRepresentable>(_ type: Raw.Type) -> Bool {
-        Raw.RawValue.self is any AttributeConvertible.Type
-    }
-
-    private static func raw<Raw: RawRepresentable>(_ stored: AttributeValue, _ type: Raw.Type) -> Any? {
-        guard let rawType = Raw.RawValue.self as? any AttributeConvertible.Type,
-            let raw = rawType.init(attributeValue: stored) as? Raw.RawValue
-        else { return nil }
-        return Raw(rawValue: raw)
-    }
-
-    private static func decoded<Content: Decodable>(_ data: Data, _ type: Content.Type) -> Any? {
-        let content: Content? = try? CodableForm.value(from: data)
-        return content
     }
 }

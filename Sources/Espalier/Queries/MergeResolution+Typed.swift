@@ -4,64 +4,22 @@
 //   1. A key path that leads to no property of the model is a choice for a name that no property has, so that the save
 //      refuses the answer and names it.
 
-import EspalierModel
+public import EspalierModel
 
-extension MergeResolution {
+extension MergeResolution: PropertyChoosing {
+    /// Gives an attribute a value, or a to-one relationship a destination, by name.
+    ///
+    /// - Complexity: O(1).
+    public mutating func choose(_ value: AttributeValue, forKey key: String) { choices[key] = .value(value) }
+
     /// The choice for a property of a class.
     ///
     ///     resolution[\Page.title] = .stored
     ///
     /// - Complexity: O(1).
     public subscript<Object: ManagedObject>(path: PartialKeyPath<Object>) -> Choice? {
-        get { choices[Self.name(of: path)] }
-        set { choices[Self.name(of: path)] = newValue }
-    }
-
-    /// Gives an attribute of a class a value.
-    ///
-    /// - Complexity: O(1).
-    public mutating func set<Object: ManagedObject, Value: AttributeConvertible>(
-        _ path: KeyPath<Object, Value>, to value: Value
-    ) {
-        self[path] = .value(value.attributeValue)
-    }
-
-    /// Gives an optional attribute of a class a value, or none.
-    ///
-    /// - Complexity: O(1).
-    public mutating func set<Object: ManagedObject, Value: AttributeConvertible>(
-        _ path: KeyPath<Object, Value?>, to value: Value?
-    ) {
-        self[path] = .value(value?.attributeValue ?? .null)
-    }
-
-    /// Gives an attribute of a class the raw value of a case.
-    ///
-    /// - Complexity: O(1).
-    @_disfavoredOverload
-    public mutating func set<Object: ManagedObject, Value: RawRepresentable>(
-        _ path: KeyPath<Object, Value>, to value: Value
-    ) where Value.RawValue: AttributeConvertible {
-        self[path] = .value(value.rawValue.attributeValue)
-    }
-
-    /// Gives an optional attribute of a class the raw value of a case, or none.
-    ///
-    /// - Complexity: O(1).
-    @_disfavoredOverload
-    public mutating func set<Object: ManagedObject, Value: RawRepresentable>(
-        _ path: KeyPath<Object, Value?>, to value: Value?
-    ) where Value.RawValue: AttributeConvertible {
-        self[path] = .value(value?.rawValue.attributeValue ?? .null)
-    }
-
-    /// Leads a to-one relationship of a class to an object, or to none.
-    ///
-    /// - Complexity: O(1).
-    public mutating func set<Object: ManagedObject, Destination: ManagedObject>(
-        _ path: KeyPath<Object, Destination?>, to destination: Ref<Destination>?
-    ) {
-        self[path] = .value(destination.map { .objectID($0.id) } ?? .null)
+        get { choices[PropertyPaths.chosenName(of: path, Object.self)] }
+        set { choices[PropertyPaths.chosenName(of: path, Object.self)] = newValue }
     }
 
     /// Gives a to-many relationship of a class these destinations, in their order if it is ordered.
@@ -71,9 +29,5 @@ extension MergeResolution {
         _ path: KeyPath<Object, List>, to destinations: [Ref<Destination>]
     ) where List.Element == Destination {
         self[path] = .destinations(destinations.map(\.id))
-    }
-
-    private static func name<Object: ManagedObject>(of path: PartialKeyPath<Object>) -> String {
-        PropertyPaths.of(Object.self).name(of: path) ?? "\(path)"
     }
 }

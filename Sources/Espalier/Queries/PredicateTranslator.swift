@@ -13,7 +13,7 @@ import FoundationEssentials
 
 /// An expression of Foundation that has a counterpart in a fetch.
 protocol TranslatableExpression {
-    /// What the expression means in terms of a fetch.
+    /// The expression as a term of a fetch.
     func term(_ translator: inout PredicateTranslator) throws(TranslationProblem) -> QueryTerm
 }
 

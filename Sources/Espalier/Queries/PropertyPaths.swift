@@ -58,6 +58,12 @@ final class PropertyPaths: Sendable {
     /// - Complexity: O(1).
     func name(of path: AnyKeyPath) -> String? { names[PathKey(path)] }
 
+    /// The name of the property for which an answer chooses; for a key path of no property its text, which is the name
+    /// of none.
+    static func chosenName(of path: AnyKeyPath, _ objectClass: ManagedObject.Type) -> String {
+        of(objectClass).name(of: path) ?? "\(path)"
+    }
+
     /// The names of the properties along a key path across to-one relationships.
     ///
     /// - Complexity: O(1); a chain's first look-up composes the chains that are not longer, at most

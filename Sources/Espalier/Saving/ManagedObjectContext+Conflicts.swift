@@ -18,7 +18,7 @@ extension ManagedObjectContext {
     /// meanwhile.
     ///
     /// Another call after a merge makes the next save check the newer row, and so does a refresh that the application
-    /// asks for.
+    /// asks for, also as part of a fetch (`shouldRefreshRefetchedObjects`).
     ///
     /// - Throws: `ContextError.objectOfOtherContext`; `.objectNotFound` if its row is already deleted.
     public func detectConflicts(for object: ManagedObject) throws(ContextError) {
@@ -34,7 +34,11 @@ extension ManagedObjectContext {
     /// The lock of a deleted row stays, and so does one whose row cannot be read: the next save reports it.
     func renewLocks(of objects: [ManagedObject]) {
         let held = objects.filter { $0.managedObjectContext === self && !$0.isInserted }
-        guard !held.isEmpty, let rows = try? storedRows(ofObjects: held) else { return }
+        guard let rows = try? storedRows(ofObjects: held) else {
+            // One row that cannot be read must not leave the locks of the others old.
+            if held.count > 1 { for object in held { renewLocks(of: [object]) } }
+            return
+        }
         for (object, stored) in rows {
             if let stored { locked[object] = stored.version }
         }

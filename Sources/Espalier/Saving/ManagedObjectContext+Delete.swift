@@ -1,8 +1,10 @@
 // Deleting: marking objects, and running delete rules on the objects to which they lead (MC-10 to MC-16).
 //
 // Invariants
-//   1. `delete` marks; rules run in `processPendingChanges`, with which every fetch and save begins (MC-12).
-//   2. Rules read relationships at the time they run. They terminate: each object's rules run once.
+//   1. `delete` marks; rules run in `processChanges`, with which every fetch begins, if `propagatesDeletesAtEndOfEvent`
+//      is true, and in each save (MC-12).
+//   2. Rules read relationships at the time they run. They terminate: each object's rules run once, and once again
+//      after the object has adopted a newer row or its context has got its first child.
 //   3. The relationships of a deleted object itself keep their values: a save checks `deny` with them (MC-15).
 //   4. The rules run here for objects in memory only, as a prediction. In a save the store runs the same rules over all
 //      rows, and reports to the context which other rows they have deleted or changed (DeleteRules).
@@ -150,10 +152,26 @@ extension ManagedObjectContext {
                 if destination.isDeleted { return }
                 // A step of the undo has removed the reference already.
                 if isUndoing, !destination.leads(to: object, across: inverse) { return }
-                if runsRulesAgain { adoptNewestRow(ifUnchanged: destination) }
-                destination.removeRaw(object.storedID, from: inverse)
+                if runsRulesAgain {
+                    removeAgain(object, from: destination, across: inverse)
+                } else {
+                    destination.removeRaw(object.storedID, from: inverse)
+                }
             }
         }
+    }
+
+    /// Removes a deleted object, which has adopted a newer row, from a destination of that row.
+    ///
+    /// Mostly the first run of the rule has removed it: then there is nothing to undo.
+    private func removeAgain(_ object: ManagedObject, from destination: ManagedObject, across inverse: Relationship) {
+        adoptNewestRow(ifUnchanged: destination)
+        guard let journal, journal.isRecording, !destination.leads(to: object, across: inverse) else {
+            return destination.removeRaw(object.storedID, from: inverse)
+        }
+        journal.pause()
+        destination.removeRaw(object.storedID, from: inverse)
+        journal.resume()
     }
 
     /// Calls `body` with the destinations in memory; returns whether there are others.

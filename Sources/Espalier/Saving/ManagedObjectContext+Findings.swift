@@ -1,7 +1,7 @@
-// The whole report of a save that fails: with the first kind of findings, those of the other kinds (F-5).
+// The whole report of a save that fails: with the first findings, those to which the save has not come (F-5).
 //
 // Invariants
-//   1. Only a save that fails anyway comes here, and nothing is written: the other kinds are found by reading.
+//   1. Only a save that fails anyway comes here, and nothing is written: the other findings are found by reading.
 //   2. A conflict that a policy or a declared action would resolve is not reported.
 //   3. An error of reading leaves the report as it was.
 
@@ -16,24 +16,32 @@ extension ManagedObjectContext {
     ///
     /// - Complexity: O(changed objects), and a look-up for each of at most 1,000 new or changed unique values.
     func withOtherFindings(_ error: ContextError) -> ContextError {
-        let wantsConflicts: Bool
+        var errors: [ContextError] = []
         switch error {
-        case .violations: wantsConflicts = true
-        case .conflicts: wantsConflicts = false
+        case .violations: errors.append(error)
+        case .conflicts: break
         default: return error
         }
         let recordedBefore = recorded
         defer { recorded = recordedBefore }
         moveToNewestGeneration()
-        var errors = [error]
-        if wantsConflicts {
-            let conflicts = (try? unresolvedConflicts()) ?? []
-            if !conflicts.isEmpty { errors.append(conflictError(conflicts)) }
-        }
+        let conflicts = conflicts(of: error)
+        if !conflicts.isEmpty { errors.append(.conflicts(conflicts)) }
         // The store of the root checks unique values when the root saves.
         let constraints = parent == nil ? unresolvedUniquenessConflicts(lookupCountMax: Self.lookupCountMax) : []
         if !constraints.isEmpty { errors.append(.constraints(constraints)) }
-        return errors.count == 1 ? error : .several(errors)
+        return errors.count > 1 ? .several(errors) : errors.first ?? error
+    }
+
+    /// The conflicts of a save's error, and the others: conflicts with rows that a merge has read are found before the
+    /// stores are asked for newer ones.
+    private func conflicts(of error: ContextError) -> [MergeConflict] {
+        var found: [MergeConflict] = []
+        if case .conflicts(let conflicts) = error { found = conflicts }
+        let known = Set(found.map(\.object))
+        let others = ((try? unresolvedConflicts()) ?? []).filter { !known.contains($0.id) }
+        if !others.isEmpty, case .conflicts(let conflicts) = conflictError(others) { found += conflicts }
+        return found
     }
 
     /// The conflicts with newer rows that the save would report.

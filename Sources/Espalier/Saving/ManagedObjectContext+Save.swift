@@ -133,24 +133,26 @@ extension ManagedObjectContext {
         var rounds = HookRounds()
         while true {
             let changes = try collect(&rounds)
-            if try isValid(changes, &rounds) { return changes }
+            if try validateUntilSettled(changes, &rounds) { return changes }
         }
     }
 
-    /// Validates changes, again and again until the hooks set no other values: what a hook sets is validated, too.
+    /// Validates changes, again and again until no hook sets another value than the one that is there: what is saved
+    /// was validated after its last change, whatever the order of the objects.
     ///
-    /// - Returns: whether the same objects are changed as before.
-    private func isValid(_ changes: ChangeSet, _ rounds: inout HookRounds) throws(ContextError) -> Bool {
-        var former: ChangedValues?
+    /// - Returns: `false` if a hook has changed other objects, so that the changes must be collected again.
+    private func validateUntilSettled(_ changes: ChangeSet, _ rounds: inout HookRounds) throws(ContextError) -> Bool {
+        // Hooks that change nothing need no watch, and no second call.
+        var watch: ChangeWatch?
         while true {
             let count = changeCount
-            try validate(changes)
+            try validate(changes, watch)
             if changeCount == count { return true }
             let hasSameObjects = changes.hasSameObjects(as: ChangeSet(self))
-            if hasSameObjects, former?.areStillThose == true { return true }
+            if hasSameObjects, watch?.isQuiet == true { return true }
             try rounds.begin(with: changes)
             guard hasSameObjects else { return false }
-            former = ChangedValues(changes)
+            watch = ChangeWatch(changes, in: self)
         }
     }
 
@@ -171,8 +173,8 @@ extension ManagedObjectContext {
         }
     }
 
-    /// Counts the calls of `willSave` in a save, so that hooks which change objects in every round end the save with an
-    /// error, and not the program.
+    /// Counts the rounds of `willSave` and of validation hooks in a save, so that hooks which change objects in every
+    /// round end the save with an error, and not the program.
     private struct HookRounds {
         private static let roundCountMax = 1000
         private var roundCount = 0
@@ -215,7 +217,7 @@ extension ManagedObjectContext {
                 stage = SaveStage(.deleteRules)
                 runDeleteRules()
                 changes = ChangeSet(self)
-            } while try !isValid(changes, &rounds)
+            } while try !validateUntilSettled(changes, &rounds)
             stage = SaveStage(.storing)
         }
     }
@@ -304,6 +306,7 @@ extension ManagedObjectContext {
         if parts.count == 1 {
             var seen = Set<ManagedObjectModel.EntityIndex>()
             var last: EntityShape?
+            // Each entity is asked for once, only for its error: it is in no part, or the part is read-only.
             for object in changes.inserted where object.withShape({ $0 !== last }) {
                 last = object.shape
                 if seen.insert(object.shape.entity.index).inserted { _ = try part(of: object) }

@@ -9,9 +9,12 @@ private let toldViolationCountMax = 1000
 extension ManagedObjectContext {
     /// Checks all changes that a save would write.
     ///
+    /// - Parameter watch: learns which hooks set other values.
     /// - Throws: `ContextError.violations` with all violations, including refused changes, or with the first 1,000 and
     ///   the number of the others.
-    func validate(_ changes: ChangeSet) throws(ContextError) {
+    func validate(_ changes: ChangeSet, _ watch: ChangeWatch?) throws(ContextError) {
+        changeWatch = watch
+        defer { changeWatch = nil }
         var violations: [Violation] = []
         var untoldCount = 0
         func keepFirst() {
@@ -22,16 +25,19 @@ extension ManagedObjectContext {
         for object in changes.inserted {
             stage = SaveStage(.validateForInsert, object)
             object.checkInsert(&violations)
+            watch?.check(self)
             keepFirst()
         }
         for object in changes.updated where !object.state.contains(.inaccessible) {
             stage = SaveStage(.validateForUpdate, object)
             object.checkUpdate(&violations)
+            watch?.check(self)
             keepFirst()
         }
         for object in changes.deleted {
             stage = SaveStage(.validateForDelete, object)
             object.checkDelete(&violations)
+            watch?.check(self)
             keepFirst()
         }
         stage = SaveStage(.validateForDelete)

@@ -1,5 +1,5 @@
-// What the marks of a property ask of its type, where only the compiler knows the type: `@Entity` writes calls of these
-// functions into a function that nothing calls.
+// Checks of a property's type by the compiler, which alone knows it: `@Entity` writes calls of these functions, one for
+// each mark, into a function that nothing calls.
 //
 // Invariants
 //   1. The type of the property alone selects the overload of `_kind`; then a mark that does not fit is a call of an

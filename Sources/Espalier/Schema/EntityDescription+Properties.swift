@@ -39,6 +39,11 @@ extension EntityDescription {
         }
     }
 
+    /// Accepts the class of an entity.
+    ///
+    /// For @Entity only.
+    public static func _checkClass<Object: ManagedObject>(_ objectClass: Object.Type) {}
+
     /// An attribute that must have a value.
     ///
     /// For @Entity only.
@@ -60,6 +65,13 @@ extension EntityDescription {
             name, Value.attributeType, isOptional: true, defaultValue?.attributeValue, options,
             elements: Value.attributeElements)
     }
+
+    /// A literal that is a default, as a value of the property's type.
+    ///
+    /// An application can make a type expressible by literals that the macro does not know for it.
+    ///
+    /// For @Entity and @Composite only.
+    public static func _literal<Value>(_ value: Value, of type: Value.Type) -> Value { value }
 
     /// A to-one relationship.
     ///

@@ -1,5 +1,5 @@
-// Overloads for stored properties that no entity can have: the compiler selects them only for unsupported types, and
-// their messages say how to correct the property.
+// Overloads for classes and stored properties that no entity can have: the compiler selects them only for unsupported
+// types, and their messages say how to correct the class or the property.
 //
 // Invariants
 //   1. A supported type always has a better overload.
@@ -77,6 +77,20 @@ extension _CodableProperties where Self: ManagedObject {
 }
 
 extension EntityDescription {
+    /// Selected for a class whose superclass is no entity.
+    @available(
+        *, unavailable,
+        message: "a class with @Entity inherits from ManagedObject, or from another class with @Entity"
+    )
+    @_disfavoredOverload
+    public static func _checkClass<Object>(_ objectClass: Object.Type) {}
+
+    /// Selected for a default that is a literal of another type, which the compiler refuses at the property.
+    @_disfavoredOverload
+    public static func _literal<Value, Literal>(_ value: Literal, of type: Value.Type) -> Value {
+        preconditionFailure("unavailable")
+    }
+
     /// Selected for a transformable attribute that is not optional.
     public static func _transformable<Value>(
         _ name: String, _ type: Value.Type, by transformer: String, options: PropertyOptions = .init()

@@ -51,7 +51,8 @@ struct ModelEntity {
     struct Index {
         let name: String
         let elements: [(property: String, isAscending: Bool)]
-        /// Whether entries have the values of properties unchanged, and every row has one.
+        /// Whether entries have the values of properties unchanged, and every row has one; no element is an
+        /// expression then.
         let isPlain: Bool
     }
 
@@ -82,7 +83,7 @@ struct ModelBytes {
             throw Breach(102, 0, "the model does not begin with its magic bytes")
         }
         reader.version = try reader.byte()
-        guard reader.version == 1 || reader.version == 2 else {
+        guard (1...3).contains(reader.version) else {
             throw Breach(102, 4, "version \(reader.version) of the model's layout is not known")
         }
         _ = try reader.list { (reader) throws(Breach) in try reader.text() }
@@ -191,7 +192,8 @@ struct ModelBytes {
         let name = try text()
         var isPlain = true
         let elements = try list { (reader) throws(Breach) in
-            let (property, flags) = (try reader.text(), try reader.flags(reader.version > 1 ? 3 : 1))
+            let flagCount: UInt8 = reader.version > 2 ? 4 : reader.version > 1 ? 3 : 1
+            let (property, flags) = (try reader.text(), try reader.flags(flagCount))
             if flags > 1 || property.utf8.contains(UInt8(ascii: ".")) { isPlain = false }
             return (property: property, isAscending: flags & 1 == 1)
         }

@@ -13,7 +13,8 @@ struct KeyGroup {
     let tree: String
     let entity: Int
     let isUnique: Bool
-    /// Empty if entries do not follow from bytes alone: texts are folded, or rows are chosen by a condition.
+    /// Empty if entries do not follow from bytes alone: texts are folded, rows are chosen by a condition, or values
+    /// are those of an expression.
     let elements: [Element]
 
     /// Whether the entries of the tree can be compared with the rows.

@@ -13,7 +13,7 @@ struct LogCommits {
     let segments: SegmentTable
 
     /// Whether a commit at or after `lsn` says that the log was durable beyond `lsn`.
-    func hasAcknowledgedCommit(behind lsn: UInt64) throws(AuditFailure) -> Bool {
+    func hasAcknowledgedCommit(after lsn: UInt64) throws(AuditFailure) -> Bool {
         let byteCount = UInt64(header.segmentByteCount)
         for segment in segments.headers.values where segment.sequence >= lsn / byteCount {
             let start = Int(max(lsn, segment.firstLSN) - segment.sequence * byteCount)

@@ -32,7 +32,7 @@ extension LogWalk {
         let bytes = try log.read(at: 0, count: Int(LogHeader.byteCount))
         guard let header = try? LogHeader(bytes, superblock, nil) else { return }
         let commits = LogCommits(log: log, header: header, segments: try SegmentTable(log, header, superblock))
-        guard try commits.hasAcknowledgedCommit(behind: slot.lsn) else { return }
+        guard try commits.hasAcknowledgedCommit(after: slot.lsn) else { return }
         findings.add(
             12, .page(0, offset: 0),
             "the newest slot says that the store was closed cleanly, but the log has a later durable commit")

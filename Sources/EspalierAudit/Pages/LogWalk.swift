@@ -55,7 +55,7 @@ struct LogWalk {
                     throw failure
                 }
                 let commits = LogCommits(log: log, header: header, segments: segments)
-                if try commits.hasAcknowledgedCommit(behind: lsn) {
+                if try commits.hasAcknowledgedCommit(after: lsn) {
                     findings.add(
                         breach.rule, .log(offset: end + UInt64(breach.offset)),
                         "\(breach.text), but a later commit says that this place was durable")

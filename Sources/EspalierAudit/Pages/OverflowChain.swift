@@ -24,6 +24,7 @@ struct OverflowChain {
         var (number, place, rest) = (reference.first, place, reference.byteCount)
         // The run length that the previous page implies for this page; `nil` at the start of a run.
         var announced: UInt32?
+        var hasPartialPage = false
         while true {
             guard let image = try uses.claim(number, from: place, pages, &findings) else { return }
             do throws(Breach) {
@@ -32,6 +33,10 @@ struct OverflowChain {
                 let count = UInt64(page.content.count)
                 guard count <= rest, (page.next == 0) == (count == rest) else {
                     throw Breach(43, 32, "the chain does not contain the \(reference.byteCount) bytes of its value")
+                }
+                if page.next != 0, page.content.upperBound < image.count {
+                    if hasPartialPage { throw Breach(43, 30, "two pages before the last are not full") }
+                    hasPartialPage = true
                 }
                 if keepsBytes { bytes += image[page.content] }
                 rest -= count

@@ -15,7 +15,7 @@ struct OverflowPage {
             throw Breach(40, 13, "flags, level and cell count of an overflow page are not zero")
         }
         let end = header.contentStart
-        guard end > Self.headerByteCount, end <= page.count, end == page.count || next == 0 else {
+        guard end > Self.headerByteCount, end <= page.count else {
             throw Breach(40, 30, "the content cannot end at \(end)")
         }
         content = Self.headerByteCount..<end

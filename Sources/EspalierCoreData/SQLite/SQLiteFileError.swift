@@ -43,7 +43,7 @@ public struct SQLiteFileError: Error, Hashable, Sendable, CustomStringConvertibl
         /// The file has all pages that its header counts.
         case complete
 
-        /// What would be right.
+        /// A sentence that says what would be right.
         public var remedy: String {
             switch self {
             case .readable: "name a file that exists and that you may read"

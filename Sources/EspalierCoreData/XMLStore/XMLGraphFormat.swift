@@ -1,6 +1,6 @@
 // Stores in XML, in the layout of Core Data's (PS-17): what XMLSource says of such files is what this format writes.
 //
-// What is ours
+// Additions to the format
 //   1. Versions of rows, counters and the application's metadata are in entries of the property list whose keys begin
 //      with "Espalier"; a file without them, such as one of Core Data, has rows at version 1 and no metadata.
 //   2. A composite value is the Base64 of its tagged bytes, with the type "composite"; a text with a character that XML

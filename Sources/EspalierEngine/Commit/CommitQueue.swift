@@ -3,8 +3,8 @@
 // Invariants
 //   1. Commits become visible in append order; a durable commit becomes visible only after its bytes were synced.
 //   2. At most one thread, the leader, syncs at a time; it syncs everything that was appended before it began.
-//   3. After a failed sync no further commit becomes visible (`SyncGuard` refuses), and each waiting thread gets
-//      `commitOutcomeUnknown`.
+//   3. After a failed sync no commit that needs one becomes visible, nor any after it (`SyncGuard` refuses), and each
+//      thread that waits for one gets `commitOutcomeUnknown`.
 
 // SAFETY: @unchecked Sendable, because all state is touched only while `monitor` is held.
 /// Makes appended commits durable and visible.

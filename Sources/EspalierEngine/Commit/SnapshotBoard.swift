@@ -83,7 +83,7 @@ package final class SnapshotBoard: Sendable {
             if slot == shared.marks.count {
                 shared.marks.append(mark)
             } else {
-                assert(shared.marks[slot] == nil, "place \(slot) is vacant")
+                assert(shared.marks[slot] == nil, "place \(slot) is listed as vacant and has a mark")
                 shared.marks[slot] = mark
             }
             assert(shared.checkInvariants())
@@ -99,7 +99,7 @@ package final class SnapshotBoard: Sendable {
         // Check first, so that an outdated snapshot is not marked as live without need.
         guard mark.edition == edition.load(ordering: .relaxed) else { return false }
         schedule?.step()
-        mark.announce()
+        mark.resume()
         schedule?.step()
         return mark.edition == edition.load(ordering: .sequentiallyConsistent)
     }

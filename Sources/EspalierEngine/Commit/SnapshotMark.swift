@@ -27,7 +27,7 @@ package final class SnapshotMark: Sendable {
     /// The label passed to `beginRead(label:)`.
     let label: String?
     private let use = Atomic(Use.live)
-    private let behindSince = Atomic<UInt64>(0)
+    private let outdatedTime = Atomic<UInt64>(0)
 
     init(slot: Int, state: StoreState, edition: UInt64, label: String?) {
         assert(slot >= 0, "place \(slot)")
@@ -45,19 +45,19 @@ package final class SnapshotMark: Sendable {
     var isLive: Bool { use.load(ordering: .sequentiallyConsistent) == .live }
 
     /// The time of the first commit that the snapshot does not see, in nanoseconds since 1970; 0 if it sees all.
-    package var outdatedSince: UInt64 { behindSince.load(ordering: .relaxed) }
+    package var outdatedSince: UInt64 { outdatedTime.load(ordering: .relaxed) }
 
     /// Marks a resting snapshot as live again.
     @inline(__always)
-    func announce() {
-        assert(use.load(ordering: .relaxed) == .resting, "invariant 1: another than its owner wakes a snapshot")
+    func resume() {
+        assert(use.load(ordering: .relaxed) == .resting, "invariant 1: a thread resumes a snapshot of another one")
         use.store(.live, ordering: .sequentiallyConsistent)
     }
 
     /// Lets a live snapshot rest; returns `false` if it has expired.
     @inline(__always)
     func rest() -> Bool {
-        assert(use.load(ordering: .relaxed) != .resting, "invariant 1: another than its owner lets a snapshot rest")
+        assert(use.load(ordering: .relaxed) != .resting, "invariant 1: a thread lets a snapshot of another one rest")
         return use.compareExchange(expected: .live, desired: .resting, ordering: .sequentiallyConsistent).exchanged
     }
 
@@ -68,6 +68,6 @@ package final class SnapshotMark: Sendable {
 
     /// Records the time of the first commit that the snapshot does not see.
     func fallBehind(at time: UInt64) {
-        if behindSince.load(ordering: .relaxed) == 0 { behindSince.store(time, ordering: .relaxed) }
+        if outdatedTime.load(ordering: .relaxed) == 0 { outdatedTime.store(time, ordering: .relaxed) }
     }
 }

@@ -336,7 +336,7 @@ struct AnyCursor: ~Copyable {
     }
 }
 
-/// The pages under a cursor: those of a read or of a write transaction.
+/// The pages under a cursor or a lookup: those of a read or of a write transaction.
 enum CursorPages: PageSource {
     case reading(ReadPages)
     case writing(WritePages)
@@ -365,7 +365,7 @@ enum CursorPages: PageSource {
         }
     }
 
-    /// How often trees were removed or moved.
+    /// How often trees were dropped, renamed or undone, or their roots moved.
     @inline(__always)
     var treeChangeCount: UInt64 {
         switch self {

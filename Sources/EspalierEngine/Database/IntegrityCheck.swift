@@ -205,7 +205,7 @@ struct IntegrityCheck {
         if visited.contains(group + 1) {
             note(.pageReachedTwice, page: group + 1)
         } else {
-            report.freePageCount += try checkGroup(group, geometry)
+            report.freePageCount += try checkGroup(group)
         }
         // Report a page count that exceeds the file once, not for each missing group.
         if report.findings.count > findingCount,
@@ -228,7 +228,7 @@ struct IntegrityCheck {
     }
 
     /// Checks one bitmap page; returns how many pages it marks as free.
-    private mutating func checkGroup(_ group: PageNumber, _ geometry: StoreGeometry) throws(StorageError) -> UInt64 {
+    private mutating func checkGroup(_ group: PageNumber) throws(StorageError) -> UInt64 {
         assert(group + 1 < pages.pageCount, "the bitmap page of group \(group)")
         do throws(StorageError) {
             let bitmap = try pages.pin(group + 1)

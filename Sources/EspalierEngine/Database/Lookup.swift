@@ -147,7 +147,7 @@ struct AnyLookup: ~Copyable {
     ) throws(StorageError) {
         try check(.bytes)
         // SAFETY: the key is used only within the closure.
-        unsafe try key.withUnsafeBytes { bytes throws(StorageError) in try find(TreeKey(unsafe ByteString(bytes))) }
+        unsafe try key.withUnsafeBytes { bytes throws(StorageError) in try seek(TreeKey(unsafe ByteString(bytes))) }
         try visitEntries(body)
     }
 
@@ -157,7 +157,7 @@ struct AnyLookup: ~Copyable {
     ) throws(StorageError) {
         try check(.bytes)
         // SAFETY: the key is used only within the closure.
-        unsafe try key.withUnsafeBytes { bytes throws(StorageError) in try find(TreeKey(unsafe ByteString(bytes))) }
+        unsafe try key.withUnsafeBytes { bytes throws(StorageError) in try seek(TreeKey(unsafe ByteString(bytes))) }
         // Skipped entries are not visited later: the first leaf with wanted entries ends the skipping.
         while let view, !pages.canChange {
             let last = view.cellCount - 1
@@ -185,7 +185,7 @@ struct AnyLookup: ~Copyable {
                 if changeCount != pages.changeCount {
                     // The least key after another one is that key with a zero byte appended.
                     let next = OwnedKey(passed + [0])
-                    try find(next.key)
+                    try seek(next.key)
                     continue walk
                 }
             }
@@ -202,7 +202,7 @@ struct AnyLookup: ~Copyable {
         // Not used if there is no upper end.
         let end = OwnedKey(upper ?? [])
         var count = 0
-        try find(start.key)
+        try seek(start.key)
         while let view {
             if upper != nil, view.fencesContain(end.key) {
                 count += view.position(of: end.key).index - index
@@ -246,7 +246,7 @@ struct AnyLookup: ~Copyable {
     }
 
     /// Moves to the first entry of a tree of bytes keys that is not below `key`, or to the end of the leaf of `key`.
-    private mutating func find(_ key: TreeKey) throws(StorageError) {
+    private mutating func seek(_ key: TreeKey) throws(StorageError) {
         if let view, changeCount == pages.changeCount, view.fencesContain(key) {
             index = view.position(of: key, expectedAt: index).index
         } else {

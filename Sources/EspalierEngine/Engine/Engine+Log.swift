@@ -172,7 +172,7 @@ extension Engine {
     ///
     /// A durable commit always checks. Other commits check at most once per millisecond: a check needs three system
     /// calls, a commit that is not synced little more than one. The caller holds the writer gate.
-    func checkNames(_ log: Log, at now: UInt64, durability: Durability) throws(StorageError) {
+    func checkFilesAreLinked(_ log: Log, at now: UInt64, durability: Durability) throws(StorageError) {
         // If the clock was set back, the difference wraps to a large number, and the check runs.
         guard durability == .durable || now &- namesChecked >= 1_000_000 else { return }
         try owner.check()

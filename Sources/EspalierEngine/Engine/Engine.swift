@@ -218,7 +218,7 @@ package final class Engine: @unchecked Sendable {
         let writes = pages.writes
         try syncs.check()
         let now = fileSystem.now()
-        try checkNames(log, at: now, durability: durability)
+        try checkFilesAreLinked(log, at: now, durability: durability)
         let copies = writes.copies.sorted { $0.page < $1.page }
         let logged = copies.map { LoggedPage(number: $0.page, view: $0.view) }
         try reserve(logged.reduce(Log.commitByteCount) { $0 + $1.frameByteCount }, in: log)

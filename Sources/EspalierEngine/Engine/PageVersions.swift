@@ -57,7 +57,7 @@ struct PageVersions {
 
     /// Prefetches the memory that `pinIfPresent` will read first.
     @inline(__always)
-    func expect(_ page: PageNumber) { pool.expect(page, version: version(of: page)) }
+    func prefetch(_ page: PageNumber) { pool.prefetch(page, version: version(of: page)) }
 
     /// The pool's number for the version of `page` that belongs to the snapshot: its LSN, or 0 if it is in the store
     /// file.
@@ -123,7 +123,7 @@ struct PageVersions {
             guard let loaded else { throw StorageError.corrupt(.pageNumber, page: page) }
             return loaded
         } catch {
-            throw try explain(error)
+            throw try errorForUnreadable(error)
         }
     }
 
@@ -132,7 +132,7 @@ struct PageVersions {
     /// Only an expired snapshot can read a page that a checkpoint is overwriting, or miss a page where the file was
     /// truncated. A snapshot that another process has overtaken can also miss a page; that process has committed since.
     @inline(never)
-    private func explain(_ error: StorageError) throws(StorageError) -> StorageError {
+    private func errorForUnreadable(_ error: StorageError) throws(StorageError) -> StorageError {
         guard case .corruption(let found) = error else { return error }
         if mark?.isExpired ?? false { return .transaction(.snapshotExpired) }
         if found.rule == .pageBeyondEnd, files.mayChangeUnderneath {

@@ -102,5 +102,5 @@ package final class ReadPages: PageSource {
     }
 
     @inline(__always)
-    package func expect(_ page: PageNumber) { versions.expect(page) }
+    package func prefetch(_ page: PageNumber) { versions.prefetch(page) }
 }

@@ -7,7 +7,7 @@
 //      position.
 //   3. A rollback to a savepoint does no I/O and so cannot fail. If the newest version of a page in the log no longer
 //      counts, the transaction sees an older one, and logs the page again when it is changed or committed
-//      (`WriteSet.older`).
+//      (`WriteSet.restored`).
 //   4. A rollback does not reset the number of the next tree: a handle of an undone tree never names another tree.
 
 import Synchronization

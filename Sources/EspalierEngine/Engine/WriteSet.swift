@@ -6,8 +6,8 @@
 //      is one), else the committed one.
 //   2. This transaction is the only owner of a copy's frame, so no other transaction can see it.
 //   3. `spilled` lists every version that this transaction has in the log, oldest first. The commit names them all, and
-//      the newest of each page counts. `older` lists the pages for which a rollback to a savepoint made another version
-//      the valid one: they are logged once more before the commit.
+//      the newest of each page counts. `restored` has the pages for which a rollback to a savepoint made another
+//      version the valid one: they are logged once more before the commit.
 //   4. A copy whose epoch is the current one was touched after the newest savepoint, if there is one.
 
 import Synchronization
@@ -54,6 +54,13 @@ final class WriteSet {
         }
     }
 
+    /// The version of a page that a rollback to a savepoint has made the valid one.
+    private enum RestoredVersion {
+        case committed
+        /// The version with this number in `spilled`.
+        case spilled(UInt32)
+    }
+
     /// The state of the store as this transaction leaves it so far.
     var state: StoreState
     /// How often pages were changed.
@@ -80,9 +87,8 @@ final class WriteSet {
     private let copyNumbers = PageMap()
     /// The newest version of each page in the log: its number in `spilled`.
     private let spilledNumbers = PageMap()
-    /// Only for pages of which a rollback to a savepoint made an older version the valid one: that version's number in
-    /// `spilled`, plus 1; 0 = the committed version.
-    private let older = PageMap()
+    /// The pages of which a rollback to a savepoint made a version valid that is not the newest in the log.
+    private var restored: [PageNumber: RestoredVersion] = [:]
     private let fresh = PageMap()
 
     init(state: StoreState) {
@@ -113,8 +119,11 @@ final class WriteSet {
 
     /// The version of `page` in the log that this transaction sees: its number in `spilled`.
     func spilledNumber(of page: PageNumber) -> UInt32? {
-        if let number = older.value(of: page) { return number == 0 ? nil : number - 1 }
-        return spilledNumbers.value(of: page)
+        switch restored[page] {
+        case .committed: nil
+        case .spilled(let number): number
+        case nil: spilledNumbers.value(of: page)
+        }
     }
 
     /// The place in the log of the spilled version of `page` that this transaction sees.
@@ -138,7 +147,7 @@ final class WriteSet {
         unsafe copyPlaces[copyCount].epoch = epoch
         copyCount += 1
         fresh.remove(copy.page)
-        older.remove(copy.page)
+        restored[copy.page] = nil
         assert(copyCount == copyNumbers.count, "\(copyCount) copies, \(copyNumbers.count) pages with one")
     }
 
@@ -184,29 +193,24 @@ final class WriteSet {
     func forget(_ page: PageNumber) {
         assert(copyNumbers.value(of: page) == nil, "page \(page) has a copy")
         fresh.remove(page)
-        older.remove(page)
+        restored[page] = nil
     }
 
     /// Makes `page` visible as version `number` of `spilled`, or as committed if `number` is `nil`.
     func show(_ number: UInt32?, of page: PageNumber) {
         assert(number.map { spilled[Int($0)].page == page } ?? true, "version \(number ?? 0) belongs to another page")
-        if spilledNumbers.value(of: page) != number { older.set(number.map { $0 + 1 } ?? 0, for: page) }
+        if spilledNumbers.value(of: page) != number { restored[page] = number.map { .spilled($0) } ?? .committed }
     }
 
     /// Forgets the versions in the log, which are committed or do not count any more.
     func forgetSpilled() {
         spilled = []
         spilledNumbers.removeAll()
-        older.removeAll()
+        restored = [:]
     }
 
     /// The pages whose newest version in the log is not the one that is seen (invariant 3).
-    var pagesToLogAgain: [PageNumber] {
-        guard older.count > 0 else { return [] }
-        var pages: [PageNumber] = []
-        older.forEach { page, _ in pages.append(page) }
-        return pages
-    }
+    var pagesToLogAgain: [PageNumber] { restored.keys.sorted() }
 
     // MARK: Savepoints
 
@@ -237,7 +241,7 @@ extension WriteSet {
         assert(copyCount == copyNumbers.count, "\(copyCount) copies, \(copyNumbers.count) pages with one")
         for (number, copy) in copies.enumerated() {
             assert(copyNumbers.value(of: copy.page) == UInt32(number), "copy \(number) is not found by its page")
-            assert(older.value(of: copy.page) == nil, "page \(copy.page) has a copy newer than any version")
+            assert(restored[copy.page] == nil, "page \(copy.page) has a copy newer than any version")
             assert(copy.hasOwner, "invariant 2: the copy of page \(copy.page) has no owner")
             assert(copy.epoch <= epoch || epoch == 0, "invariant 4: epoch \(copy.epoch) in epoch \(epoch)")
             assert(copy.page < state.pageCount, "page \(copy.page) of \(state.pageCount)")
@@ -248,10 +252,10 @@ extension WriteSet {
         spilledNumbers.forEach { page, number in
             assert(spilled[Int(number)].page == page, "version \(number) does not belong to page \(page)")
         }
-        older.forEach { page, number in
-            assert(
-                number == 0 || spilled[Int(number - 1)].page == page,
-                "the older version does not belong to page \(page)")
+        for (page, version) in restored {
+            if case .spilled(let number) = version {
+                assert(spilled[Int(number)].page == page, "version \(number) does not belong to page \(page)")
+            }
             assert(page < state.pageCount, "page \(page) of \(state.pageCount)")
         }
         assert((epoch == 0) == savepoints.isEmpty, "invariant 4: epoch \(epoch), \(savepoints.count) savepoints")

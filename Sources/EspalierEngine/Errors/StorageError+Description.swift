@@ -28,6 +28,7 @@ extension IOFailure: CustomStringConvertible {
             case .log: "the log file"
             case .directory: "the store's directory"
             case .copy: "the copy"
+            case .scratch: "the temporary file"
             }
         guard errno != 0 else { return "The \(operation) of \(name) transferred fewer bytes than requested." }
         return "The \(operation) of \(name) failed: \(Platform.message(of: errno)) (errno \(errno))."
@@ -48,6 +49,7 @@ extension Corruption: CustomStringConvertible {
                     : "Page \(page)\(tree) is damaged in the log at byte \(byteOffset)"
             case .directory: "The directory is damaged"
             case .copy: "Page \(page)\(tree) of the copy is damaged at byte \(byteOffset)"
+            case .scratch: "The temporary file is damaged at byte \(byteOffset)"
             }
         return "\(place): \(rule)."
     }

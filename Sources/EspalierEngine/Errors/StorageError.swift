@@ -61,6 +61,8 @@ public enum FileRole: UInt8, Sendable {
     case directory
     /// A file that is being made from a store: a backup, an increment, a compact store.
     case copy
+    /// A file without a name that has data of one operation, such as a large sort.
+    case scratch
 }
 
 /// The operation of the operating system that failed.

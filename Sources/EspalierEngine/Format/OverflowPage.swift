@@ -1,7 +1,8 @@
 // Overflow pages: a chain of them stores the whole of a value that is too large for a leaf.
 //
 // Invariants
-//   1. All pages of a chain but the last are full; `contentStart` says where the value's bytes end in a page.
+//   1. All pages of a chain but the last and one other are full; `contentStart` says where the value's bytes end in a
+//      page.
 //   2. `runLength` counts the pages from this one on that are consecutive both in the chain and in the file (>= 1).
 //   3. `next` is 0 exactly in the last page; if `runLength` > 1, `next` is this page's number + 1.
 

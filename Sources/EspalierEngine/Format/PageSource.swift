@@ -58,7 +58,7 @@ package protocol PageSource {
     func pin(_ page: PageNumber, ahead: (_ countMax: Int) -> [PageNumber]) throws(StorageError) -> PagePin
     /// Announces that `page` will be pinned soon, so that the source can load what it needs to find the page into the
     /// processor's cache.
-    func expect(_ page: PageNumber)
+    func prefetch(_ page: PageNumber)
 }
 
 /// A source whose pages can be changed: a write transaction, an array.
@@ -85,7 +85,7 @@ extension WritablePageSource {
 extension PageSource {
     package var canChange: Bool { false }
     @inline(__always)
-    package func expect(_ page: PageNumber) {}
+    package func prefetch(_ page: PageNumber) {}
     @inline(__always)
     package func pin(_ page: PageNumber, ahead: (_ countMax: Int) -> [PageNumber]) throws(StorageError) -> PagePin {
         try pin(page)

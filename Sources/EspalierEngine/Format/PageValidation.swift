@@ -260,7 +260,6 @@ package struct PageValidation {
             try require(runLength == 1, .overflowRun, at: OverflowLayout.runLength)
             return
         }
-        try require(end == view.byteCount, .overflowHeader, at: PageLayout.contentStart)
         try require(next > FixedPlace.firstBitmap && next != number, .overflowRun, at: OverflowLayout.next)
         let isRun = runLength == 1 || runLength > 1 && next == number &+ 1
         try require(isRun, .overflowRun, at: OverflowLayout.runLength)

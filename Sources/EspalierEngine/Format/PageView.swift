@@ -169,7 +169,7 @@ package struct ByteString {
     /// The first four bytes as a big-endian integer, padded with zeros: it orders as the bytes do.
     @inline(__always)
     package var head: UInt32 {
-        // SAFETY: each load lies within `count`.
+        // SAFETY: each load is within `count`.
         if count >= 4 { return unsafe UInt32(bigEndian: base.loadUnaligned(as: UInt32.self)) }
         var head: UInt32 = 0
         for index in 0..<count { head |= UInt32(self[index]) << UInt32(24 &- 8 &* index) }
@@ -225,7 +225,7 @@ package struct ByteString {
     @inline(__always)
     private func compareWords<Word: FixedWidthInteger>(_ other: ByteString, at index: Int, as _: Word.Type) -> Int {
         assert(index >= 0 && index + Word.bitWidth / 8 <= min(count, other.count))
-        // SAFETY: the word lies within both strings, as the caller made sure.
+        // SAFETY: the word is within both strings, as the caller made sure.
         let mine = unsafe Word(bigEndian: base.loadUnaligned(fromByteOffset: index, as: Word.self))
         let its = unsafe Word(bigEndian: other.base.loadUnaligned(fromByteOffset: index, as: Word.self))
         return mine == its ? 0 : (mine < its ? -1 : 1)

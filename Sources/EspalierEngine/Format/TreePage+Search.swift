@@ -40,7 +40,7 @@ extension PageView {
     /// In a search each load determines the next one, so they run one after the other; these loads overlap. Worthwhile
     /// for leaves, because interior pages are mostly cached (EspalierEngine.docc/Decisions.md).
     @inline(__always)
-    package func expectSearch() {
+    package func prefetchForSearch() {
         guard byteCount >= 1024 else { return }
         // SAFETY: in bounds; any byte can be loaded atomically, and the compiler keeps such loads if they are unused.
         let bytes = unsafe base.assumingMemoryBound(to: Atomic<UInt8>.self)

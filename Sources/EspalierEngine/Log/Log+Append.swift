@@ -132,7 +132,7 @@ extension Log {
         assert(
             buffered + FrameHeaderLayout.byteCount <= buffer.byteCount,
             "the header of a frame does not fit into the buffer")
-        assert(FrameHeaderLayout.byteCount + payloadByteCount <= remaining, "a frame lies in two segments")
+        assert(FrameHeaderLayout.byteCount + payloadByteCount <= remaining, "a frame is in two segments")
         assert((type == .page) == (page != 0), "rule 62: a frame of page \(page)")
         var header = FrameHeader(
             type: type, page: page, payloadByteCount: payloadByteCount, hole: hole, lsn: ring.position,
@@ -157,7 +157,7 @@ extension Log {
     /// Finds the place of the empty buffer in the file.
     private func locateBuffer() {
         guard let last = ring.active.last else { return }
-        // The position lies in the last active segment, so that the subtraction does not underflow.
+        // The position is in the last active segment, so that the subtraction does not underflow.
         bufferOffset = fileOffset(ofPlace: last.place) + ring.position - last.sequence * UInt64(segmentByteCount)
     }
 

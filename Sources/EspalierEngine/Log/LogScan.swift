@@ -221,7 +221,7 @@ package struct LogScan: ~Copyable {
         guard try acceptPayload(of: frame, in: segment) else { return false }
         chain = frame.chain
         position += UInt64(frame.frameByteCount)
-        assert(position <= (sequence + 1) * UInt64(header.segmentByteCount), "a frame lies in two segments")
+        assert(position <= (sequence + 1) * UInt64(header.segmentByteCount), "a frame is in two segments")
         return true
     }
 

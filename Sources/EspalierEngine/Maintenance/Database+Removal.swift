@@ -1,4 +1,4 @@
-// Removing a store: its file and its log, which nobody may be writing.
+// Removing a store: its file and its log, which no process may be writing.
 //
 // Invariants
 //   1. The file is gone for good before the log is removed: after a power loss there is the whole store, or a log that

@@ -3,7 +3,7 @@
 // Invariants
 //   1. Whatever happens, the name leads to the former store or to the whole copy.
 //   2. The log of the former store is removed when the copy has its name for good. After a power loss before that the
-//      log may be there: the copy does not name it, so nobody reads it.
+//      log may be there: the copy does not name it, so no process reads it.
 
 extension Database {
     /// Replaces the store at `path`, which no process may have open for writing, by a copy of the newest commit of the

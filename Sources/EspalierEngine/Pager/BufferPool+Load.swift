@@ -83,7 +83,7 @@ extension BufferPool {
 
     /// Loads version 0 of `pages` without pinning them; those in memory are left out, and all when no frame is left.
     ///
-    /// Does not wait for other threads. A page that nobody pins is evicted by the next turn of the clock.
+    /// Does not wait for other threads. A page that no reader pins is evicted by the next turn of the clock.
     ///
     /// - Parameter load: fills the given pages, a part of `pages` in the same order, and returns which of them it has
     ///   read and verified.
@@ -182,7 +182,7 @@ extension BufferPool {
     package func forget(_ page: PageNumber, version: UInt64) {
         shared.withLock { _ in
             if let place = place(of: page, version: version) { clearKey(of: frame(at: place)) }
-            assert(place(of: page, version: version) == nil, "page \(page) is in the table already")
+            assert(place(of: page, version: version) == nil, "page \(page) is still in the table")
         }
     }
 

@@ -118,7 +118,7 @@ package final class BufferPool: @unchecked Sendable {
     @inline(__always)
     func pinCounter(of frame: Int) -> UnsafeMutablePointer<Atomic<Int32>> {
         assert(frame >= 0 && frame < frameCount, "frame \(frame) of \(frameCount)")
-        // SAFETY: a struct's first stored property lies at the struct's address.
+        // SAFETY: a struct's first stored property is at the struct's address.
         return unsafe UnsafeMutableRawPointer(descriptors + frame).assumingMemoryBound(to: Atomic<Int32>.self)
     }
 
@@ -160,7 +160,7 @@ package final class BufferPool: @unchecked Sendable {
     /// The processor does not wait for the load: it executes the next instructions meanwhile (see Decisions, "The next
     /// page of a value").
     @inline(__always)
-    func expect(_ page: PageNumber, version: UInt64) {
+    func prefetch(_ page: PageNumber, version: UInt64) {
         // SAFETY: the place is masked.
         _ = unsafe table[home(page, version)].load(ordering: .relaxed)
     }

@@ -73,7 +73,7 @@ extension PageView {
     fileprivate func changeValue(_ index: Int, _ body: (inout MutableRawSpan) -> Void) {
         assert(isLeaf && index >= 0 && index < cellCount, "entry \(index) of \(cellCount)")
         guard case .inline(let bytes) = value(index) else { return }
-        // SAFETY: the page is pinned for writing, and the bytes lie within it.
+        // SAFETY: the page is pinned for writing, and the bytes are within it.
         var span = unsafe MutableRawSpan(
             _unsafeStart: UnsafeMutableRawPointer(mutating: bytes.base), byteCount: bytes.count)
         body(&span)

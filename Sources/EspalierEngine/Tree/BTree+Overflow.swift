@@ -1,8 +1,9 @@
 // Values that do not fit into a leaf: chains of overflow pages.
 //
 // Invariants
-//   1. A walk along a chain ends after as many pages as the value's byte count needs; before a value is read,
-//      `checkLength` makes sure that all pages of the store together could hold it.
+//   1. A chain has as many pages as its bytes need, or one more (`overflowPageCountMax`), because one page before the
+//      last may be not full. A walk ends after so many; before a value is read, `checkLength` makes sure that all pages
+//      of the store together could hold it.
 
 extension BTree {
     /// The bytes of the value in the chain that begins at `first`.
@@ -56,6 +57,12 @@ extension BTree {
         }
     }
 
+    /// The greatest number of pages of a chain that holds `byteCount` bytes.
+    func overflowPageCountMax(_ byteCount: UInt64) -> UInt64 {
+        let payload = UInt64(StoreGeometry(pageSize: source.pageSize).overflowByteCount)
+        return (byteCount + payload - 1) / payload + 1
+    }
+
     /// Calls `body` with each page of a chain; `body` may free earlier pages of the chain.
     ///
     /// - Throws: `corruption` if the chain does not hold exactly `byteCount` bytes of tree `treeID`.
@@ -64,9 +71,10 @@ extension BTree {
     ) throws(StorageError) {
         var page = first
         var left = byteCount
+        var pagesLeft = overflowPageCountMax(byteCount)
         var runLength = 1
         while left > 0 {
-            guard page != 0 else { throw .corrupt(.overflowLength, page: first, tree: treeID) }
+            guard page != 0, pagesLeft > 0 else { throw .corrupt(.overflowLength, page: first, tree: treeID) }
             let pin = try source.pin(page) { Self.pages(after: page, inRunOf: runLength, $0) }
             let view = pin.view
             guard view.typeByte == PageType.overflow.rawValue else {
@@ -76,9 +84,10 @@ extension BTree {
             let length = UInt64(view.overflowPayload.count)
             guard length <= left else { throw .corrupt(.overflowLength, page: page, tree: treeID) }
             left -= length
+            pagesLeft -= 1
             page = view.overflowNext
             runLength = max(view.overflowRunLength - 1, 1)
-            if page != 0 { source.expect(page) }
+            if page != 0 { source.prefetch(page) }
             try body(view)
         }
         guard page == 0 else { throw .corrupt(.overflowLength, page: page, tree: treeID) }
@@ -92,17 +101,16 @@ extension BTree {
 
     /// The runs of consecutive pages of a chain, as stored in it; reads only the first and last page of each run.
     ///
-    /// - Throws: `corruption` if the chain has fewer pages than `byteCount` bytes need.
+    /// - Throws: `corruption` if the chain has more or fewer pages than `byteCount` bytes need.
     /// - Complexity: O(runs).
     func overflowRuns(
         _ first: PageNumber, byteCount: UInt64, treeID: UInt32
     ) throws(StorageError) -> [Range<PageNumber>] {
         try checkLength(byteCount, of: first, treeID: treeID)
-        let payload = UInt64(StoreGeometry(pageSize: source.pageSize).overflowByteCount)
-        var left = UInt32((byteCount + payload - 1) / payload)
+        var left = UInt32(clamping: overflowPageCountMax(byteCount))
         var runs: [Range<PageNumber>] = []
         var page = first
-        while left > 0 {
+        repeat {
             let count = UInt32(truncatingIfNeeded: try overflowLink(page, treeID: treeID).runLength)
             guard page != 0, count > 0, count <= left, page < source.pageCount, count <= source.pageCount - page else {
                 throw .corrupt(.overflowLength, page: page, tree: treeID)
@@ -111,8 +119,8 @@ extension BTree {
             left -= count
             assert(runs.count <= source.pageCount, "\(runs.count) runs")
             page = try overflowLink(page + count - 1, treeID: treeID).next
-        }
-        assert(left == 0 && (byteCount == 0 || !runs.isEmpty), "\(left) pages are in no run")
+        } while page != 0
+        guard left <= 1 else { throw .corrupt(.overflowLength, page: first, tree: treeID) }
         return runs
     }
 
@@ -152,7 +160,11 @@ extension BTree where Source: WritablePageSource {
         return .overflow(first: try writeOverflow(value, of: record), byteCount: UInt64(value.count))
     }
 
-    private func writeOverflow(_ value: ByteString, of record: TreeRecord) throws(StorageError) -> PageNumber {
+    /// Writes `value` to new pages, which lead to the page `tail`, if there is one; returns the first of them.
+    func writeOverflow(
+        _ value: ByteString, of record: TreeRecord, before tail: PageNumber = 0
+    ) throws(StorageError) -> PageNumber {
+        assert(value.count > 0, "a value of no bytes is in a leaf")
         let payload = StoreGeometry(pageSize: source.pageSize).overflowByteCount
         var runs: [(first: PageNumber, count: Int)] = []
         var pagesLeft = (value.count + payload - 1) / payload
@@ -166,13 +178,13 @@ extension BTree where Source: WritablePageSource {
         }
         var rest = value
         for (index, run) in runs.enumerated() {
-            let after = index + 1 < runs.count ? runs[index + 1].first : 0
+            let after = index + 1 < runs.count ? runs[index + 1].first : tail
             for place in 0..<run.count {
                 let page = run.first + PageNumber(place)
                 let pin = try source.edit(page)
                 let part = rest.prefix(min(payload, rest.count))
                 rest = rest.dropping(part.count)
-                assert(part.count == payload || rest.count == 0, "a page of a chain before the last is not full")
+                assert(part.count == payload || rest.count == 0, "a page before the last new one is not full")
                 pin.view.formatOverflow(
                     number: page, treeID: record.treeID, next: place + 1 < run.count ? page + 1 : after,
                     runLength: run.count - place, payload: part)

@@ -105,10 +105,10 @@ extension BTree where Source: WritablePageSource {
         var builder = TreePageBuilder(
             view, identity, count: firstCount + range.count, low: low, high: high)
         if let first { try builder.append(from: first, 0..<firstCount) }
-        let (before, behind) = plan.oldIndices(of: range)
+        let (before, after) = plan.oldIndices(of: range)
         try builder.append(from: plan.view, before)
         if range.contains(plan.newIndex) { try builder.append(plan.newKey, stored) }
-        try builder.append(from: plan.view, behind)
+        try builder.append(from: plan.view, after)
         builder.finish()
     }
 
@@ -182,10 +182,10 @@ extension BTree where Source: WritablePageSource {
         assert(identity.level > 0 && range.upperBound <= plan.count, "separators \(range) of \(plan.count)")
         var builder = TreePageBuilder(
             view, identity, count: range.count, low: fences.low, high: fences.high, rightChild: rightChild)
-        let (before, behind) = plan.oldIndices(of: range)
+        let (before, after) = plan.oldIndices(of: range)
         try builder.append(from: plan.view, before)
         if range.contains(plan.newIndex) { try builder.append(plan.newKey, leftChild: newChild) }
-        try builder.append(from: plan.view, behind)
+        try builder.append(from: plan.view, after)
         builder.finish()
     }
 

@@ -132,7 +132,7 @@ package struct BTree<Source: PageSource> {
         return .corrupt(rule, page: page, tree: record.treeID)
     }
 
-    /// Descends from `start` to a leaf; every descent of the engine calls this method.
+    /// Descends from `start` to a leaf; lookups, cursors and changes of entries call this method.
     ///
     /// Does not pin the leaf, except to find out that `start` is one; `pinLeaf` pins it.
     ///
@@ -160,7 +160,7 @@ package struct BTree<Source: PageSource> {
     @inline(__always)
     func pinLeaf(_ end: DescentEnd, in record: TreeRecord) throws(StorageError) -> PagePin {
         let pin = try source.pin(end.page)
-        pin.view.expectSearch()
+        pin.view.prefetchForSearch()
         try check(pin.view, end.page, record, end.expectedLevel)
         assert(pin.view.isLeaf, "the descent to page \(end.page) does not end at a leaf")
         return pin
@@ -172,7 +172,7 @@ package struct BTree<Source: PageSource> {
         _ end: DescentEnd, in record: TreeRecord, ahead: (_ countMax: Int) -> [PageNumber]
     ) throws(StorageError) -> PagePin {
         let pin = try source.pin(end.page, ahead: ahead)
-        pin.view.expectSearch()
+        pin.view.prefetchForSearch()
         try check(pin.view, end.page, record, end.expectedLevel)
         assert(pin.view.isLeaf, "the step to page \(end.page) does not end at a leaf")
         return pin

@@ -44,7 +44,7 @@ struct SplitPlan {
     }
 
     /// The indices in the page of the cells `range`: those before the new cell, and those after it.
-    func oldIndices(of range: Range<Int>) -> (before: Range<Int>, behind: Range<Int>) {
+    func oldIndices(of range: Range<Int>) -> (before: Range<Int>, after: Range<Int>) {
         assert(range.lowerBound >= 0 && range.upperBound <= count, "cells \(range) of \(count)")
         return (
             min(range.lowerBound, newIndex)..<min(range.upperBound, newIndex),

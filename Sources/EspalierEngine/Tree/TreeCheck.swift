@@ -76,7 +76,8 @@ package struct TreeCheck<Source: PageSource> {
     package mutating func step() throws(StorageError) -> Bool {
         switch work.popLast() {
         case .page(let page, let expectation): try checkPage(page, expectation)
-        case .chain(let first, let page, let left, let announced): try checkChain(first, page, left, announced)
+        case .chain(let first, let page, let left, let announced, let hasShortPage):
+            try checkChain(first, page, left, announced, hasShortPage)
         case nil: return false
         }
         if work.isEmpty, hasCounts { checkCounts() }
@@ -90,7 +91,8 @@ package struct TreeCheck<Source: PageSource> {
         /// The next page of the chain that begins at `first` and has `left` bytes left.
         ///
         /// `announced` is the run length that the page before implies for it; `nil` at the first page and after a run.
-        case chain(first: PageNumber, next: PageNumber, left: UInt64, announced: Int?)
+        /// `hasShortPage`: whether a page before is not full.
+        case chain(first: PageNumber, next: PageNumber, left: UInt64, announced: Int?, hasShortPage: Bool)
     }
 
     /// The level and the fences that a parent expects of a child.
@@ -231,12 +233,12 @@ package struct TreeCheck<Source: PageSource> {
         result.entryCount += UInt64(view.cellCount)
         for index in (0..<view.cellCount).reversed() {
             guard case .overflow(let first, let byteCount) = view.value(index) else { continue }
-            work.append(.chain(first: first, next: first, left: byteCount, announced: nil))
+            work.append(.chain(first: first, next: first, left: byteCount, announced: nil, hasShortPage: false))
         }
     }
 
     private mutating func checkChain(
-        _ first: PageNumber, _ page: PageNumber, _ left: UInt64, _ announced: Int?
+        _ first: PageNumber, _ page: PageNumber, _ left: UInt64, _ announced: Int?, _ hasShortPage: Bool
     ) throws(StorageError) {
         guard page != 0 else { return cut(.overflowLength, first) }
         guard enter(page) else { return }
@@ -252,9 +254,12 @@ package struct TreeCheck<Source: PageSource> {
             result.overflowPageCount += 1
             let next = pin.view.overflowNext
             if left > length {
+                let isShort = pin.view.contentStart < pin.view.byteCount
+                if isShort, hasShortPage { return cut(.overflowLength, page) }
                 work.append(
                     .chain(
-                        first: first, next: next, left: left - length, announced: runLength > 1 ? runLength - 1 : nil))
+                        first: first, next: next, left: left - length, announced: runLength > 1 ? runLength - 1 : nil,
+                        hasShortPage: hasShortPage || isShort))
             } else if next != 0 {
                 cut(.overflowLength, next)
             }

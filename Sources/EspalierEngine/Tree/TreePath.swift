@@ -1,8 +1,8 @@
-// The path from a tree's root to a leaf: page numbers, and the index of the child followed in each.
+// The path from a tree's root to a leaf or to its parent: page numbers, and the index of the child followed in each.
 //
 // Invariants
-//   1. Entry 0 is the root, the last entry the leaf. There are at most `StoreGeometry.treeDepthMax` entries, which page
-//      validation guarantees, because levels fall by one and none is higher.
+//   1. Entry 0 is the root, the last entry the leaf or its parent. There are at most `StoreGeometry.treeDepthMax`
+//      entries, which page validation guarantees, because levels fall by one and none is higher.
 
 /// A path down a tree; a trivial value.
 struct TreePath {

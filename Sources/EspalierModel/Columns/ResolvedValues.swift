@@ -6,7 +6,7 @@
 //   3. Distinct values of objects are groups by all columns.
 // Not here: how the slots are filled (ValueCollector), and how rows are made of them (ValueCollector+Rows).
 
-/// What a request for values reads and computes, checked against an entity.
+/// The values that a request reads and computes, checked against an entity.
 public struct ResolvedValues: Sendable {
     /// One column of the rows.
     package struct Column: Sendable {

@@ -24,7 +24,7 @@ public struct ValueCollector: Sendable {
         init(_ values: [AttributeValue]) { self.values = values.map(\.grouped) }
     }
 
-    /// What is read.
+    /// The values that are read.
     public let values: ResolvedValues
     private(set) var entries: [Entry] = []
     package private(set) var keys: [[AttributeValue]] = []

@@ -146,14 +146,19 @@ struct ValueResolver {
     ) throws(FetchPredicateError) -> [ResolvedSortKey]? {
         var order: [ResolvedSortKey]? = []
         for key in request.terms.sortKeys {
-            let column = columns.first { $0.name == key.name }
-            guard column == nil || column?.resultType == nil, case .keyPath(let path) = column?.expression ?? key.value
-            else {
-                order = nil
-                continue
-            }
+            let column = key.expression == nil ? columns.first { $0.name == key.text } : nil
             var ownKey = key
-            ownKey.keyPath = path
+            if let column {
+                guard column.resultType == nil else {
+                    order = nil
+                    continue
+                }
+                if case .keyPath(let path) = column.expression {
+                    ownKey.keyPath = path
+                } else {
+                    ownKey.expression = column.expression
+                }
+            }
             let isSortable = column == nil || (try? ResolvedSortKey(ownKey, for: entity, in: model)) != nil
             guard isSortable else {
                 order = nil
@@ -161,7 +166,7 @@ struct ValueResolver {
             }
             let resolved = try ResolvedSortKey(ownKey, for: entity, in: model)
             order?.append(resolved)
-            if column == nil { try keep(.keyPath(path)) }
+            if column == nil { try keep(key.value) }
         }
         return order
     }
@@ -302,19 +307,19 @@ struct ValueResolver {
     ) throws(FetchPredicateError) -> [ResolvedValues.Criterion] {
         var order: [ResolvedValues.Criterion] = []
         for key in keys {
-            let column = outputs[key.name]
+            let column = key.expression == nil ? outputs[key.text] : nil
             guard let operand = column?.operand ?? substitutes[key.value] else {
-                let name = "'\(key.name)'"
-                throw FetchPredicateError(isDistinct ? .notFetched(name) : .notGrouped(name)).inSortKey(key.keyPath)
+                let name = "'\(key.text)'"
+                throw FetchPredicateError(isDistinct ? .notFetched(name) : .notGrouped(name)).inSortKey(key)
             }
             guard ![.object, .composite, .transformable].contains(operand.family) else {
                 throw FetchPredicateError(
                     .typeMismatch(found: operand.description, expected: "a sort key whose values have an order")
-                ).inSortKey(key.keyPath)
+                ).inSortKey(key)
             }
             guard !key.options.contains(.localeSensitive) else {
                 throw FetchPredicateError(.unsupported("order by locale, [l],", instead: "use the option natural"))
-                    .inSortKey(key.keyPath)
+                    .inSortKey(key)
             }
             let output = column?.output ?? operand.slot.map { .slot($0) } ?? .computed(operand.expression)
             order.append(.init(output: output, isAscending: key.isAscending, options: key.options))
@@ -324,10 +329,8 @@ struct ValueResolver {
 }
 
 extension SortKey {
-    /// The dotted key path.
-    fileprivate var name: String { keyPath.components.joined(separator: ".") }
     /// The value by which rows are sorted.
-    fileprivate var value: FetchExpression { .keyPath(keyPath) }
+    fileprivate var value: FetchExpression { expression ?? .keyPath(keyPath) }
 }
 
 extension PredicateResolver.Operand {

@@ -248,7 +248,8 @@ extension ResolvedPredicate.Node {
 }
 
 extension ResolvedExpression {
-    fileprivate var ownProperties: Set<Entity.Property>? {
+    /// The attributes and to-one relationships of the object itself that the expression reads; `nil` if it reads more.
+    var ownProperties: Set<Entity.Property>? {
         switch self {
         case .value, .values: return []
         case .path(let path):

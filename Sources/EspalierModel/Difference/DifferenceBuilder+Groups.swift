@@ -32,8 +32,10 @@ extension DifferenceBuilder {
             let isOwn = entity.description.attributes.contains { $0.isIndexed && $0.name == index.name }
             return EntityDescription.Index(
                 isOwn ? newName(index.name, in: entity) : index.name,
-                on: index.elements.map {
-                    .init(newName($0.property, in: entity), isAscending: $0.isAscending, folding: $0.folding)
+                on: index.elements.map { element in
+                    var element = element
+                    if element.expressionFormat == nil { element.property = newName(element.property, in: entity) }
+                    return element
                 }, predicateFormat: index.predicateFormat)
         }
     }

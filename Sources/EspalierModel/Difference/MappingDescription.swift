@@ -54,9 +54,9 @@ public struct PropertyMappingDescription: Sendable, Hashable {
         case constant(AttributeValue)
         /// The time at which the object is made.
         case now
-        /// What the objects at a path of relationships have become; `through` is the name of a mapping.
+        /// The objects that those at a path of relationships have become; `through` is the name of a mapping.
         case following(String, through: String?)
-        /// What the mapping with this name made from the same source object.
+        /// The object that the mapping with this name made from the same source object.
         case made(by: String)
         /// An expression that has no form here, as text.
         case expression(String)

@@ -11,7 +11,7 @@ internal import FoundationEssentials
 
 /// A sum of numbers of any type.
 struct ExactSum: Sendable {
-    /// What has been added besides finite numbers, and of which types.
+    /// The kinds of values that have been added besides finite numbers, and the types of these.
     private struct Kinds: OptionSet {
         let rawValue: UInt8
         static let double = Kinds(rawValue: 1)

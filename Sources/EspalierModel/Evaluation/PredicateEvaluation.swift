@@ -34,7 +34,7 @@ extension ResolvedPredicate {
 extension ResolvedSortKey {
     /// The value by which `subject` is sorted.
     public func value<Subject: PredicateSubject>(of subject: Subject) throws(Subject.Failure) -> AttributeValue {
-        try PredicateEvaluation(subject: subject, variables: [], memo: nil).value(of: path)
+        try PredicateEvaluation(subject: subject, variables: [], memo: nil).value(of: expression)
     }
 }
 

@@ -53,7 +53,7 @@ package struct PreparedRule: Sendable {
 }
 
 extension AttributeDescription {
-    /// What is wrong with the rules of the attribute, for the checker of models.
+    /// Sentences that say what is wrong with the rules of the attribute, for the checker of models.
     var ruleProblems: [String] {
         let single = validationRules.compactMap { rule -> String? in
             switch rule.condition {

@@ -8,7 +8,7 @@ extension FetchTerms: CustomDebugStringConvertible {
         if !sortKeys.isEmpty {
             parts.append(
                 "sorted by "
-                    + sortKeys.map { "\($0.keyPath)\($0.isAscending ? "" : " descending")" }.joined(separator: ", "))
+                    + sortKeys.map { "\($0.text)\($0.isAscending ? "" : " descending")" }.joined(separator: ", "))
         }
         if fetchLimit > 0 { parts.append("limit \(fetchLimit)") }
         if fetchOffset > 0 { parts.append("offset \(fetchOffset)") }

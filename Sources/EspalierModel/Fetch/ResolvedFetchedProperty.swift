@@ -13,7 +13,7 @@ package struct ResolvedFetchedProperty: Sendable {
     private let condition: FetchPredicate?
     private let sources: [FetchKeyPath: Source]
 
-    /// What takes the place of a path that begins with a variable.
+    /// The source of the values in place of a path that begins with a variable.
     private enum Source: Sendable {
         case constant(FetchExpression)
         case expression(ResolvedExpression, isCollection: Bool, type: AttributeType?)

@@ -115,9 +115,7 @@ public struct FetchPredicateError: Error, Hashable, Sendable, CustomStringConver
     }
 
     /// The same error with a sort key as its subject.
-    func inSortKey(_ keyPath: FetchKeyPath) -> FetchPredicateError {
-        about("sort key '\(keyPath.components.joined(separator: "."))'")
-    }
+    func inSortKey(_ key: SortKey) -> FetchPredicateError { about("sort key '\(key.text)'") }
 
     /// The same error about another subject, in words.
     func about(_ subject: String) -> FetchPredicateError {

@@ -10,7 +10,11 @@ extension PredicateResolver {
         "@distinctUnionOfArrays": nil, "@unionOfArrays": nil, "@distinctUnionOfSets": nil, "@unionOfSets": nil,
     ]
 
-    func resolve(sortKey key: SortKey) throws(FetchPredicateError) -> ResolvedKeyPath {
+    /// The value by which a sort key sorts, and its type.
+    mutating func resolve(
+        sortKey key: SortKey
+    ) throws(FetchPredicateError) -> (expression: ResolvedExpression, type: AttributeType?) {
+        if let expression = key.expression { return try resolve(expression, options: key.options) }
         let operand = try resolve(key.keyPath)
         let name = key.keyPath.components.joined(separator: ".")
         guard case .path(let path) = operand.expression, !path.isToMany else {
@@ -24,7 +28,46 @@ extension PredicateResolver {
         guard !key.options.contains(.localeSensitive) else {
             throw located(.unsupported("order by locale, [l],", instead: "use the option natural"), at: key.keyPath)
         }
-        return path
+        return (.path(path), path.terminal.keyType)
+    }
+
+    /// The expression of a sort key, and the type of its values.
+    private mutating func resolve(
+        _ expression: FetchExpression, options: ComparisonOptions
+    ) throws(FetchPredicateError) -> (expression: ResolvedExpression, type: AttributeType?) {
+        let operand = try resolve(expression)
+        guard !operand.isCollection else {
+            throw located(
+                .toManyPath("\(expression)", advice: "a sort key must have one value for each object"),
+                at: operand.keyPath)
+        }
+        guard !operand.isConstant, let type = operand.family.keyType, try mixedPart(of: expression) == nil else {
+            throw located(
+                .typeMismatch(
+                    found: operand.isConstant ? "a constant" : operand.description,
+                    expected: "a sort key whose values have one type and an order"),
+                at: operand.keyPath)
+        }
+        guard !options.contains(.localeSensitive) else {
+            throw located(
+                .unsupported("order by locale, [l],", instead: "use the option natural"), at: operand.keyPath)
+        }
+        if case .path(let path) = operand.expression { return (operand.expression, path.terminal.keyType) }
+        return (operand.expression, type)
+    }
+
+    /// The first part of an expression whose values may be of several types, so that they have no common order.
+    func mixedPart(of expression: FetchExpression) throws(FetchPredicateError) -> FetchExpression? {
+        var mixed: FetchExpression?
+        try expression.forEachPart { part throws(FetchPredicateError) in
+            guard mixed == nil else { return false }
+            if case .list = part { return true }
+            var resolver = PredicateResolver(entity: entity, model: model)
+            let operand = try resolver.resolve(part)
+            if operand.family == .any, !operand.isConstant, !operand.isCollection { mixed = part }
+            return mixed == nil
+        }
+        return mixed
     }
 
     /// Resolves a key path, including its collection operator if it has one.
@@ -183,6 +226,17 @@ extension PredicateResolver {
         return located(
             .unknownProperty(name, entity: entity.name), at: keyPath, component: position,
             suggestion: NameSuggestion.nearest(to: name, among: names))
+    }
+}
+
+extension ResolvedKeyPath.Terminal {
+    /// The type of the codes of the values in sorted rows; `nil` for objects, which have no order.
+    fileprivate var keyType: AttributeType? {
+        switch self {
+        case .attribute(_, let type, _): type
+        case .entityName: .string
+        case .object: nil
+        }
     }
 }
 

@@ -210,6 +210,21 @@ extension PredicateResolver.Family {
         }
     }
 
+    /// The type of the codes of these values in indexes and sorted rows; `undefined` for numbers of all types, `nil`
+    /// for values without an order.
+    var keyType: AttributeType? {
+        switch self {
+        case .number: .undefined
+        case .text: .string
+        case .boolean: .boolean
+        case .date: .date
+        case .bytes: .binary
+        case .uuid: .uuid
+        case .uri: .uri
+        case .any, .transformable, .object, .composite: nil
+        }
+    }
+
     /// The values of the family in words.
     var description: String {
         switch self {

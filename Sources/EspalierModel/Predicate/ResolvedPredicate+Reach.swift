@@ -18,7 +18,7 @@ package struct PredicateReach {
     package init(from entity: Entity, in model: ManagedObjectModel) { (self.entity, self.model) = (entity, model) }
 
     /// Adds the paths of a sort key.
-    package mutating func add(_ key: ResolvedSortKey) { add(key.path) }
+    package mutating func add(_ key: ResolvedSortKey) { add(key.expression) }
 
     /// Adds the paths of a predicate.
     package mutating func add(_ predicate: ResolvedPredicate) { add(predicate.root) }

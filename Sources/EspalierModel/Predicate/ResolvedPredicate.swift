@@ -205,21 +205,27 @@ package struct ResolvedKeyPath: Sendable, Hashable {
 public struct ResolvedSortKey: Sendable {
     /// The key before resolution.
     public let source: SortKey
-    /// The attribute, possibly across to-one relationships.
-    package let path: ResolvedKeyPath
+    /// The attribute, possibly across to-one relationships, or the expression.
+    package let expression: ResolvedExpression
+    /// The type of the values; `undefined` stands for numbers of all types, `nil` for values without an order.
+    package let type: AttributeType?
 
     /// Checks `key` against `entity` and resolves its names.
     ///
-    /// - Throws: `FetchPredicateError` for unknown or transient properties and for paths that do not end in one value.
+    /// - Throws: `FetchPredicateError` for unknown or transient properties, for paths that do not end in one value, and
+    ///   for expressions whose values have no order or several types.
     public init(_ key: SortKey, for entity: Entity, in model: ManagedObjectModel) throws(FetchPredicateError) {
-        let resolver = PredicateResolver(entity: entity, model: model)
+        var resolver = PredicateResolver(entity: entity, model: model)
         source = key
         do {
-            path = try resolver.resolve(sortKey: key)
+            (expression, type) = try resolver.resolve(sortKey: key)
         } catch {
-            throw error.inSortKey(key.keyPath)
+            throw error.inSortKey(key)
         }
     }
+
+    /// The key path; `nil` for another expression.
+    package var path: ResolvedKeyPath? { if case .path(let path) = expression { path } else { nil } }
 
     /// Whether smaller values come first.
     public var isAscending: Bool { source.isAscending }

@@ -6,8 +6,14 @@ public struct EntityDescription: Sendable, Hashable, Codable {
     public struct Index: Sendable, Hashable, Codable {
         /// One part of an index.
         public struct Element: Sendable, Hashable, Codable {
-            /// The attribute or to-one relationship; for an element of a composite, the path to it.
+            /// The attribute or to-one relationship; for an element of a composite, the path to it; empty for an
+            /// expression.
             public var property: String
+            /// The expression whose values are indexed, as `FetchExpression` parses it; `nil` for a property.
+            ///
+            /// It reads values of the object itself only, such as `lowercase(name)` or `price * quantity`. A fetch uses
+            /// the index for conditions that compare the same expression with constants (FR-25).
+            public var expressionFormat: String?
             /// Whether smaller values come first.
             public var isAscending: Bool
             /// The differences between texts that the index ignores: case, diacritics or both, as `[cd]` does.
@@ -17,6 +23,17 @@ public struct EntityDescription: Sendable, Hashable, Codable {
             public init(_ property: String, isAscending: Bool = true, folding: ComparisonOptions = []) {
                 (self.property, self.isAscending, self.folding) = (property, isAscending, folding)
             }
+
+            /// Describes a part of an index whose values are those of an expression (FR-25).
+            ///
+            ///     EntityDescription.Index("total", on: [.init(expression: "price * quantity")])
+            public init(expression format: String, isAscending: Bool = true, folding: ComparisonOptions = []) {
+                (property, expressionFormat) = ("", format)
+                (self.isAscending, self.folding) = (isAscending, folding)
+            }
+
+            /// The property or the expression, as text.
+            package var name: String { expressionFormat ?? property }
         }
         /// The name, unique within the entity hierarchy.
         public var name: String

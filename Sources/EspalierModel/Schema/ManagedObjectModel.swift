@@ -71,7 +71,7 @@ public final class ManagedObjectModel: Sendable {
         self.fetchRequestTemplates = fetchRequestTemplates
         self.classes = classes
         (messageTables, language, messages) = ([:], nil, nil)
-        let wrong = derivationProblems + indexConditionProblems + fetchedPropertyProblems
+        let wrong = derivationProblems + indexConditionProblems + indexExpressionProblems + fetchedPropertyProblems
         guard wrong.isEmpty else { throw ModelError(problems: wrong) }
     }
 

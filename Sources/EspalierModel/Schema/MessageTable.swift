@@ -90,7 +90,7 @@ public struct MessageTable: Sendable, Hashable, Codable {
 }
 
 extension String {
-    /// What follows `start`; `nil` if the text begins otherwise or ends there.
+    /// The text after `start`; `nil` if the text begins otherwise or ends there.
     fileprivate func rest(after start: String) -> String? {
         hasPrefix(start) && count > start.count ? String(dropFirst(start.count)) : nil
     }

@@ -119,16 +119,26 @@ extension ModelChecker {
             }
             names[index.name] = entity.name
             if index.elements.isEmpty { report(entity.name, "\(label) has no elements; name at least one property") }
-            let properties = index.elements.map(\.property)
-            if Set(properties).count < properties.count { report(entity.name, "\(label) names a property twice") }
+            let parts = index.elements.map(\.name)
+            if Set(parts).count < parts.count { report(entity.name, "\(label) names a property twice") }
             for element in index.elements { checkIndexElement(element, in: label, of: entity) }
         }
     }
 
     /// Checks a part of an index, which may be an element of a composite, and ignore differences between texts.
+    ///
+    /// Expressions are checked when names can be resolved (`indexExpressionProblems`).
     private mutating func checkIndexElement(
         _ element: EntityDescription.Index.Element, in label: String, of entity: EntityDescription
     ) {
+        if let expression = element.expressionFormat {
+            if !element.property.isEmpty {
+                report(
+                    entity.name,
+                    "\(label) names '\(element.property)' and the expression \(expression) as one element; make two")
+            }
+            return
+        }
         let names = element.property.split(separator: ".", omittingEmptySubsequences: false).map(String.init)
         let attributes = ancestry(of: entity).flatMap(\.attributes)
         var end = attributes.first { $0.name == names[0] }

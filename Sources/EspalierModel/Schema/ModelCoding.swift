@@ -7,7 +7,7 @@
 //   3. The numbers below are on disk: never renumber. A change of the layout requires a new version number.
 //
 // A model is written in the oldest version that can express it: version 2 only if an attribute is derived, or an index
-// folds text or has a condition.
+// folds text or has a condition; version 3 only if an index has an expression.
 //
 // Layout of version 1. uint = LEB128; text = uint byte count, UTF-8; optional = 00 or 01 and the thing; list = uint
 // count, items; value = code byte and content (ModelCoding+Value).
@@ -19,10 +19,10 @@
 //   relationship text name, text destination, optional text inverse, byte cardinality, byte delete rule, flags
 //                (1 optional), uint minCount, uint maxCount, optional text renaming identifier
 //   index        text name, list of (text property, flags (1 ascending))
-// Changes of version 2:
-//   model        version byte 02
+// Changes of version 2 (version byte 02):
 //   attribute    flags 8 derived; a derived attribute ends with text expression, in Core Data's spelling
 //   index        flags of a property 2 without case, 4 without diacritics; ends with optional text condition
+// Change of version 3 (version byte 03): flag 8 of a property in an index; the text is then an expression.
 
 /// The encoded part of a model: its entity descriptions and version identifiers.
 package struct EncodedModel: Sendable, Hashable {
@@ -43,20 +43,26 @@ package struct EncodedModel: Sendable, Hashable {
 
     static let magic: [UInt8] = [0x45, 0x53, 0x50, 0x4D]
     /// The newest version of the layout.
-    static let version: UInt8 = 2
+    static let version: UInt8 = 3
 
     /// The bytes, in the layout above.
     package var bytes: [UInt8] {
-        let needsNewest = entities.contains { entity in
-            entity.attributes.contains { $0.derivation != nil }
-                || entity.indexes.contains { $0.predicateFormat != nil || $0.elements.contains { !$0.folding.isEmpty } }
-        }
         var writer = ModelWriter()
-        writer.version = needsNewest ? EncodedModel.version : 1
+        writer.version = neededVersion
         writer.bytes = EncodedModel.magic + [writer.version]
         writer.list(versionIdentifiers) { $0.text($1) }
         writer.list(entities) { $0.entity($1) }
         return writer.bytes
+    }
+
+    /// The oldest version of the layout that can express the descriptions.
+    private var neededVersion: UInt8 {
+        let indexes = entities.flatMap(\.indexes)
+        if indexes.contains(where: { $0.elements.contains { $0.expressionFormat != nil } }) { return 3 }
+        let isSecond =
+            entities.contains { $0.attributes.contains { $0.derivation != nil } }
+            || indexes.contains { $0.predicateFormat != nil || $0.elements.contains { !$0.folding.isEmpty } }
+        return isSecond ? 2 : 1
     }
 
     /// Decodes descriptions.
@@ -172,10 +178,10 @@ struct ModelWriter {
         list(entity.indexes) { writer, index in
             writer.text(index.name)
             writer.list(index.elements) { writer, element in
-                writer.text(element.property)
+                writer.text(element.name)
                 writer.flags(
                     element.isAscending, element.folding.contains(.caseInsensitive),
-                    element.folding.contains(.diacriticInsensitive))
+                    element.folding.contains(.diacriticInsensitive), element.expressionFormat != nil)
             }
             if writer.version > 1 { writer.optional(index.predicateFormat) }
         }

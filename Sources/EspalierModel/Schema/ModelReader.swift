@@ -146,13 +146,16 @@ struct ModelReader {
     private mutating func index() throws(ModelCodingError) -> EntityDescription.Index {
         let name = try text()
         let elements = try list { (reader) throws(ModelCodingError) in
-            let (property, flags) = (
-                try reader.text(), try reader.flags(reader.version > 1 ? 3 : 1, "an index element")
-            )
+            let name = try reader.text()
+            let flagCount: UInt8 = reader.version > 2 ? 4 : reader.version > 1 ? 3 : 1
+            let flags = try reader.flags(flagCount, "an index element")
             var folding: ComparisonOptions = []
             if flags & 2 != 0 { folding.insert(.caseInsensitive) }
             if flags & 4 != 0 { folding.insert(.diacriticInsensitive) }
-            return EntityDescription.Index.Element(property, isAscending: flags & 1 != 0, folding: folding)
+            let isAscending = flags & 1 != 0
+            return flags & 8 != 0
+                ? EntityDescription.Index.Element(expression: name, isAscending: isAscending, folding: folding)
+                : EntityDescription.Index.Element(name, isAscending: isAscending, folding: folding)
         }
         return EntityDescription.Index(
             name, on: elements, predicateFormat: version > 1 ? try optionalText() : nil)

@@ -119,7 +119,8 @@ private struct EntityClassWriter {
         if !description.indexes.isEmpty {
             let indexes = description.indexes.map { index in
                 let parts = index.elements.map { part in
-                    ".init(\(SwiftText.literal(part.property))\(part.isAscending ? "" : ", isAscending: false")"
+                    ".init(\(part.expressionFormat == nil ? "" : "expression: ")\(SwiftText.literal(part.name))"
+                        + (part.isAscending ? "" : ", isAscending: false")
                         + Self.folding(part.folding) + ")"
                 }
                 let condition =

@@ -4,7 +4,8 @@
 //   1. A field with an unknown name is not dropped: it becomes an attribute of that name. Model files have no such
 //      attribute, so making a model of the document is refused by name (ModelFeature.unknownAttributes).
 //   2. Each object is read at its owner, and back references are used for names only, so cycles are not followed.
-//   3. Work is bounded: an object that is referenced several times counts each time.
+//   3. Work is bounded: an object that is referenced several times counts each time, and of texts that are joined only
+//      the beginnings of the first ones are kept.
 //   4. Entities and properties are sorted by name, because the archive keeps no other order.
 
 import EspalierModel
@@ -14,6 +15,8 @@ struct CompiledModelReader {
     private(set) var problems: [ModelFileError.Problem] = []
     /// The remaining number of fields and entries that may be read.
     private var budget = 1_000_000
+    /// The maximum number of texts that are joined.
+    private static let textCountMax = 100
 
     init(_ archive: KeyedArchive) { self.archive = archive }
 
@@ -27,7 +30,12 @@ struct CompiledModelReader {
         }
         root["userDefinedModelVersionIdentifier"] = identifiers.first ?? ""
         let requests = archive.entries(model.fields["NSFetchRequestTemplates"]).compactMap { archive.text($0.key) }
-        if !requests.isEmpty { root["NSFetchRequestTemplates"] = requests.sorted().joined(separator: ", ") }
+        guard spend(requests.count + identifiers.count, on: root) else { return nil }
+        if !requests.isEmpty {
+            let names = requests.sorted().prefix(Self.textCountMax).map(\.shortened)
+            let more = requests.count > names.count ? ["…"] : []
+            root["NSFetchRequestTemplates"] = (names + more).joined(separator: ", ")
+        }
         keepUnknown(model, in: &root, known: ["NSEntities", "NSFetchRequestTemplates", "NSVersionIdentifiers"])
         let entities = archive.entries(model.fields["NSEntities"]).compactMap { archive.object($0.value) }
         guard entities.count <= XMLReader.childCountMax else {
@@ -106,8 +114,11 @@ struct CompiledModelReader {
             known.formUnion([
                 "NSDestinationEntity", "_NSDestinationEntityName", "NSInverseRelationship",
                 "_NSInverseRelationshipName",
-                "NSDeleteRule", "NSMinCount", "NSMaxCount", "NSIsOrdered",
+                "NSDeleteRule", "NSMinCount", "NSMaxCount", "NSIsOrdered", "NSValidationPredicates",
+                "NSValidationWarnings",
             ])
+            let list = archive
+            readRules(object.fields, into: &element) { CompiledRule($0, ofRelationship: object.fields, in: list) }
         case "NSFetchedPropertyDescription": element = ModelElement(.fetchedProperty, [.init("name", name)])
         default:
             element = attribute(object, name: name, of: entity)
@@ -144,7 +155,7 @@ struct CompiledModelReader {
                 type = known
             } else {
                 report(
-                    "entity '\(entity)', attribute '\(name)'",
+                    "entity '\(entity.shortened)', attribute '\(name.shortened)'",
                     "has the type \(code), for which model files have no name")
             }
         }
@@ -158,7 +169,8 @@ struct CompiledModelReader {
                 element["NSDefaultValue"] = archive.object(value)?.className ?? "?"
             }
         }
-        readRules(fields, of: type, into: &element)
+        let list = archive
+        readRules(fields, into: &element) { CompiledRule($0, of: type, in: list) }
         if object.className == "NSDerivedAttributeDescription" {
             element["derived"] = "YES"
         } else if object.className != "NSAttributeDescription" {
@@ -167,23 +179,24 @@ struct CompiledModelReader {
         return element
     }
 
-    /// Reads the rules of an attribute; what no word of model files says is kept as text.
+    /// Reads the rules of a property; what no word of model files says is kept as text.
     private mutating func readRules(
-        _ fields: [String: KeyedArchive.Value], of type: AttributeType, into element: inout ModelElement
+        _ fields: [String: KeyedArchive.Value], into element: inout ModelElement,
+        by read: (KeyedArchive.Value) -> CompiledRule
     ) {
         let predicates = archive.items(fields["NSValidationPredicates"])
         // The number of an error stands for its message; a text is a message of the application's own.
         let warnings = archive.items(fields["NSValidationWarnings"])
         guard spend(predicates.count + warnings.count, on: element) else { return }
         // An archive may name one long text a million times.
-        let textMax = 100
         var messages: [String] = []
-        for warning in warnings where messages.count < textMax {
+        for warning in warnings where messages.count < Self.textCountMax {
             if let text = archive.text(warning) { messages.append(text.shortened) }
         }
         var unread: [String] = []
-        for predicate in predicates where unread.count < textMax {
-            switch CompiledRule(predicate, of: type, in: archive) {
+        for predicate in predicates where unread.count < Self.textCountMax {
+            switch read(predicate) {
+            case .implied: continue
             case .word(let word, let text) where element[word.rawValue] == nil: element[word.rawValue] = text
             case .word(let word, let text): unread.append("\(word.rawValue) \(text.shortened)")
             case .unread(let text): unread.append(text.shortened)
@@ -296,8 +309,20 @@ struct CompiledModelReader {
     }
 
     /// Keeps the names of fields that this reader does not know.
-    private func keepUnknown(_ object: KeyedArchive.Object, in element: inout ModelElement, known: Set<String>) {
-        for name in object.fields.keys.sorted() where !known.contains(name) && element[name] == nil {
+    private mutating func keepUnknown(
+        _ object: KeyedArchive.Object, in element: inout ModelElement, known: Set<String>
+    ) {
+        let names = object.fields.keys.filter { !known.contains($0) }
+        // An element finds its attributes one after the other.
+        guard names.count <= XMLReader.childCountMax else {
+            guard problems.count < ModelElementChecker.problemCountMax else { return }
+            problems.append(
+                .init(
+                    .tooLarge, element: element.label,
+                    "has \(names.count) fields with unknown names; at most \(XMLReader.childCountMax) are allowed"))
+            return
+        }
+        for name in names.sorted() where element[name] == nil {
             let field = object.fields[name]
             // An empty list has no effect, so it is not kept.
             if let list = archive.object(field), list.fields["NS.objects"] == .array([]) { continue }

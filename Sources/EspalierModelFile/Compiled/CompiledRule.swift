@@ -1,4 +1,4 @@
-// The rules of attributes in compiled models, which keep each rule as an archived predicate on the value.
+// The rules of properties in compiled models, which keep each rule as an archived predicate on the value.
 //
 // Invariants
 //   1. A predicate becomes a word of model files only if the word says the same; otherwise it is kept as text.
@@ -7,6 +7,9 @@
 // A rule is a comparison (NSComparisonPredicate) of the value itself, of its `length` or of its
 // `timeIntervalSinceReferenceDate` on the left with a constant on the right. The operator is an object with the
 // number of its kind; whether it is negated, has a modifier (ANY, ALL) or options are fields of it.
+//
+// The limits of a relationship are fields of its own, NSMinCount and NSMaxCount, and no model among the test data has
+// predicates beside them. Every property can have some, though: those that repeat the limits say nothing more.
 
 import EspalierModel
 import FoundationEssentials
@@ -14,6 +17,8 @@ import FoundationEssentials
 enum CompiledRule {
     /// The word of model files that says the same, and its text.
     case word(ModelRuleWord, String)
+    /// A predicate on a relationship whose limits say the same, or more.
+    case implied
     /// A predicate that no word says.
     case unread(String)
 
@@ -32,6 +37,19 @@ enum CompiledRule {
         } else {
             self = .unread(comparison.text)
         }
+    }
+
+    /// Reads an archived predicate on a relationship with these fields.
+    init(_ field: KeyedArchive.Value, ofRelationship fields: [String: KeyedArchive.Value], in archive: KeyedArchive) {
+        guard let predicate = archive.object(field) else {
+            self = .unread("?")
+            return
+        }
+        guard let comparison = ArchivedComparison(predicate, archive) else {
+            self = .unread(predicate.className)
+            return
+        }
+        self = comparison.isImplied(byLimitsOf: fields) ? .implied : .unread(comparison.text)
     }
 }
 
@@ -58,7 +76,7 @@ private struct ArchivedComparison {
         }
     }
 
-    private static let (atMost, atLeast, matches): (Int64, Int64, Int64) = (1, 3, 6)
+    private static let (atMost, atLeast, differs, matches): (Int64, Int64, Int64, Int64) = (1, 3, 5, 6)
     /// The kinds of operators, by number.
     private static let symbols: [Int64: String] = [
         0: "<", 1: "<=", 2: ">", 3: ">=", 4: "==", 5: "!=", 6: "MATCHES", 7: "LIKE", 8: "BEGINSWITH", 9: "ENDSWITH",
@@ -109,6 +127,23 @@ private struct ArchivedComparison {
     var text: String {
         let symbol = Self.symbols[kind] ?? "operator \(kind)"
         return "\(left.text) \(symbol)\(isPlain ? "" : "[…]") \(right.text)"
+    }
+
+    /// Whether the limits of a relationship say the same, or more.
+    func isImplied(byLimitsOf relationship: [String: KeyedArchive.Value]) -> Bool {
+        guard isPlain, case .constant(let limit) = right else { return false }
+        func number(_ field: String) -> Int64 {
+            if case .integer(let count)? = relationship[field] { count } else { 0 }
+        }
+        let isRequired = relationship["NSIsOptional"] != .boolean(true)
+        let (least, greatest) = (max(number("NSMinCount"), isRequired ? 1 : 0), number("NSMaxCount"))
+        switch (left, limit) {
+        case (.itself, .null): return kind == Self.differs && isRequired
+        case (.keyPath("count"), .integer(let count)), (.keyPath("@count"), .integer(let count)):
+            if kind == Self.atLeast { return count <= least }
+            return kind == Self.atMost && greatest > 0 && count >= greatest
+        default: return false
+        }
     }
 
     /// The word of model files that says the same about a value of a type, and its text; `nil` if there is none.

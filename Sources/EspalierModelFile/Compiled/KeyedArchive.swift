@@ -2,6 +2,7 @@
 //
 // Invariants
 //   1. References are followed one step at a time, by number: archives contain cycles, and no method here recurses.
+//   2. Each object is decoded once: an archive that lists one object several times is refused.
 
 /// A keyed archive.
 struct KeyedArchive {
@@ -30,7 +31,8 @@ struct KeyedArchive {
         let top = Self.strings(list, list.top)
         guard let objects = top["$objects"], case .array(let numbers) = list.objects[objects],
             let first = top["$top"], let root = Self.strings(list, first)["root"],
-            case .reference(let number) = list.objects[root], numbers.indices.contains(number)
+            case .reference(let number) = list.objects[root], numbers.indices.contains(number),
+            numbers.count <= BinaryPropertyList.objectCountMax, Self.listsEachObjectOnce(numbers, list)
         else { return nil }
         (self.numbers, self.root) = (numbers, number)
         let classNames = numbers.map { number -> String? in
@@ -89,6 +91,15 @@ struct KeyedArchive {
         }
         guard case .array(let keys)? = object.fields["NS.keys"] else { return [] }
         return Array(zip(keys.map { list.objects[$0] }, items(field)))
+    }
+
+    /// Whether no object of a class is listed twice; plain values that are equal may share their bytes.
+    private static func listsEachObjectOnce(_ numbers: [Int], _ list: BinaryPropertyList) -> Bool {
+        var seen: Set<Int> = []
+        return numbers.allSatisfy { number in
+            guard case .dictionary = list.objects[number] else { return true }
+            return seen.insert(number).inserted
+        }
     }
 
     /// Whether a field refers to the null object.

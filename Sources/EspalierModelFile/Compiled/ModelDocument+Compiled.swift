@@ -6,10 +6,10 @@ extension ModelDocument {
     /// Reads a compiled model, as Core Data archives it.
     ///
     /// The compiler drops data that only the editor needs, and the order of entities and properties. Rules of
-    /// attributes that the editor can express are read; all others are kept as text, and making a model of the document
-    /// is refused with ``ModelFeature/validationRules``. Conditions of indexes, named requests and parts of composites
-    /// are not read. Fields that this reader does not know are kept by name, and refused with
-    /// ``ModelFeature/unknownAttributes``.
+    /// attributes that the editor can express are read, as are the limits of relationships; all others are kept as
+    /// text, and making a model of the document is refused with ``ModelFeature/validationRules``. Conditions of
+    /// indexes, named requests and parts of composites are not read. Fields that this reader does not know are kept by
+    /// name, and refused with ``ModelFeature/unknownAttributes``.
     ///
     /// - Parameters:
     ///   - compiled: The bytes of the file.
@@ -34,6 +34,13 @@ extension ModelDocument {
                 path: path, .malformedArchive,
                 "the archive does not contain a model; name a model that Core Data's compiler made")
         }
+        // An archive may name one long text a million times; as a file each of them takes its own space.
+        guard root.textByteCount <= Self.byteCountMax else {
+            throw ModelFileError(
+                path: path, .tooLarge,
+                "the texts of the model have \(root.textByteCount) bytes together; a model file can have at most "
+                    + "\(Self.byteCountMax)")
+        }
         var checker = ModelElementChecker()
         checker.check(root)
         guard checker.problems.isEmpty else { throw ModelFileError(path: path, problems: checker.problems) }
@@ -48,5 +55,13 @@ extension ModelDocument {
                     .init(.malformedArchive, element: $0.element, "\($0.message); compile the model again")
                 })
         }
+    }
+}
+
+extension ModelElement {
+    /// The length of all names and values of attributes, of this element and those below.
+    fileprivate var textByteCount: Int {
+        let own = attributes.reduce(0) { $0 + $1.name.utf8.count + $1.value.utf8.count }
+        return children.reduce(own) { $0 + $1.textByteCount }
     }
 }

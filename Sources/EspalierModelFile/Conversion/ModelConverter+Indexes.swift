@@ -18,12 +18,10 @@ extension ModelConverter {
             if part["type"] == "RTree" {
                 special = "indexes locations"
             } else if let expression = part.text("expression") {
-                // A text without case and diacritics is the one expression that entries have.
-                if case .canonical(let path)? = try? Derivation(expression: expression) {
-                    parts.append(
-                        .init(path, isAscending: isAscending, folding: [.caseInsensitive, .diacriticInsensitive]))
-                } else {
-                    special = "indexes an expression other than canonical:"
+                do throws(FetchPredicateError) {
+                    parts.append(try Self.part(expression, isAscending: isAscending))
+                } catch {
+                    special = "indexes an expression (\(error))"
                 }
             } else if let property = part["property"] {
                 parts.append(.init(property, isAscending: isAscending))
@@ -36,6 +34,25 @@ extension ModelConverter {
             return nil
         }
         return EntityDescription.Index(Self.identifier(element["name"] ?? ""), on: parts, predicateFormat: condition)
+    }
+
+    /// The part of an index with an expression: a property, a property without case and diacritics, or another
+    /// expression.
+    ///
+    /// The type of the result follows from the expression, so that of the file is not read.
+    private static func part(
+        _ expression: String, isAscending: Bool
+    ) throws(FetchPredicateError) -> EntityDescription.Index.Element {
+        switch try FetchExpression(format: expression) {
+        case .keyPath(let path): return .init(path.components.joined(separator: "."), isAscending: isAscending)
+        case .function("canonical", let arguments):
+            guard case .keyPath(let path)? = arguments.first else { break }
+            return .init(
+                path.components.joined(separator: "."), isAscending: isAscending,
+                folding: [.caseInsensitive, .diacriticInsensitive])
+        default: break
+        }
+        return .init(expression: expression, isAscending: isAscending)
     }
 
     /// The indexes of an older file, in which they have no names.

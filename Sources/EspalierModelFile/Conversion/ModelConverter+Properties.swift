@@ -1,5 +1,5 @@
 // Converts attributes with types, defaults and parts of composites, and relationships with inverses, counts and rules.
-// Not here: validation rules of attributes (ModelConverter+Rules).
+// Not here: validation rules (ModelConverter+Rules).
 
 import EspalierModel
 
@@ -91,6 +91,7 @@ extension ModelConverter {
         if element["transient"] == "YES" {
             note(.transientRelationships, element, in: [entity], "is transient, but Espalier stores every relationship")
         }
+        noteRules(ofRelationship: element, in: [entity])
         let destination = element["destinationEntity"] ?? ""
         if let other = element["inverseEntity"], other != destination {
             report(

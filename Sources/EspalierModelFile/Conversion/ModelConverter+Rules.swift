@@ -1,4 +1,4 @@
-// Converts the rules of attributes. A rule that no description says is noted with its word and text.
+// Converts the rules of properties. A rule that no description says is noted with its word and text.
 
 import EspalierModel
 
@@ -20,5 +20,16 @@ extension ModelConverter {
             }
         }
         return rules
+    }
+
+    /// Notes the rules of a relationship, which in a description has none but its limits.
+    mutating func noteRules(ofRelationship element: ModelElement, in path: [ModelElement]) {
+        for word in [ModelRuleWord.validationPredicates, .validationWarnings] {
+            guard let text = element.text(word.rawValue) else { continue }
+            note(
+                .validationRules, element, in: path,
+                "has the rule \(word.rawValue)=\"\(text.shortened)\", which Espalier does not check: a relationship "
+                    + "has only limits of its count; check it in code")
+        }
     }
 }

@@ -16,19 +16,22 @@ extension ModelDocument {
     ///   object ID, orders of fetched properties, rules with a condition or a message, actions of constraints, messages
     ///   by language, and more than one version identifier.
     public init(_ model: ManagedObjectModel, path: String = "the model document") throws(ModelFileError) {
-        var writer = ModelDescriptionWriter()
-        let root = writer.root(model)
+        var writer = ModelDescriptionWriter(model)
+        let root = writer.root()
         guard writer.problems.isEmpty else { throw ModelFileError(path: path, problems: writer.problems) }
         self.init(root: root, path: path)
     }
 }
 
 private struct ModelDescriptionWriter {
+    private let model: ManagedObjectModel
     private(set) var problems: [ModelFileError.Problem] = []
     private var composites: [ModelElement] = []
     private var compositeNames: Set<String> = []
 
-    mutating func root(_ model: ManagedObjectModel) -> ModelElement {
+    init(_ model: ManagedObjectModel) { self.model = model }
+
+    mutating func root() -> ModelElement {
         if model.versionIdentifiers.count > 1 {
             report("model", "has \(model.versionIdentifiers.count) version identifiers, but a file can have only one")
         }
@@ -104,8 +107,16 @@ private struct ModelDescriptionWriter {
                 "entity '\(entity.name)', fetchIndex '\(index.name)'",
                 "ignores only case or only diacritics, for which model files have no expression")
         }
+        if let expression = part.expressionFormat, !part.folding.isEmpty {
+            report(
+                "entity '\(entity.name)', fetchIndex '\(index.name)'",
+                "ignores differences in the values of \(expression), which model files cannot express; use canonical:")
+        }
         var element = ModelElement(.fetchIndexElement)
-        if part.folding.isEmpty {
+        if let expression = part.expressionFormat {
+            element["expression"] = expression
+            element["expressionType"] = resultType(of: expression, entity)
+        } else if part.folding.isEmpty {
             element["property"] = part.property
         } else {
             element["expression"] = "canonical:(\(part.property))"
@@ -114,6 +125,12 @@ private struct ModelDescriptionWriter {
         element["type"] = "Binary"
         element["order"] = part.isAscending ? "ascending" : "descending"
         return element
+    }
+
+    /// The name of the type of an index's expression.
+    private func resultType(of expression: String, _ entity: EntityDescription) -> String? {
+        guard let entity = model.entity(named: entity.name) else { return nil }
+        return (try? IndexExpression(format: expression, for: entity, in: model))?.resultType.modelFileName
     }
 
     /// The element of an attribute; the names of its composite types begin with `type`.

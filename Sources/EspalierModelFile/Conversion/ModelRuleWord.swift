@@ -2,7 +2,7 @@
 //
 // Invariants
 //   1. A rule that is written to a file and read again is equal.
-//   2. What a word says for one type, it says for no other: `minValueString` is a length of a text and a limit of a
+//   2. A word has one meaning for each type: `minValueString` is a length of a text and a limit of a
 //      number, and has no meaning for all other types.
 
 import EspalierModel

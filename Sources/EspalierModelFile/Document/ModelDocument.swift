@@ -133,5 +133,10 @@ private struct ModelElementReader {
 
 extension String {
     /// The text, or its first 80 characters if it is longer.
-    var shortened: String { count <= 80 ? self : prefix(80) + "…" }
+    var shortened: String {
+        if utf8.count <= 80 { return self }
+        // A character of a hostile text can consist of any number of scalars.
+        let beginning = String(unicodeScalars.prefix(1_000)).prefix(80)
+        return beginning.utf8.count == utf8.count ? self : beginning + "…"
+    }
 }

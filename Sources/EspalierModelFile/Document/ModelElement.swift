@@ -100,7 +100,7 @@ public struct ModelElement: Sendable {
     /// The kind with the element's name in the file, such as `entity 'Person'`.
     var label: String {
         let name = self["name"] ?? self["property"] ?? self["value"] ?? self["key"]
-        return kind.rawValue + (name.map { " '\($0)'" } ?? "")
+        return kind.rawValue + (name.map { " '\($0.shortened)'" } ?? "")
     }
 }
 

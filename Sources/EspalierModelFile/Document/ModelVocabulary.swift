@@ -110,6 +110,8 @@ extension ModelElement.Kind {
                     "transient": .flag, "toMany": .flag, "ordered": .flag, "minCount": .count, "maxCount": .count,
                     "deletionRule": .choice(deleteRules), "destinationEntity": .name, "inverseName": .name,
                     "inverseEntity": .name,
+                    // In compiled models only, as those of attributes.
+                    "validationPredicates": .text, "validationWarnings": .text,
                 ], uniquingKeysWith: { first, _ in first }),
             required: ["name", "destinationEntity"], children: [.userInfo]),
         .fetchedProperty: ModelElementRule(

@@ -6,8 +6,9 @@
 /// the caller ignores each feature that the document uses.
 public enum ModelFeature: String, Sendable, Hashable, CaseIterable {
     /// Validation rules that Espalier does not check (MD-16): predicates of compiled models that are no limit, length
-    /// or pattern, their messages, rules of parts of composites, regular expressions that it cannot parse, and limits
-    /// that do not fit the type of their attribute. Each of them is left out; all others become rules of the model.
+    /// or pattern, also those of relationships; their messages; rules of parts of composites, regular expressions that
+    /// it cannot parse, and limits that do not fit the type of their attribute. Each of them is left out; all others
+    /// become rules of the model.
     case validationRules
     /// Attributes that are derived in a way that stores do not keep (MD-27): they become optional attributes that are
     /// not computed.
@@ -15,8 +16,8 @@ public enum ModelFeature: String, Sendable, Hashable, CaseIterable {
     /// Fetched properties without a request, as in compiled models, or whose request returns no objects: they are left
     /// out.
     case fetchedProperties
-    /// Indexes over map locations or over expressions other than `canonical:`, and indexes with a condition that
-    /// Espalier cannot parse: they are not created.
+    /// Indexes over map locations, and indexes with an expression or a condition that Espalier cannot parse: they are
+    /// not created.
     case specialIndexes
     /// Relationships that are not stored: Espalier stores them.
     case transientRelationships

@@ -8,6 +8,7 @@
 //   1. References are followed downwards only: from the model to entities, from an entity to properties. So a file
 //      whose references form a cycle ends.
 //   2. Objects to which none of these references leads are leftovers of the editor, and have no meaning.
+//   3. Work is bounded: an object, an archive and a part of an expression count each time that they are named.
 
 import EspalierModel
 import FoundationEssentials
@@ -27,6 +28,10 @@ struct MappingFileReader {
 
     private(set) var problems: [ModelFileError.Problem] = []
     private var objects: [String: Object] = [:]
+    /// The number of references that may still be followed: the editor names each object once.
+    private var referenceBudget = XMLReader.elementCountMax
+    /// The number of parts that all expressions may still have.
+    private var expressionBudget = 100_000
 
     /// The mappings in a document; without a meaning if `problems` are found.
     mutating func description(of root: XMLElement) -> MappingDescription {
@@ -82,7 +87,16 @@ struct MappingFileReader {
     private mutating func referents(
         of object: Object, _ relationship: String, _ type: String, _ owner: String
     ) -> [Object] {
-        (object.references[relationship] ?? []).compactMap { id in
+        let ids = object.references[relationship] ?? []
+        guard ids.count <= referenceBudget else {
+            report(
+                .tooLarge, object.line, owner,
+                "\(relationship): the file follows more than \(XMLReader.elementCountMax) references; name each object "
+                    + "once")
+            return []
+        }
+        referenceBudget -= ids.count
+        return ids.compactMap { id in
             guard let found = objects[id], found.type == type else {
                 report(.invalidModel, object.line, owner, "\(relationship): there is no object '\(id)' of type \(type)")
                 return nil
@@ -96,6 +110,7 @@ struct MappingFileReader {
     private mutating func report(
         _ kind: ModelFileError.Kind, _ line: Int, _ element: String?, _ message: String
     ) {
+        guard problems.count < ModelElementChecker.problemCountMax else { return }
         problems.append(ModelFileError.Problem(kind, line: line, element: element, message))
     }
 
@@ -147,14 +162,31 @@ struct MappingFileReader {
     /// The expression in an attribute; `nil` if there is none, or it is damaged, which is reported.
     private mutating func expression(_ object: Object, _ name: String, _ element: String) -> ArchivedExpression? {
         guard let (text, line) = object.attributes[name], !text.isEmpty else { return nil }
+        // An archive that several references lead to is decoded for each of them.
+        expressionBudget -= ArchivedExpressionReader.parts(in: text.utf8.count)
+        guard expressionBudget >= 0 else {
+            reportManyParts(line, element, name)
+            return nil
+        }
         guard let bytes = Data(base64Encoded: text, options: .ignoreUnknownCharacters) else {
             report(.invalidValue, line, element, "\(name) is not base64")
             return nil
         }
-        guard let expression = ArchivedExpression(Array(bytes)) else {
-            report(.malformedArchive, line, element, "\(name) is not the archive of an expression")
+        do throws(ArchivedExpressionError) {
+            return try ArchivedExpression(Array(bytes), budget: &expressionBudget)
+        } catch {
+            switch error {
+            case .noExpression:
+                report(.malformedArchive, line, element, "\(name) is not the archive of an expression")
+            case .tooManyParts: reportManyParts(line, element, name)
+            }
             return nil
         }
-        return expression
+    }
+
+    private mutating func reportManyParts(_ line: Int, _ element: String, _ name: String) {
+        report(
+            .tooLarge, line, element,
+            "\(name) has too many parts; write a simpler expression, or set the value in a migration policy")
     }
 }

@@ -17,8 +17,8 @@ extension BTreeSnapshot {
         of relationship: Relationship, for owner: ObjectID, limit: Int
     ) throws(StoreError) -> Int {
         try checkLists(of: relationship, for: [owner])
-        return try withState(for: owner) { state, owner throws(StoreError) in
-            try state.session.transaction.linkCount(of: owner.key, relationship, catalog, limit: limit)
+        return try withSession(for: owner) { session, owner throws(StoreError) in
+            try session.transaction.linkCount(of: owner.key, relationship, catalog, limit: limit)
         }
     }
 
@@ -30,8 +30,8 @@ extension BTreeSnapshot {
     ) throws(StoreError) -> Bool {
         try checkLists(of: relationship, for: [owner])
         _ = try SaveChecks.entity(of: destination, schema: catalog.schema, storeTag: catalog.numbering.storeTag)
-        return try withState(for: owner) { state, owner throws(StoreError) in
-            try hasDestination(destination, of: relationship, for: owner, state.session)
+        return try withSession(for: owner) { session, owner throws(StoreError) in
+            try hasDestination(destination, of: relationship, for: owner, session)
         }
     }
 

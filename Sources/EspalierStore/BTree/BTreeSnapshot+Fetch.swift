@@ -8,8 +8,8 @@ extension BTreeSnapshot {
     /// The rows that match, in order, within offset and limit.
     public func fetch(_ fetch: StoreFetch) throws(StoreError) -> SnapshotList {
         try check(fetch)
-        return try withState(for: fetch) { state, fetch throws(StoreError) in
-            let (session, planner) = (state.session, try state.planner(store))
+        return try withSession(for: fetch) { session, fetch throws(StoreError) in
+            let planner = try session.planner(store)
             let plan = planner.plan(fetch, wantsRows: true)
             if let rows = try rowsOfOneValue(plan, session.transaction) { return rows }
             return try FetchExecution(plan, .rows, session).run().snapshots()
@@ -21,7 +21,7 @@ extension BTreeSnapshot {
     /// - Returns: `nil` for every other plan, and if the rows are too many to be read one by one: `FetchExecution`
     ///   executes these plans.
     func rowsOfOneValue(
-        _ plan: FetchPlan, _ transaction: borrowing StoreTransaction<SessionSource>
+        _ plan: FetchPlan, _ transaction: borrowing StoreTransaction<ReadSource>
     ) throws(StoreError) -> SnapshotList? {
         guard case .oneValue(let group, let prefix) = plan.access, plan.isExact, plan.offset == 0, plan.limit == nil,
             plan.keys == StoreFetch.allKeys
@@ -53,8 +53,8 @@ extension BTreeSnapshot {
     public func fetchBatch(_ fetch: StoreFetch, of count: Int) throws(StoreError) -> FetchBatch {
         try check(fetch)
         guard count > 0 else { throw .invalidRequest(reason: "a batch has \(count) rows; it must have at least one") }
-        return try withState(for: fetch) { state, fetch throws(StoreError) in
-            try firstRows(of: fetch, count, state.session, state.planner(store))
+        return try withSession(for: fetch) { session, fetch throws(StoreError) in
+            try firstRows(of: fetch, count, session, session.planner(store))
         }
     }
 
@@ -86,9 +86,9 @@ extension BTreeSnapshot {
     /// The IDs of the rows that match, in order, within offset and limit.
     public func fetchIDs(_ fetch: StoreFetch) throws(StoreError) -> [ObjectID] {
         try check(fetch)
-        return try withState(for: fetch) { state, fetch throws(StoreError) in
-            let plan = try state.planner(store).plan(fetch, wantsRows: false)
-            return try FetchExecution(plan, .ids, state.session).run().ids
+        return try withSession(for: fetch) { session, fetch throws(StoreError) in
+            let plan = try session.planner(store).plan(fetch, wantsRows: false)
+            return try FetchExecution(plan, .ids, session).run().ids
         }
     }
 
@@ -99,9 +99,8 @@ extension BTreeSnapshot {
         var unsorted = fetch
         unsorted.sort = []
         try check(fetch)
-        return try withState(for: unsorted) { state, unsorted throws(StoreError) in
-            let session = state.session
-            let plan = try state.planner(store).plan(unsorted, wantsRows: false)
+        return try withSession(for: unsorted) { session, unsorted throws(StoreError) in
+            let plan = try session.planner(store).plan(unsorted, wantsRows: false)
             if case .rows = plan.access, plan.condition.isEmpty, plan.keys == StoreFetch.allKeys {
                 let wanted = fetch.includesSubentities ? fetch.entity.family : [fetch.entity.index]
                 var total = 0
@@ -117,8 +116,8 @@ extension BTreeSnapshot {
         for id in ids where !catalog.numbering.isOwn(id) {
             _ = try SaveChecks.entity(of: id, schema: catalog.schema, storeTag: catalog.numbering.storeTag)
         }
-        return try withState(for: ids) { state, ids throws(StoreError) in
-            try state.session.transaction.snapshots(of: ids, catalog)
+        return try withSession(for: ids) { session, ids throws(StoreError) in
+            try session.transaction.snapshots(of: ids, catalog)
         }
     }
 
@@ -127,8 +126,8 @@ extension BTreeSnapshot {
         of relationship: Relationship, for owners: [ObjectID]
     ) throws(StoreError) -> [[ObjectID]] {
         try checkLists(of: relationship, for: owners)
-        return try withState(for: owners) { state, owners throws(StoreError) in
-            try state.session.transaction.links(of: owners, relationship, catalog)
+        return try withSession(for: owners) { session, owners throws(StoreError) in
+            try session.transaction.links(of: owners, relationship, catalog)
         }
     }
 
@@ -138,8 +137,8 @@ extension BTreeSnapshot {
     /// These may be some commits old; so two stores with the same rows can have different plans.
     public func explain(_ fetch: StoreFetch) throws(StoreError) -> [String] {
         try check(fetch)
-        return try withState(for: fetch) { state, fetch throws(StoreError) in
-            try state.planner(store).plan(fetch, wantsRows: true).explanation(catalog.schema)
+        return try withSession(for: fetch) { session, fetch throws(StoreError) in
+            try session.planner(store).plan(fetch, wantsRows: true).explanation(catalog.schema)
         }
     }
 
@@ -159,7 +158,7 @@ extension BTreeSnapshot {
 
 extension BTreeStore {
     func rowCount(
-        of entity: Int, _ transaction: borrowing StoreTransaction<SessionSource>
+        of entity: Int, _ transaction: borrowing StoreTransaction<ReadSource>
     ) throws(StoreError) -> UInt64 {
         try transaction.counter(Counter.rows(entityNumber: catalog.numbering.entityNumbers[entity]), catalog)
     }
@@ -183,7 +182,7 @@ extension BTreeStore {
     }
 
     private func readStatistics(
-        _ transaction: borrowing StoreTransaction<SessionSource>
+        _ transaction: borrowing StoreTransaction<ReadSource>
     ) throws(StoreError) -> PlannerStatistics {
         var statistics = PlannerStatistics(rowCounts: [])
         for entity in model.entities { statistics.rowCounts.append(try rowCount(of: entity.index, transaction)) }

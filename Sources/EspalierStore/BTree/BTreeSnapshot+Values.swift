@@ -1,8 +1,8 @@
-// Reads values of rows from a snapshot of a B-tree store, in one of three ways: totals (the number of rows, the least
-// and the greatest value of an index), groups that the entries of an index count, and the rows that a plan finds.
+// Reads values of rows from a snapshot of a B-tree store, by one of three methods: totals (the number of rows, the
+// least and the greatest value of an index), groups that the entries of an index count, and the rows that a plan finds.
 //
 // Invariants
-//   1. Every way gives the same answer as reading all rows that match.
+//   1. Every method gives the same answer as reading all rows that match.
 
 public import EspalierModel
 internal import EspalierEngine
@@ -15,13 +15,13 @@ extension BTreeSnapshot {
     ///   `fetch`, without copies of the rows.
     public func values(_ fetch: StoreValueFetch) throws(StoreError) -> ValueCollector {
         try check(fetch.rows)
-        return try withState(for: fetch) { state, fetch throws(StoreError) in
-            let planner = try state.planner(store)
-            if let totals = try totals(fetch, state.session, planner) { return totals }
-            if let groups = try countedGroups(fetch, state.session) { return groups }
-            let reader = ColumnReader(fetch.values, state.session)
+        return try withSession(for: fetch) { session, fetch throws(StoreError) in
+            let planner = try session.planner(store)
+            if let totals = try totals(fetch, session, planner) { return totals }
+            if let groups = try countedGroups(fetch, session) { return groups }
+            let reader = ColumnReader(fetch.values, session)
             let plan = planner.plan(fetch.rows, wantsRows: !reader.needsNoRow)
-            let execution = FetchExecution(plan, .values, state.session, reader, excluding: fetch.excluded)
+            let execution = FetchExecution(plan, .values, session, reader, excluding: fetch.excluded)
             return try execution.run().collector(isInOrder: fetch.isOrdered)
         }
     }
@@ -29,9 +29,8 @@ extension BTreeSnapshot {
     /// The steps to answer a question for values, as `explain` gives them for rows.
     public func explain(_ fetch: StoreValueFetch) throws(StoreError) -> [String] {
         try check(fetch.rows)
-        return try withState(for: fetch) { state, fetch throws(StoreError) in
-            let planner = try state.planner(store)
-            if let seeks = seeks(fetch, planner) {
+        return try withSession(for: fetch) { session, fetch throws(StoreError) in
+            if let seeks = seeks(fetch) {
                 return seeks.map { seek in
                     switch seek {
                     case .count: "count rows"
@@ -43,14 +42,14 @@ extension BTreeSnapshot {
             if let group = countingGroup(fetch) {
                 return ["\(CandidateSource.name(of: group, catalog.schema)), count the entries of each value"]
             }
-            let wantsRows = !ColumnReader(fetch.values, state.session).needsNoRow
-            return planner.plan(fetch.rows, wantsRows: wantsRows).explanation(catalog.schema)
+            let wantsRows = !ColumnReader(fetch.values, session).needsNoRow
+            return try session.planner(store).plan(fetch.rows, wantsRows: wantsRows).explanation(catalog.schema)
         }
     }
 
     // MARK: Totals
 
-    /// A way to an aggregate of all rows that match, without reading them.
+    /// How an aggregate of all rows that match is found without reading them.
     private enum Seek {
         /// The number of rows.
         case count
@@ -58,8 +57,8 @@ extension BTreeSnapshot {
         case end(group: Int, EntryRange, isReversed: Bool)
     }
 
-    /// The ways to all aggregates of a question; `nil` if one of them needs the rows.
-    private func seeks(_ fetch: StoreValueFetch, _ planner: FetchPlanner) -> [Seek]? {
+    /// The seeks for all aggregates of a question; `nil` if one of them needs the rows.
+    private func seeks(_ fetch: StoreValueFetch) -> [Seek]? {
         let values = fetch.values
         guard values.isGrouped, values.keptCount == 0, fetch.rows.keys == StoreFetch.allKeys else { return nil }
         var seeks: [Seek] = []
@@ -68,7 +67,7 @@ extension BTreeSnapshot {
             case (.count, nil): seeks.append(.count)
             case (.min, let input?), (.max, let input?):
                 guard
-                    let seek = end(of: values.inputs[input], isGreatest: aggregation.aggregate == .max, fetch, planner)
+                    let seek = end(of: values.inputs[input], isGreatest: aggregation.aggregate == .max, fetch)
                 else { return nil }
                 seeks.append(seek)
             default: return nil
@@ -77,9 +76,9 @@ extension BTreeSnapshot {
         return seeks
     }
 
-    /// The way to the least or greatest value of an attribute.
+    /// The seek for the least or greatest value of an attribute.
     private func end(
-        of expression: ResolvedExpression, isGreatest: Bool, _ fetch: StoreValueFetch, _ planner: FetchPlanner
+        of expression: ResolvedExpression, isGreatest: Bool, _ fetch: StoreValueFetch
     ) -> Seek? {
         guard case .path(let path) = expression, path.base == .evaluatedObject, path.steps.isEmpty,
             case .attribute(let slot, let type, elements: []) = path.terminal, type != .composite
@@ -107,7 +106,7 @@ extension BTreeSnapshot {
     private func totals(
         _ fetch: StoreValueFetch, _ session: ReadSession, _ planner: FetchPlanner
     ) throws(StoreError) -> ValueCollector? {
-        guard let seeks = seeks(fetch, planner) else { return nil }
+        guard let seeks = seeks(fetch) else { return nil }
         defer { session.forgetRows() }
         var results: [AttributeValue] = []
         for (seek, aggregation) in zip(seeks, fetch.values.aggregations) {
@@ -142,7 +141,7 @@ extension BTreeSnapshot {
         return max(0, total)
     }
 
-    /// The value of the first or last row whose entry lies in a range; null if there is none.
+    /// The value of the first or last row whose entry is in a range; null if there is none.
     private func firstValue(
         at slot: Int, in group: Int, _ range: EntryRange, isReversed: Bool, _ fetch: StoreValueFetch,
         _ session: ReadSession

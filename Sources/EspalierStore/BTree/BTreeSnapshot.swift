@@ -14,77 +14,59 @@ public final class BTreeSnapshot: StoreSnapshot {
     /// The number of the commit.
     public let generation: UInt64
     let store: BTreeStore
-    private let read: SnapshotRead
+    private let shared: SharedSession
 
-    init(_ store: BTreeStore, _ read: SnapshotRead) {
-        (self.store, self.read, generation) = (store, read, read.commit)
+    init(_ store: BTreeStore, _ session: SharedSession) {
+        (self.store, shared, generation) = (store, session, session.commit)
     }
 
-    deinit { store.end(read) }
+    deinit { store.end(shared) }
 
     /// Whether no later commit exists; if another process writes the file, the answer is read from the file.
     public var isNewest: Bool { store.isNewest(generation) }
 
     var catalog: StoreCatalog { store.catalog }
 
-    /// Calls `body` with the transaction and with `question`, which it gets as an argument, because a closure that
+    /// Calls `body` with the session and with `question`, which it gets as an argument, because a closure that
     /// captured the question would copy it.
     ///
     /// - Throws: the errors of `body`; `.closed` if the store was closed; `.storage(.snapshotExpired)` if closing the
     ///   store failed, because that ends the transaction too.
-    func withState<Question, Answer: Sendable>(
-        for question: Question, _ body: (SnapshotRead.State, Question) throws(StoreError) -> Answer
+    func withSession<Question, Answer: Sendable>(
+        for question: Question, _ body: (ReadSession, Question) throws(StoreError) -> Answer
     ) throws(StoreError) -> Answer {
         try store.withPath { () throws(StoreError) in
-            guard case .migrationTransaction(let held) = store.access else { return try answer(question, body) }
-            return try held.exclusively { () throws(StoreError) in try answer(question, body) }
+            guard case .migrationTransaction(let migration) = store.access else { return try answer(question, body) }
+            return try migration.exclusively { () throws(StoreError) in try answer(question, body) }
         }
     }
 
     @inline(__always)
     private func answer<Question, Answer: Sendable>(
-        _ question: Question, _ body: (SnapshotRead.State, Question) throws(StoreError) -> Answer
+        _ question: Question, _ body: (ReadSession, Question) throws(StoreError) -> Answer
     ) throws(StoreError) -> Answer {
-        try read.state.withLock { state throws(StoreError) in
-            guard let state else {
+        try shared.session.withLock { session throws(StoreError) in
+            guard let session else {
                 try store.checkOpen()
                 throw StoreError(.transaction(.snapshotExpired))
             }
-            assert(state.session.isFresh, "invariant 2: rows of an earlier fetch are kept")
-            return try body(state, question)
+            assert(session.isFresh, "invariant 2: rows of an earlier fetch are kept")
+            return try body(session, question)
         }
     }
 }
 
-/// The read transaction of a snapshot; the store and the snapshot share it, so that either can end it.
-final class SnapshotRead: Sendable {
-    // SAFETY: @unchecked Sendable, because it is touched only under the lock of its `SnapshotRead`.
-    /// The transaction, and the planner for its commit.
-    final class State: @unchecked Sendable {
-        let session: ReadSession
-        /// Created by the first fetch.
-        private var planner: FetchPlanner?
-
-        init(_ session: ReadSession) { self.session = session }
-
-        /// The planner with the statistics of the commit.
-        func planner(_ store: BTreeStore) throws(StoreError) -> FetchPlanner {
-            if let planner { return planner }
-            let made = try store.planner(session)
-            planner = made
-            return made
-        }
-    }
-
+/// The session of a snapshot; the store and the snapshot share it, so that either can end it.
+final class SharedSession: Sendable {
     let commit: UInt64
-    /// Guards the transaction; `nil` = it has ended.
-    let state: Mutex<State?>
+    /// Guards the session; `nil` = its transaction has ended.
+    let session: Mutex<ReadSession?>
 
     init(_ session: ReadSession) {
         commit = session.transaction.number
-        state = Mutex(State(session))
+        self.session = Mutex(session)
     }
 
     /// Ends the transaction; waits until the current reader has finished.
-    func end() { state.withLock { $0 = nil } }
+    func end() { session.withLock { $0 = nil } }
 }

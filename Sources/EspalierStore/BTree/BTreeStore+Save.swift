@@ -11,9 +11,9 @@ extension BTreeStore {
     ///   `.readOnly`, `.closed`, or the error of the engine. An error leaves the store unchanged.
     public func save(_ request: SaveRequest) throws(StoreError) -> SaveResult {
         try withPath { () throws(StoreError) in
-            if case .migrationTransaction(let held) = access {
+            if case .migrationTransaction(let migration) = access {
                 try checkOpen()
-                return try held.save(request, catalog)
+                return try migration.save(request, catalog)
             }
             let execution = SaveExecution(try beginWrite(), catalog)
             do throws(StoreError) {

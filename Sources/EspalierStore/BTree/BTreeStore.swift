@@ -25,13 +25,15 @@ public final class BTreeStore: PersistentStore {
     package let database: Database
     let catalog: StoreCatalog
     let access: Access
+    /// The memory of sorts; every snapshot shares it.
+    let sortSpace: SortSpace
     private let isClosed = Atomic(false)
     /// Guards the newest planner statistics and their commit: most fetches have no save between them.
     let plannerStatistics = Mutex<(commit: UInt64, statistics: PlannerStatistics)?>(nil)
     /// Guards the newest sample of each index that a planner has asked for, by position of the group.
     let indexSamples = Mutex<[Int: DatedSample]>([:])
-    /// Guards the read transactions of all open snapshots.
-    private let openReads = Mutex<[ObjectIdentifier: SnapshotRead]>([:])
+    /// Guards the sessions of all open snapshots.
+    private let openSessions = Mutex<[ObjectIdentifier: SharedSession]>([:])
 
     /// The transactions in which a store reads and writes its database.
     enum Access {
@@ -41,7 +43,7 @@ public final class BTreeStore: PersistentStore {
         /// database, which it owns.
         case migrationSource
         /// Every snapshot and save uses the one write transaction of a migration, which owns the database.
-        case migrationTransaction(HeldTransaction)
+        case migrationTransaction(MigrationTransaction)
     }
 
     init(
@@ -52,6 +54,7 @@ public final class BTreeStore: PersistentStore {
         self.catalog = catalog
         self.identifier = identifier
         self.path = path
+        sortSpace = SortSpace(database)
     }
 
     /// `StoreType.btree`.
@@ -60,6 +63,22 @@ public final class BTreeStore: PersistentStore {
     public var isReadOnly: Bool { if case .migrationSource = access { true } else { database.isReadOnly } }
     /// The model the store was opened with.
     public var model: ManagedObjectModel { catalog.model }
+    /// The number of bytes that the rows and keys of one sort may take in memory, 64 MiB by default; less than 4,096
+    /// count as 4,096.
+    ///
+    /// A sort that needs more writes sorted parts into a temporary file without a name, in the folder of the store, or
+    /// in the temporary folder of the system if the store is open for reading only, and merges them. The file of a
+    /// store in memory is in memory, too. Errors of the file are `StoreError.storage` with the role `scratch`;
+    /// neither an error nor the end of the process leaves bytes there. `analyze` tells how many bytes a sort has
+    /// written.
+    ///
+    /// The number bounds the work of the sort, not its result: a fetch of objects keeps all of its rows, one of IDs 16
+    /// bytes for each row. The limit and the offset of a fetch count together, because rows that are skipped are sorted
+    /// as well. A new number applies to the fetches that begin afterwards, also in open snapshots.
+    public var sortByteCountMax: Int {
+        get { sortSpace.byteCountMax }
+        set { sortSpace.byteCountMax = newValue }
+    }
     /// Sizes and counters of the engine below.
     public var statistics: DatabaseStatistics { database.statistics }
 
@@ -102,14 +121,14 @@ public final class BTreeStore: PersistentStore {
     public func metadata() throws(StoreError) -> [String: AttributeValue] {
         try withPath { () throws(StoreError) in
             let transaction = try beginRead()
-            guard case .migrationTransaction(let held) = access else { return try metadata(in: transaction) }
-            guard held.servesWork else { throw Self.busyWithMigration }
-            return try held.exclusively { () throws(StoreError) in try metadata(in: transaction) }
+            guard case .migrationTransaction(let migration) = access else { return try metadata(in: transaction) }
+            guard migration.servesWork else { throw Self.busyWithMigration }
+            return try migration.exclusively { () throws(StoreError) in try metadata(in: transaction) }
         }
     }
 
     private func metadata(
-        in transaction: borrowing StoreTransaction<SessionSource>
+        in transaction: borrowing StoreTransaction<ReadSource>
     ) throws(StoreError) -> [String: AttributeValue] {
         var values: [String: AttributeValue] = [:]
         try transaction.forEach(in: catalog.metadata, from: [], below: nil) { key, value throws(StoreError) in
@@ -147,9 +166,9 @@ public final class BTreeStore: PersistentStore {
     /// Writes everything into the file, marks it as cleanly closed and releases it; ends all snapshots.
     public func close() throws(StoreError) {
         guard !isClosed.exchange(true, ordering: .sequentiallyConsistent) else { throw .closed }
-        openReads.withLock { reads in
-            for read in reads.values { read.end() }
-            reads.removeAll()
+        openSessions.withLock { sessions in
+            for session in sessions.values { session.end() }
+            sessions.removeAll()
         }
         guard case .ownTransactions = access else { return }
         do {
@@ -169,22 +188,22 @@ public final class BTreeStore: PersistentStore {
     /// (`logByteCountMax`), the engine expires the oldest snapshots.
     public func snapshot() throws(StoreError) -> any StoreSnapshot {
         // Under the lock, because closing reads the list only once.
-        try openReads.withLock { reads throws(StoreError) in
+        try openSessions.withLock { sessions throws(StoreError) in
             let transaction = try withPath { () throws(StoreError) in try beginRead() }
-            let read = SnapshotRead(ReadSession(transaction, catalog))
-            assert(reads[ObjectIdentifier(read)] == nil, "a read is listed twice")
-            reads[ObjectIdentifier(read)] = read
-            return BTreeSnapshot(self, read)
+            let session = SharedSession(ReadSession(transaction, catalog, sortSpace))
+            assert(sessions[ObjectIdentifier(session)] == nil, "a session is listed twice")
+            sessions[ObjectIdentifier(session)] = session
+            return BTreeSnapshot(self, session)
         }
     }
 
     /// Ends the read transaction of a snapshot.
-    func end(_ read: SnapshotRead) {
+    func end(_ session: SharedSession) {
         // Under the lock: a transaction that has left the list must have ended, because closing does not end it any
         // more.
-        openReads.withLock { reads in
-            read.end()
-            reads[ObjectIdentifier(read)] = nil
+        openSessions.withLock { sessions in
+            session.end()
+            sessions[ObjectIdentifier(session)] = nil
         }
     }
 
@@ -192,7 +211,7 @@ public final class BTreeStore: PersistentStore {
     func isNewest(_ commit: UInt64) -> Bool {
         // Under the lock, so that this transaction cannot make closing fail. The next snapshot reports the error
         // ignored here.
-        openReads.withLock { _ in
+        openSessions.withLock { _ in
             guard let newest = try? beginRead() else { return false }
             return newest.number == commit
         }
@@ -200,9 +219,9 @@ public final class BTreeStore: PersistentStore {
 
     // MARK: Transactions
 
-    func beginRead() throws(StoreError) -> StoreTransaction<SessionSource> {
+    func beginRead() throws(StoreError) -> StoreTransaction<ReadSource> {
         try checkOpen()
-        if case .migrationTransaction(let held) = access { return try held.beginRead() }
+        if case .migrationTransaction(let migration) = access { return try migration.beginRead() }
         return try StoreTransaction(reading: database)
     }
 
@@ -223,7 +242,9 @@ public final class BTreeStore: PersistentStore {
     ) throws(StoreError) -> Answer {
         try withPath { () throws(StoreError) in
             try checkOpen()
-            if case .migrationTransaction(let held) = access, held.servesWork { return try held.change(body) }
+            if case .migrationTransaction(let migration) = access, migration.servesWork {
+                return try migration.change(body)
+            }
             var transaction = try beginWrite()
             let answer = try body(&transaction)
             try transaction.commit(durability)

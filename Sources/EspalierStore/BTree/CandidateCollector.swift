@@ -4,7 +4,7 @@ internal import EspalierEngine
 internal import EspalierModel
 
 /// A row that may match.
-struct Candidate: Hashable {
+struct Candidate {
     let key: UInt64
     let entityNumber: UInt16
 }
@@ -24,7 +24,7 @@ struct CandidateCollector {
     /// `countMax`.
     static func candidates(
         _ group: Int, beginningWith prefix: [UInt8], atMost countMax: Int,
-        _ transaction: borrowing StoreTransaction<SessionSource>, _ catalog: StoreCatalog
+        _ transaction: borrowing StoreTransaction<ReadSource>, _ catalog: StoreCatalog
     ) throws(StoreError) -> [Candidate]? {
         assert(countMax >= 0, "at most \(countMax) candidates")
         var found: [Candidate] = []
@@ -67,14 +67,14 @@ struct CandidateCollector {
         case .scan(let entity, let node):
             try scan(entity, node, into: &found)
         case .back(let step, let far):
-            guard let destinations = try candidates(far), let way = InverseAccess(step, catalog.schema) else {
+            guard let destinations = try candidates(far), let access = InverseAccess(step, catalog.schema) else {
                 return false
             }
             let family = catalog.model.entities[step.destination]
             // An index of a superentity also lists rows of other entities, to which the relationship cannot lead.
             for destination in destinations
             where catalog.numbering.entity(destination.entityNumber)?.isKind(of: family) == true {
-                try collect(way, from: destination, into: &found)
+                try collect(access, from: destination, into: &found)
                 guard found.count <= countMax else { return false }
             }
         case .union(let sources):
@@ -103,13 +103,15 @@ struct CandidateCollector {
         return true
     }
 
-    private func collect(_ way: InverseAccess, from far: Candidate, into found: inout [Candidate]) throws(StoreError) {
+    private func collect(
+        _ access: InverseAccess, from far: Candidate, into found: inout [Candidate]
+    ) throws(StoreError) {
         func append(_ ids: [ObjectID]) {
             for id in ids {
                 found.append(Candidate(key: id.key, entityNumber: catalog.numbering.reference(id).entity))
             }
         }
-        switch way {
+        switch access {
         case .links(let inverse):
             assert(inverse.isToMany, "\(inverse.name) is no list")
             append(try session.transaction.links(of: far.key, inverse, catalog))

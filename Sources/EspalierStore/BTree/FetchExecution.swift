@@ -11,9 +11,9 @@ internal import EspalierEngine
 internal import EspalierModel
 
 struct FetchExecution: ~Copyable {
-    /// If the limit is below this number and there are more candidates than this, `find` first scans the first rows,
-    /// and at least this many of them.
-    private static let firstCountMax = 512
+    /// A limit below this number is short: if an index then has more candidates than this, `find` first scans the first
+    /// rows, at least this many of them.
+    private static let firstScanCount = 512
 
     private let plan: FetchPlan
     private let session: ReadSession
@@ -65,7 +65,8 @@ struct FetchExecution: ~Copyable {
         if case .sorted = self.plan.order, kind != .count {
             let offset = self.plan.offset
             let keep = self.plan.limit.map { $0.addingReportingOverflow(offset) }
-            sortBuffer = SortBuffer(keep: keep.map { $0.overflow ? Int.max : $0.partialValue })
+            sortBuffer = SortBuffer(
+                keep: keep.map { $0.overflow ? Int.max : $0.partialValue }, in: session.sortSpace)
         }
         acceptsEveryRow = residual.isEmpty && sortBuffer == nil
         keys = self.plan.keys
@@ -84,10 +85,12 @@ struct FetchExecution: ~Copyable {
     }
 
     private func chooseSlots() -> [Int]? {
+        // So a count from an index allocates nothing for rows.
+        if readsNoRow { return nil }
         guard evaluated.isEmpty, let asked = sink.slots, sortBuffer == nil || sortsByOwnValues else { return nil }
         var slots = asked + tests.flatMap(\.slots)
         if case .sorted(let keys) = plan.order, sortBuffer != nil {
-            for key in keys { if case .attribute(let slot, _, _) = key.path.terminal { slots.append(slot) } }
+            for key in keys { if case .attribute(let slot, _, _)? = key.path?.terminal { slots.append(slot) } }
         }
         let hasOthers = plan.entity.family.contains { index in
             catalog.model.entities[index].attributes.contains { attribute in
@@ -96,6 +99,12 @@ struct FetchExecution: ~Copyable {
             }
         }
         return hasOthers ? slots : nil
+    }
+
+    /// Whether entries of an index are all that the result needs.
+    private var readsNoRow: Bool {
+        if case .rows = plan.access { return false }
+        return plan.isExact && residual.isEmpty && sortBuffer == nil && !sink.needsRow
     }
 
     /// Finds all rows and passes them to the sink.
@@ -109,7 +118,7 @@ struct FetchExecution: ~Copyable {
         case .oneValue(let group, let prefix): try find(.index(group: group, [.beginning(with: prefix)]))
         case .candidates(let source): try find(source)
         }
-        return finish()
+        return try finish()
     }
 
     /// Visits the rows of the candidates, by primary key.
@@ -118,19 +127,19 @@ struct FetchExecution: ~Copyable {
     ///   at most 512 candidates or the scan finds enough; otherwise O(candidates).
     private mutating func find(_ source: CandidateSource) throws(StoreError) {
         let countMax = isWorthReadingAll ? plan.candidateCountMax : Int.max
-        guard let limit = plan.limit, case .primaryKey = plan.order, limit < Self.firstCountMax,
+        guard let limit = plan.limit, case .primaryKey = plan.order, limit < Self.firstScanCount,
             source.isFoundInIndexes
         else {
-            return try visit(CandidateCollector(session: session, countMax: countMax).candidates(source))
+            return try visitCandidates(CandidateCollector(session: session, countMax: countMax).candidates(source))
         }
-        if let few = try CandidateCollector(session: session, countMax: Self.firstCountMax).candidates(source) {
-            return try visit(few)
+        if let few = try CandidateCollector(session: session, countMax: Self.firstScanCount).candidates(source) {
+            return try visitCandidates(few)
         }
         // If many rows match, a scan finds as many as are wanted among the first of all rows.
         let wanted = Double(limit) + Double(plan.offset)
         let count = try session.transaction.count(of: catalog.rowTree(of: plan.entity))
         // No more than a file can have, whatever it states.
-        rowsToScan = max(Self.firstCountMax, Int(min(4 * (Double(count) * wanted).squareRoot(), 0x1p62)))
+        rowsToScan = max(Self.firstScanCount, Int(min(4 * (Double(count) * wanted).squareRoot(), 0x1p62)))
         let saved = (residual, acceptsEveryRow)
         try scanInstead()
         guard rowsToScan == 0, let resumeKey else { return }
@@ -140,7 +149,7 @@ struct FetchExecution: ~Copyable {
         (residual, acceptsEveryRow) = saved
         sink.comesFromScan = false
         (keys, self.resumeKey) = (resumeKey...max(resumeKey, keys.upperBound), nil)
-        try visit(CandidateCollector(session: session, countMax: countMax).candidates(source))
+        try visitCandidates(CandidateCollector(session: session, countMax: countMax).candidates(source))
     }
 
     /// Whether reading all rows can be cheaper than reading many candidates: not if candidates need not be read, nor if
@@ -151,7 +160,7 @@ struct FetchExecution: ~Copyable {
     }
 
     /// Visits the rows of the candidates, or all rows if there were too many candidates (`nil`).
-    private mutating func visit(_ candidates: [Candidate]?) throws(StoreError) {
+    private mutating func visitCandidates(_ candidates: [Candidate]?) throws(StoreError) {
         guard let candidates else { return try scanInstead() }
         assert(
             zip(candidates, candidates.dropFirst()).allSatisfy { $0.key < $1.key },
@@ -159,17 +168,19 @@ struct FetchExecution: ~Copyable {
         if acceptsEveryRow { sink.reserveCapacity(candidates.count) }
         var rows = try rowLookup()
         for candidate in candidates {
-            guard try visit(candidate, in: &rows) else { return }
+            guard try visitRow(of: candidate, in: &rows) else { return }
         }
     }
 
-    private consuming func finish() -> FetchSink {
+    private consuming func finish() throws(StoreError) -> FetchSink {
         assert(
             acceptsEveryRow == (residual.isEmpty && sortBuffer == nil),
             "rows are tested without need, or not tested")
         assert(sink.checkInvariants())
         guard let buffer = sortBuffer.take() else { return sink }
-        for entry in buffer.sorted() {
+        var rows = try buffer.rows()
+        sink.spilledByteCount = rows.spilledByteCount
+        while let entry = try rows.next() {
             guard entry.row.withRawSpan({ sink.accept(entry.id, $0) }) else { break }
         }
         return sink
@@ -193,7 +204,7 @@ struct FetchExecution: ~Copyable {
         guard let slotsToRead else {
             return try cursor.forEachValue { key, row throws(StoreError) in
                 guard scansRow(at: key, upTo: greatest) else { return false }
-                return try finishVisit(after: examine(row, key: key), key: key)
+                return try test(row, key: key)
             }
         }
         var isOnRow = true
@@ -201,19 +212,15 @@ struct FetchExecution: ~Copyable {
             var needsRest = false
             try cursor.forEachBeginning { key, row, byteCount throws(StoreError) in
                 guard scansRow(at: key, upTo: greatest) else { return false }
-                if row.byteCount == byteCount { return try finishVisit(after: examine(row, key: key), key: key) }
-                guard let step = examineBeginning(row, of: byteCount, key: key, slotsToRead) else {
-                    needsRest = true
-                    return false
-                }
-                assert(StepCount.note(rows: 1))
-                return try finishVisit(after: step, key: key)
+                if let wantsMore = try test(beginning: row, of: byteCount, key: key, slotsToRead) { return wantsMore }
+                needsRest = true
+                return false
             }
             guard needsRest else { return }
             let key = try cursor.key
-            var step = Step.more
-            try cursor.withValue { row throws(StoreError) in step = try examine(row, key: key) }
-            guard try finishVisit(after: step, key: key) else { return }
+            var wantsMore = false
+            try cursor.withValue { row throws(StoreError) in wantsMore = try test(row, key: key) }
+            guard wantsMore else { return }
             isOnRow = try cursor.next()
         }
     }
@@ -242,7 +249,7 @@ struct FetchExecution: ~Copyable {
             && entity.family.allSatisfy { plan.isWanted[Int(catalog.numbering.entityNumbers[$0])] }
         try entries.forEach(isReversed: isReversed, skipping: { countsAll && sink.skip($0) }) {
             candidate throws(StoreError) in
-            try visit(candidate, in: &rows)
+            try visitRow(of: candidate, in: &rows)
         }
     }
 
@@ -252,7 +259,7 @@ struct FetchExecution: ~Copyable {
     }
 
     /// Visits the row of a candidate, or accepts it unread if its ID is enough; returns whether more rows are wanted.
-    private mutating func visit(_ candidate: Candidate, in rows: inout Lookup<UInt64>) throws(StoreError) -> Bool {
+    private mutating func visitRow(of candidate: Candidate, in rows: inout Lookup<UInt64>) throws(StoreError) -> Bool {
         guard plan.isWanted[Int(candidate.entityNumber)], keys.contains(candidate.key) else { return true }
         if plan.isExact, acceptsEveryRow, !sink.needsRow || sink.isSkipping,
             let id = catalog.numbering.id(entityNumber: candidate.entityNumber, key: candidate.key)
@@ -260,45 +267,18 @@ struct FetchExecution: ~Copyable {
             if !excluded.isEmpty, excluded.contains(id) { return true }
             return [UInt8]().withRawSpan { sink.accept(id, $0) }
         }
-        var step = Step.more
-        var readsWhole = slotsToRead == nil
+        // An entry without a row has nothing to visit.
+        var wantsMore: Bool? = true
         if let slotsToRead {
             _ = try rows.withBeginning(of: candidate.key) { row, byteCount throws(StoreError) in
-                if row.byteCount == byteCount {
-                    step = try examine(row, key: candidate.key)
-                } else if let found = examineBeginning(row, of: byteCount, key: candidate.key, slotsToRead) {
-                    assert(StepCount.note(rows: 1))
-                    step = found
-                } else {
-                    readsWhole = true
-                }
+                wantsMore = try test(beginning: row, of: byteCount, key: candidate.key, slotsToRead)
             }
+            if let wantsMore { return wantsMore }
         }
-        if readsWhole {
-            _ = try rows.withValue(of: candidate.key) { row throws(StoreError) in
-                step = try examine(row, key: candidate.key)
-            }
+        _ = try rows.withValue(of: candidate.key) { row throws(StoreError) in
+            wantsMore = try test(row, key: candidate.key)
         }
-        return try finishVisit(after: step, key: candidate.key)
-    }
-
-    /// The result of `examine(_:key:)`.
-    private enum Step {
-        /// More rows are wanted.
-        case more
-        /// The result is complete.
-        case enough
-        /// The row was copied to `scratch`, because its bytes alone do not decide.
-        case test
-    }
-
-    /// Finishes the visit of a row: tests its copy if `step` asks for it; returns whether more rows are wanted.
-    private mutating func finishVisit(after step: Step, key: UInt64) throws(StoreError) -> Bool {
-        switch step {
-        case .more: true
-        case .enough: false
-        case .test: try acceptCopyIfItPasses(key: key)
-        }
+        return wantsMore ?? true
     }
 
     /// The properties that all rows with the same first two bytes share: these determine widths and layout.
@@ -310,9 +290,9 @@ struct FetchExecution: ~Copyable {
         let isWanted: Bool
     }
 
-    /// Checks and tests a row in place; accepts it, or copies it to `scratch` if a test or sort key needs more.
+    /// Checks and tests a row, and accepts it if it passes; returns whether more rows are wanted.
     @inline(__always)
-    private mutating func examine(_ row: RawSpan, key: UInt64) throws(StoreError) -> Step {
+    private mutating func test(_ row: RawSpan, key: UInt64) throws(StoreError) -> Bool {
         assert(StepCount.note(rows: 1))
         let alike: SharedProperties
         // Apart from its head, `catalog.check` looks at the key, which must not be 0, and at the fields.
@@ -324,64 +304,92 @@ struct FetchExecution: ~Copyable {
             alike = try sharedProperties(of: row, key: key)
         }
         assert(reader.shape(of: row).entityNumber == alike.shape.entityNumber, "rows that begin alike have two shapes")
-        guard alike.isWanted else { return .more }
-        if !excluded.isEmpty, excluded.contains(ObjectID(storeTag: storeTag, entityTag: alike.entityTag, key: key)) {
-            return .more
+        guard alike.isWanted else { return true }
+        let id = ObjectID(storeTag: storeTag, entityTag: alike.entityTag, key: key)
+        if !excluded.isEmpty, excluded.contains(id) { return true }
+        if acceptsEveryRow { return sink.accept(id, row) }
+        switch verdict(on: row, alike.shape, alike.offsets) {
+        case .fails: return true
+        case .passes: return try accept(row, id)
+        case .unknown: return try evaluate(row, id)
         }
-        if acceptsEveryRow {
-            let id = ObjectID(storeTag: storeTag, entityTag: alike.entityTag, key: key)
-            return sink.accept(id, row) ? .more : .enough
-        }
-        var isUnknown = !evaluated.isEmpty
-        for test in tests {
-            switch reader.verdict(test, row, alike.shape, alike.offsets, &foldedText) {
-            case .passes: break
-            case .fails: return .more
-            case .unknown: isUnknown = true
-            }
-        }
-        if !isUnknown, sortBuffer == nil || sortsByOwnValues {
-            return acceptTested(row, ObjectID(storeTag: storeTag, entityTag: alike.entityTag, key: key))
-        }
-        scratch.bytes.removeAll(keepingCapacity: true)
-        scratch.bytes.append(copying: row)
-        return .test
     }
 
-    /// Tests the beginning of a long row, as `examine` tests a row; `nil` if more of it is needed, or it is damaged.
+    /// Tests a row of which only `row` was read; returns whether more rows are wanted, and `nil` if the rest of this
+    /// one is needed.
+    @inline(__always)
+    private mutating func test(
+        beginning row: RawSpan, of byteCount: Int, key: UInt64, _ slots: [Int]
+    ) throws(StoreError) -> Bool? {
+        if row.byteCount == byteCount { return try test(row, key: key) }
+        let wantsMore = try testLong(row, of: byteCount, key: key, slots)
+        assert(wantsMore == nil || StepCount.note(rows: 1))
+        return wantsMore
+    }
+
+    /// Tests the beginning of a long row, and accepts it if it passes; `nil` if more of it is needed, or it is damaged.
     @inline(never)
-    private mutating func examineBeginning(
+    private mutating func testLong(
         _ row: RawSpan, of byteCount: Int, key: UInt64, _ slots: [Int]
-    ) -> Step? {
+    ) throws(StoreError) -> Bool? {
         guard key != 0, let (shape, offsets) = reader.soundBeginning(row, of: byteCount),
             let number = shape.entityNumber, catalog.numbering.root(ofEntity: number) == plan.entity.root,
             let entity = catalog.numbering.entity(number)
         else { return nil }
         let id = ObjectID(storeTag: storeTag, entityTag: entity.tag, key: key)
-        guard plan.isWanted[Int(number)], excluded.isEmpty || !excluded.contains(id) else { return .more }
+        guard plan.isWanted[Int(number)], excluded.isEmpty || !excluded.contains(id) else { return true }
         guard slots.allSatisfy({ reader.isWithin(row, slot: $0, shape, offsets) }) else { return nil }
+        switch verdict(on: row, shape, offsets) {
+        case .fails: return true
+        case .passes: return try accept(row, id)
+        case .unknown: return nil
+        }
+    }
+
+    /// What the bytes of a row, or of its beginning, say of it; `.unknown` if a condition or a sort key needs more.
+    @inline(__always)
+    private mutating func verdict(
+        on row: RawSpan, _ shape: RowLayout.Shape, _ offsets: RowOffsets
+    ) -> ByteCondition.Verdict {
+        var isKnown = evaluated.isEmpty && (sortBuffer == nil || sortsByOwnValues)
         for test in tests {
             switch reader.verdict(test, row, shape, offsets, &foldedText) {
             case .passes: break
-            case .fails: return .more
-            case .unknown: return nil
+            case .fails: return .fails
+            case .unknown: isKnown = false
             }
         }
-        return acceptTested(row, id)
+        return isKnown ? .passes : .unknown
     }
 
-    /// Accepts a row, or the beginning of one, that has passed all tests.
-    private mutating func acceptTested(_ row: RawSpan, _ id: ObjectID) -> Step {
-        guard case .sorted(let sortKeys) = plan.order, sortBuffer != nil else {
-            return sink.accept(id, row) ? .more : .enough
-        }
-        assert(sortsByOwnValues, "a sort key needs more than the row")
+    /// Accepts a row, or the beginning of one, of which the bytes say that it passes.
+    private mutating func accept(_ row: RawSpan, _ id: ObjectID) throws(StoreError) -> Bool {
+        guard case .sorted(let sortKeys) = plan.order, sortBuffer != nil else { return sink.accept(id, row) }
         SortBuffer.write(&sortBytes, of: row, id, sortKeys, reader)
-        if sortBuffer?.isWanted(sortBytes) == true {
-            let bytes = sink.needsRow ? row.copy(0..<row.byteCount) : []
-            sortBuffer?.insert(SortBuffer.Entry(key: sortBytes, id: id, row: bytes))
+        try addToSortBuffer(row, id)
+        return true
+    }
+
+    /// Tests a copy of a row of which the bytes do not say enough, and accepts it if it passes.
+    private mutating func evaluate(_ row: RawSpan, _ id: ObjectID) throws(StoreError) -> Bool {
+        guard let entity = catalog.schema.entity(of: id) else { return true }
+        scratch.bytes.removeAll(keepingCapacity: true)
+        scratch.bytes.append(copying: row)
+        let copy = EvaluatedRow(objectID: id, entity: entity, row: scratch, session: session)
+        for node in residual {
+            guard try ResolvedPredicate.evaluate(node, on: copy, memo: session.memo) else { return true }
         }
-        return .more
+        guard case .sorted(let sortKeys) = plan.order, sortBuffer != nil else { return sink.accept(id, row) }
+        sortBytes = try SortBuffer.key(of: copy, sortKeys)
+        try addToSortBuffer(row, id)
+        return true
+    }
+
+    /// Adds a row that has passed to the sort buffer, with the sort key in `sortBytes`.
+    private mutating func addToSortBuffer(_ row: RawSpan, _ id: ObjectID) throws(StoreError) {
+        guard sortBuffer?.isWanted(sortBytes) == true else { return }
+        let bytes = sink.needsRow ? row.copy(0..<row.byteCount) : []
+        try sortBuffer?.insert(SortBuffer.Entry(key: sortBytes, id: id, row: bytes))
     }
 
     /// Checks a row that begins differently from the last one, or is damaged; returns its shared properties.
@@ -400,33 +408,13 @@ struct FetchExecution: ~Copyable {
         lastAlike = row.byte(at: 1) == RowOffsets.longNumberMark ? nil : alike
         return alike
     }
-
-    /// Tests the row in `scratch` and accepts it if it passes; returns whether more rows are wanted.
-    private mutating func acceptCopyIfItPasses(key: UInt64) throws(StoreError) -> Bool {
-        let number = scratch.bytes.withRawSpan { reader.entityNumber(of: $0) }
-        guard let entity = catalog.numbering.entity(number),
-            let id = catalog.numbering.id(entityNumber: number, key: key)
-        else { return true }
-        let row = EvaluatedRow(objectID: id, entity: entity, row: scratch, session: session)
-        for node in residual {
-            guard try ResolvedPredicate.evaluate(node, on: row, memo: session.memo) else { return true }
-        }
-        guard case .sorted(let sortKeys) = plan.order, sortBuffer != nil else {
-            return scratch.bytes.withRawSpan { sink.accept(id, $0) }
-        }
-        let sortBytes = try SortBuffer.key(of: row, sortKeys)
-        if sortBuffer?.isWanted(sortBytes) == true {
-            let bytes = sink.needsRow ? scratch.bytes : []
-            sortBuffer?.insert(SortBuffer.Entry(key: sortBytes, id: id, row: bytes))
-        }
-        return true
-    }
 }
 
 extension ResolvedSortKey {
     /// Whether the sort key is an attribute of the sorted row itself.
     fileprivate var isOfOwnValue: Bool {
-        guard path.base == .evaluatedObject, path.steps.isEmpty, case .attribute(_, _, elements: []) = path.terminal
+        guard let path, path.base == .evaluatedObject, path.steps.isEmpty,
+            case .attribute(_, _, elements: []) = path.terminal
         else { return false }
         return true
     }

@@ -27,6 +27,8 @@ struct FetchSink: ~Copyable {
     private let limit: Int
     /// Whether the rows come from a scan of all rows, because an index leads to too many.
     var comesFromScan = false
+    /// The number of bytes that were sorted in a file, because they did not fit into memory.
+    var spilledByteCount: UInt64 = 0
 
     init(
         _ kind: FetchKind, offset: Int, limit: Int?, numbering: StoreNumbering, _ reader: ColumnReader? = nil

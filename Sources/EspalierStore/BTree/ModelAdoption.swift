@@ -214,7 +214,7 @@ extension StoreCatalog {
         return ConstraintConflict(
             entityName: entity.name, properties: group.properties,
             values: group.elements.compactMap { element in
-                row.map { ValueSource.snapshot($0).value(of: element.property) }
+                row.map { ValueSource.snapshot($0).value(of: element) }
             },
             object: object, other: holder)
     }

@@ -58,7 +58,7 @@ enum ModelComparison {
 
     /// A property of which one model demands more than the other.
     struct RequiredProperty {
-        /// What is demanded.
+        /// The demands on a property.
         enum Demand {
             /// A value, or at least one destination.
             case value

@@ -13,9 +13,9 @@ extension BTreeSnapshot {
     /// - Complexity: that of the fetch without its limit, times the number of steps.
     public func analyze(_ fetch: StoreFetch) throws(StoreError) -> PlanStep {
         try check(fetch)
-        return try withState(for: fetch) { state, fetch throws(StoreError) in
-            let plan = try state.planner(store).plan(fetch, wantsRows: true)
-            return try PlanAnalysis(plan: plan, session: state.session, snapshot: self).result()
+        return try withSession(for: fetch) { session, fetch throws(StoreError) in
+            let plan = try session.planner(store).plan(fetch, wantsRows: true)
+            return try PlanAnalysis(plan: plan, session: session, snapshot: self).result()
         }
     }
 }
@@ -33,13 +33,16 @@ private struct PlanAnalysis {
         var source = try access()
         if !plan.residual.isEmpty { source = try tests(on: source) }
         var readsAll = false
+        var spilledByteCount: UInt64 = 0
         let (count, duration) = try measure { () throws(StoreError) in
             if let rows = try snapshot.rowsOfOneValue(plan, session.transaction) { return rows.count }
             let sink = try FetchExecution(plan, .rows, session).run()
             readsAll = sink.comesFromScan
+            spilledByteCount = sink.spilledByteCount
             return sink.count
         }
-        let note = readsAll ? "; all rows were read instead, in their order" : ""
+        var note = readsAll ? "; all rows were read instead, in their order" : ""
+        if spilledByteCount > 0 { note += "; \(spilledByteCount) bytes were sorted in a temporary file" }
         return PlanStep(
             plan.resultText + note, expectedCount: plan.limit.map { min($0, plan.estimate.wholeCount) },
             foundCount: count, duration: duration, sources: [source])

@@ -1,4 +1,5 @@
-// One read transaction with the rows that predicates and sort keys have read across relationships.
+// One read transaction, the planner for its commit, and the rows that predicates and sort keys have read across
+// relationships.
 //
 // Invariants
 //   1. One thread uses it at a time: the one that made it, or the one that holds the lock of its snapshot.
@@ -18,17 +19,30 @@ final class SharedBytes {
 final class ReadSession: @unchecked Sendable {
     private static let cachedRowCountMax = 4096
 
-    let transaction: StoreTransaction<SessionSource>
+    let transaction: StoreTransaction<ReadSource>
     let catalog: StoreCatalog
     let reader: RowReader
+    /// The memory of sorts, and files for what exceeds it.
+    let sortSpace: SortSpace
     /// Results of predicates on these rows.
     let memo = PredicateMemo()
     private var rows: [ObjectID: EvaluatedRow?] = [:]
+    /// Created by the first fetch.
+    private var planner: FetchPlanner?
 
-    init(_ transaction: consuming StoreTransaction<SessionSource>, _ catalog: StoreCatalog) {
+    init(_ transaction: consuming StoreTransaction<ReadSource>, _ catalog: StoreCatalog, _ sortSpace: SortSpace) {
         self.transaction = transaction
         self.catalog = catalog
+        self.sortSpace = sortSpace
         reader = RowReader(numbering: catalog.numbering)
+    }
+
+    /// The planner with the statistics of the commit.
+    func planner(_ store: BTreeStore) throws(StoreError) -> FetchPlanner {
+        if let planner { return planner }
+        let made = try store.planner(self)
+        planner = made
+        return made
     }
 
     /// The row with this ID, read once; `nil` if there is none.

@@ -100,7 +100,7 @@ extension SaveExecution: SaveState {
             }, versionChange: 1)
     }
 
-    /// Changes rows that the request does not name in this way.
+    /// Rewrites rows and leaves them out of `updatedRows`, which lists only updates of the request.
     mutating func rewriteApart(
         _ changes: [(row: ObjectSnapshot, update: SaveRequest.Update)], versionChange: UInt64
     ) throws(StoreError) {

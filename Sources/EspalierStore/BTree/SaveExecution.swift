@@ -402,23 +402,6 @@ struct SaveExecution: ~Copyable {
 
     // MARK: Index entries
 
-    /// The groups in which the row gets other values.
-    func changedGroups(_ update: SaveRequest.Update, _ old: ObjectSnapshot) -> [Int] {
-        let entity = catalog.schema.entityIndex(of: old.id)
-        guard catalog.schema.isIndexed(update.values, update.destinations, of: entity) else { return [] }
-        return catalog.schema.groupsByEntity[entity].filter { group in
-            catalog.schema.groups[group].sources.contains { property in
-                switch property {
-                case .attribute(let slot):
-                    update.values.last { $0.slot == slot }.map { $0.value != old.value(at: slot) } ?? false
-                case .relationship(let slot):
-                    update.destinations.last { $0.slot == slot }.map { $0.destination != old.destination(at: slot) }
-                        ?? false
-                }
-            }
-        }
-    }
-
     /// Removes the entry of the row with primary key `key`; `oldKey` has its values.
     ///
     /// There is none if `removeUniqueEntries` has removed it, or if the row fails the condition of the index.
@@ -454,7 +437,7 @@ struct SaveExecution: ~Copyable {
             conflicts.append(
                 ConstraintConflict(
                     entityName: catalog.model.entities[group.entity].name, properties: group.properties,
-                    values: group.elements.map { source.value(of: $0.property) }, object: id, other: other))
+                    values: group.elements.map { source.value(of: $0) }, object: id, other: other))
         }
         if newKey.isCut {
             cutDeltas[index] += 1

@@ -51,7 +51,7 @@ extension BTreeStore {
     /// - Complexity: O(1) if a sample of that commit is kept, O(log trees) if a sample of another commit serves, else
     ///   O(height of the index) pages.
     fileprivate func sample(
-        of group: Int, _ transaction: borrowing StoreTransaction<SessionSource>
+        of group: Int, _ transaction: borrowing StoreTransaction<ReadSource>
     ) -> IndexSample? {
         assert(catalog.groupTrees.indices.contains(group), "there is no group \(group)")
         let commit = transaction.number

@@ -1,8 +1,10 @@
-// Sorts rows by normalized keys; with a limit, keeps only the first ones.
+// Sorts rows by normalized keys; with a limit, keeps only the first ones. Rows that do not fit into the memory of a
+// sort are written into a file as sorted runs (SortRuns).
 //
 // Invariants
 //   1. The order is total: sort keys, then the ascending primary key, all in one byte string.
 //   2. With a limit, at most 2 x (offset + limit) rows are held at any time, or 16 if that is more.
+//   3. Between two insertions the rows in memory take at most the memory of the sort.
 
 internal import EspalierModel
 
@@ -11,29 +13,35 @@ struct SortBuffer {
         let key: [UInt8]
         let id: ObjectID
         let row: [UInt8]
+
+        /// About the bytes of memory that the entry takes: its own, those of both arrays and of their headers.
+        var byteCount: Int { MemoryLayout<Entry>.stride + 64 + key.count + row.count }
     }
 
     private let keep: Int
     private var entries: [Entry] = []
     /// The greatest key that can still be among the first `keep`, once that many were seen.
     private var worst: [UInt8]?
+    /// The bytes that `entries` take.
+    private var byteCount = 0
+    private let space: SortSpace
+    /// The number of bytes that `entries` may take.
+    private let byteCountMax: Int
+    /// The rows that were written into a file.
+    private var runs: SortRuns?
 
     /// A buffer that keeps the first `keep` rows; `nil` = all.
-    init(keep: Int?) {
+    init(keep: Int?, in space: SortSpace) {
         assert(keep ?? 0 >= 0, "the first \(keep ?? 0) rows are kept")
         self.keep = keep ?? Int.max
+        (self.space, byteCountMax) = (space, space.byteCountMax)
     }
 
     /// The normalized key of a row.
     static func key(of row: EvaluatedRow, _ sort: [ResolvedSortKey]) throws(StoreError) -> [UInt8] {
         var bytes: [UInt8] = []
         for key in sort {
-            let type: AttributeType
-            switch key.path.terminal {
-            case .attribute(_, let own, _): type = own
-            case .entityName: type = .string
-            case .object: continue
-            }
+            guard let type = key.type else { continue }
             let value = try key.value(of: row)
             KeyCoding.append(value, as: type, options: key.options, isAscending: key.isAscending, to: &bytes)
         }
@@ -47,7 +55,7 @@ struct SortBuffer {
     ) {
         bytes.removeAll(keepingCapacity: true)
         for key in sort {
-            guard case .attribute(let slot, let type, _) = key.path.terminal else { continue }
+            guard case .attribute(let slot, let type, _)? = key.path?.terminal else { continue }
             append(slot, type, of: row, reader, options: key.options, isAscending: key.isAscending, to: &bytes)
         }
         bytes.append(bigEndian: id.key)
@@ -77,27 +85,64 @@ struct SortBuffer {
     /// Whether a row with this key may be among the wanted ones.
     func isWanted(_ key: [UInt8]) -> Bool { worst.map { key.precedes($0) } ?? true }
 
-    mutating func insert(_ entry: Entry) {
+    /// Adds a wanted row.
+    ///
+    /// - Throws: `.storage` with `diskFull`, `io` or `path` if a file is needed and cannot be written.
+    mutating func insert(_ entry: Entry) throws(StoreError) {
         entries.append(entry)
-        guard keep < Int.max / 2, entries.count >= max(2 * keep, 16) else { return }
+        byteCount += entry.byteCount
+        let isFull = keep < Int.max / 2 && entries.count >= max(2 * keep, 16)
+        if isFull { cut() }
+        if byteCount > byteCountMax { try spill() }
+        assert(!isFull || checkInvariants())
+    }
+
+    /// Sorts the rows in memory, and drops those that cannot be among the first `keep`.
+    private mutating func cut() {
         entries.sort { $0.key.precedes($1.key) }
-        entries.removeLast(entries.count - min(keep, entries.count))
+        guard entries.count >= keep else { return }
+        entries.removeLast(entries.count - keep)
+        byteCount = entries.reduce(0) { $0 + $1.byteCount }
         let former = worst
         worst = entries.last?.key
         assert(
             former == nil || worst == nil || former?.precedes(worst ?? []) == false, "the worst key has become worse")
-        assert(checkInvariants())
+    }
+
+    /// Writes the rows in memory into the file, unless dropping rows has made much room.
+    private mutating func spill() throws(StoreError) {
+        cut()
+        guard byteCount > byteCountMax / 2 else { return }
+        try writeRun()
+    }
+
+    /// Writes the rows in memory, which are sorted, into the file.
+    private mutating func writeRun() throws(StoreError) {
+        var written: SortRuns
+        if let runs { written = runs } else { written = SortRuns(try space.makeFile()) }
+        try written.append(entries)
+        runs = written
+        entries.removeAll(keepingCapacity: true)
+        byteCount = 0
     }
 
     /// The wanted rows in order.
-    consuming func sorted() -> ArraySlice<Entry> {
+    ///
+    /// - Throws: the errors of the file, if there is one.
+    consuming func rows() throws(StoreError) -> SortedRows {
         assert(checkInvariants())
-        entries.sort { $0.key.precedes($1.key) }
-        return entries.prefix(keep)
+        cut()
+        guard runs != nil else { return SortedRows(inMemory: entries) }
+        if !entries.isEmpty { try writeRun() }
+        guard let runs else { return SortedRows(inMemory: []) }
+        entries = []
+        return SortedRows(try runs.merged(byteCountMax), spilledByteCount: runs.byteCount, keep: keep)
     }
 
-    /// Asserts invariant 2, and that no row was refused too early; to be called in `assert`.
+    /// Asserts the invariants, and that no row was refused too early; to be called in `assert`.
     private func checkInvariants() -> Bool {
+        assert(byteCount <= byteCountMax, "invariant 3: \(byteCount) bytes of \(byteCountMax)")
+        assert(byteCount == entries.reduce(0) { $0 + $1.byteCount }, "\(entries.count) rows take \(byteCount) bytes")
         guard keep < Int.max / 2 else { return true }
         assert(entries.count <= max(2 * keep, 16), "invariant 2: \(entries.count) rows are held for \(keep)")
         if let worst {
@@ -105,5 +150,32 @@ struct SortBuffer {
             assert(better >= min(keep, entries.count), "\(better) rows are at least as good as the worst of \(keep)")
         }
         return true
+    }
+}
+
+/// The rows of a sort, in order.
+struct SortedRows {
+    /// The number of bytes that were written into a file; 0 if there is none.
+    let spilledByteCount: UInt64
+    private let entries: [SortBuffer.Entry]
+    private var runs: MergedRuns?
+    private var count = 0
+    private let countMax: Int
+
+    fileprivate init(inMemory entries: [SortBuffer.Entry]) {
+        (self.entries, spilledByteCount, countMax) = (entries, 0, entries.count)
+    }
+
+    fileprivate init(_ runs: MergedRuns, spilledByteCount: UInt64, keep: Int) {
+        (self.runs, self.spilledByteCount, entries, countMax) = (runs, spilledByteCount, [], keep)
+    }
+
+    /// The next row; `nil` after the last one that is wanted.
+    ///
+    /// - Throws: `.storage` with `io` or `corruption` if rows cannot be read from the file.
+    mutating func next() throws(StoreError) -> SortBuffer.Entry? {
+        guard count < countMax else { return nil }
+        defer { count += 1 }
+        return runs == nil ? entries[count] : try runs?.next()
     }
 }

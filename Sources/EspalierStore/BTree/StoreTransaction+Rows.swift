@@ -120,7 +120,7 @@ extension StoreTransaction where Base: ~Copyable {
             if key.isCut {
                 guard let row = try snapshot(of: id, catalog),
                     zip(group.elements, values).allSatisfy({ element, value in
-                        ValueSource.snapshot(row).value(of: element.property).compare(value) == .orderedSame
+                        ValueSource.snapshot(row).value(of: element).compare(value) == .orderedSame
                     })
                 else { return true }
             }

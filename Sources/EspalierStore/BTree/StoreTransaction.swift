@@ -94,7 +94,7 @@ struct StoreTransaction<Base: TreeReading & ~Copyable>: ~Copyable {
     }
 }
 
-extension StoreTransaction where Base == SessionSource {
+extension StoreTransaction where Base == ReadSource {
     /// Begins a read transaction.
     init(reading database: Database) throws(StoreError) {
         self.init(.committed(try withStoreErrors(try database.beginRead())))

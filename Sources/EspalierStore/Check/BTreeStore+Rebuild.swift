@@ -119,7 +119,7 @@ extension BTreeStore {
         let mender = StoreMender(writer, newTrees: Set(newTrees.values.map(\.id)))
         var report: RebuildReport
         do {
-            let session = ReadSession(try beginRead(), catalog)
+            let session = ReadSession(try beginRead(), catalog, sortSpace)
             var check = StoreCheck(session: session, mender: mender, progress: progress)
             try check.run()
             report = RebuildReport(mended: check.report, isDryRun: isDryRun)

@@ -245,8 +245,9 @@ extension ReadSession {
     fileprivate func hasNull(_ group: KeyGroup, _ row: RawSpan) -> Bool {
         group.elements.contains { element in
             switch element.property {
-            case .attribute(let slot): reader.value(at: slot, row).isNull
-            case .relationship(let slot): reader.reference(at: slot, row) == nil
+            case .attribute(let slot)?: reader.value(at: slot, row).isNull
+            case .relationship(let slot)?: reader.reference(at: slot, row) == nil
+            case nil: element.expression?.value(of: row, reader).isNull ?? true
             }
         }
     }

@@ -26,7 +26,7 @@ extension BTreeStore {
     ///   unique values.
     public func check(progress: ((StoreCheckProgress) -> Bool)? = nil) throws(StoreError) -> StoreCheckReport {
         try withPath { () throws(StoreError) in
-            let session = ReadSession(try beginRead(), catalog)
+            let session = ReadSession(try beginRead(), catalog, sortSpace)
             var check = StoreCheck(session: session, mender: nil, progress: progress)
             try check.run()
             return check.report

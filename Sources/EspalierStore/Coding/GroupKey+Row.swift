@@ -18,11 +18,11 @@ extension GroupKey {
         for element in group.elements {
             let first = bytes.count
             switch element.property {
-            case .relationship(let slot):
+            case .relationship(let slot)?:
                 let reference = reader.reference(at: slot, row)
                 if reference == nil { hasNull = true }
                 KeyCoding.append(reference: reference, isAscending: element.isAscending, to: &bytes)
-            case .attribute(let slot):
+            case .attribute(let slot)?:
                 if element.isPlain, let range = reader.textRange(at: slot, row), isPlain(row.extracting(range)) {
                     bytes.append(KeyCoding.valueMark)
                     bytes.append(copying: row.extracting(range))
@@ -35,6 +35,11 @@ extension GroupKey {
                     KeyCoding.append(
                         value, as: element.type, options: element.folding, isAscending: element.isAscending, to: &bytes)
                 }
+            case nil:
+                let value = element.expression?.value(of: row, reader) ?? .null
+                if value.isNull { hasNull = true }
+                KeyCoding.append(
+                    value, as: element.type, options: element.folding, isAscending: element.isAscending, to: &bytes)
             }
         }
         assert(bytes.count - start >= group.elements.count, "one of \(group.elements.count) values has no mark")

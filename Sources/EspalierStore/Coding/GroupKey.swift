@@ -25,8 +25,11 @@ enum ValueSource {
         }
     }
 
-    /// The value of an element of a group, which may be a part of a composite.
-    func value(of element: KeyGroup.Element) -> AttributeValue { value(of: element.property).part(at: element.path) }
+    /// The value of an element of a group, which may be a part of a composite, or that of an expression.
+    func value(of element: KeyGroup.Element) -> AttributeValue {
+        if let expression = element.expression { return expression.value(on: OwnValues(self, of: expression)) }
+        return element.property.map { value(of: $0).part(at: element.path) } ?? .null
+    }
 
     private func attribute(at slot: Int) -> AttributeValue {
         switch self {

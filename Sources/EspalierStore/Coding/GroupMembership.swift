@@ -1,7 +1,8 @@
-// Whether a row has an entry in an index with a condition.
+// Whether a row has an entry in an index with a condition, and the values of expressions in entries.
 //
 // Invariants
-//   1. The condition reads nothing but the row's own values and the IDs of its to-one destinations.
+//   1. Conditions and expressions read nothing but the row's own values and the IDs of its to-one destinations;
+//      expressions read neither the ID nor the entity of the row.
 
 internal import EspalierEngine
 internal import EspalierModel
@@ -24,11 +25,30 @@ extension KeyGroup {
     }
 }
 
-/// The values of a row, as conditions on nothing else see it.
+extension IndexExpression {
+    /// The value for a checked row.
+    func value(of row: RawSpan, _ reader: RowReader) -> AttributeValue {
+        value(on: OwnBytes(bytes: row.copy(0..<row.byteCount), reader: reader, entity: entity, objectID: noID))
+    }
+
+    /// The ID of no object, in the place of one that is not read.
+    fileprivate var noID: ObjectID { ObjectID(storeTag: 0, entityTag: entity.tag, key: 1) }
+}
+
+/// The values of a row, as conditions and expressions on nothing else see it.
 struct OwnValues: PredicateSubject {
     let source: ValueSource
     let entity: Entity
     let objectID: ObjectID
+
+    init(source: ValueSource, entity: Entity, objectID: ObjectID) {
+        (self.source, self.entity, self.objectID) = (source, entity, objectID)
+    }
+
+    /// The values of a row for an expression.
+    init(_ source: ValueSource, of expression: IndexExpression) {
+        self.init(source: source, entity: expression.entity, objectID: expression.noID)
+    }
 
     func value(at slot: Int) -> AttributeValue { source.value(of: .attribute(slot)) }
     func destinationID(at slot: Int) -> ObjectID? {

@@ -12,7 +12,8 @@ package struct KeyReader {
     /// Reads `bytes` from their beginning.
     package init(_ bytes: [UInt8]) { self.bytes = bytes }
 
-    /// The next value; `nil` if the bytes are not the code of a value of `type` (damaged, cut, or of a reference).
+    /// The next value; `nil` if the bytes are not the code of a value of `type` (damaged, cut, or of a reference), or
+    /// if `type` is `undefined`: only expressions have such codes, and only plain groups are read back.
     package mutating func next(as type: AttributeType, isAscending: Bool = true) -> AttributeValue? {
         let mask: UInt8 = isAscending ? 0 : 0xFF
         guard let mark = take(1, mask)?.first else { return nil }

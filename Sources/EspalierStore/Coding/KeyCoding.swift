@@ -12,6 +12,8 @@
 //      (2 bytes), digit pairs + 1 (a byte each), 00. After 01 all bytes are inverted.
 //   6. UUID: its 16 bytes. Reference: entity number (2 bytes), primary key (8 bytes), big-endian.
 //   7. Descending: all bytes of the value inverted, the null mark too.
+//   8. Number of any type, which the expression of an index has: the code of the greatest double that is not above it,
+//      then 00 if it is that double, else 01 and its code as a decimal. Equal numbers of different types have one code.
 // Not here: how keys that are too long are cut (GroupKey).
 
 package import EspalierModel
@@ -27,6 +29,8 @@ package enum KeyCoding {
     static let valueMark: UInt8 = 1
 
     /// Appends the code of `value`, which `type` accepts; an object ID has to be appended as a reference instead.
+    ///
+    /// The type `undefined` stands for numbers of all types.
     ///
     /// - Complexity: O(bytes of the value); no allocation besides the growth of `key`, for text in ASCII.
     package static func append(
@@ -71,6 +75,7 @@ package enum KeyCoding {
     private static func appendCode(
         _ value: AttributeValue, as type: AttributeType, options: Options, to key: inout [UInt8]
     ) {
+        if type == .undefined, let below = value.doubleBelow { return append(value, above: below, to: &key) }
         switch value {
         case .integer(let number): append(number, as: type, to: &key)
         case .boolean(let bit): key.append(bit ? 1 : 0)
@@ -93,6 +98,20 @@ package enum KeyCoding {
             key.append(bigEndian: UInt16(0))
         case .objectID, .null:
             preconditionFailure("a reference or null is coded as a value")
+        }
+    }
+
+    /// Appends the code of a number of any type, of which `below` is the greatest double that is not above it.
+    private static func append(
+        _ number: AttributeValue, above below: (double: Double, isEqual: Bool), to key: inout [UInt8]
+    ) {
+        append(below.double, to: &key)
+        key.append(below.isEqual ? 0 : 1)
+        switch number {
+        case .integer(let whole) where !below.isEqual:
+            appendDecimal((whole < 0, UInt128(whole.magnitude), 0), to: &key)
+        case .decimal(let decimal) where !below.isEqual: append(decimal, to: &key)
+        default: assert(below.isEqual, "\(number) is no double, whole number or decimal")
         }
     }
 
@@ -154,6 +173,12 @@ package enum KeyCoding {
 
     private static func append(_ number: Decimal, to key: inout [UInt8]) {
         guard let parts = number.parts else { return key.append(4) }
+        appendDecimal(parts, to: &key)
+    }
+
+    private static func appendDecimal(
+        _ parts: (isNegative: Bool, significand: UInt128, exponent: Int), to key: inout [UInt8]
+    ) {
         guard parts.significand != 0 else { return key.append(2) }
         var digits = Array(parts.significand.description.utf8).map { $0 - UInt8(ascii: "0") }
         let exponent = parts.exponent + digits.count - 1

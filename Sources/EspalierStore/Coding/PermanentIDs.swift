@@ -39,7 +39,7 @@ final class PermanentIDs {
 /// Permanent IDs while they are assigned.
 struct IDAssignment {
     private let first: UInt64
-    private let nobody = ObjectID(storeTag: 0, entityTag: 0, key: 1)
+    private let vacant = ObjectID(storeTag: 0, entityTag: 0, key: 1)
     private var array: [ObjectID] = []
     private var table = ObjectIDTable<ObjectID>()
 
@@ -54,7 +54,7 @@ struct IDAssignment {
         guard count > 0 else { return }
         // At most four times the memory of the IDs, which is no more than the table would take.
         if greatest - least < 4 * UInt64(count) {
-            array = Array(repeating: nobody, count: Int(greatest - least) + 1)
+            array = Array(repeating: vacant, count: Int(greatest - least) + 1)
         } else {
             table.reserveCapacity(count)
         }
@@ -65,8 +65,8 @@ struct IDAssignment {
         assert(temporary.isTemporary && !permanent.isTemporary, "\(permanent) is assigned to \(temporary)")
         guard array.isEmpty else {
             let place = Int(temporary.key - first)
+            assert(place >= 0 && place < array.count, "\(temporary) is outside of the IDs with room")
             guard array[place].isTemporary else { return false }
-            assert(place < array.count, "\(temporary) is among the IDs with room")
             array[place] = permanent
             return true
         }
@@ -79,7 +79,7 @@ struct IDAssignment {
     fileprivate mutating func replace(_ permanent: ObjectID, for temporary: ObjectID) {
         assert(temporary.isTemporary && !permanent.isTemporary, "\(permanent) replaces the ID of \(temporary)")
         table.set(permanent, for: temporary)
-        if !array.isEmpty { array[Int(temporary.key - first)] = nobody }
+        if !array.isEmpty { array[Int(temporary.key - first)] = vacant }
         assert(self[temporary] == permanent, "invariant 1: the ID that replaces that of \(temporary) is not found")
     }
 

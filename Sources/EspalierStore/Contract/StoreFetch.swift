@@ -16,8 +16,7 @@ public struct StoreFetch: Sendable {
     public var offset: Int
     /// The greatest number of rows; `nil` = all.
     public var limit: Int?
-    /// The primary keys of the wanted rows: fewer than all in the rest of a fetch that began with other rows
-    /// (`FetchBatch`).
+    /// The range of primary keys that are read; narrower than `allKeys` only in `FetchBatch.rest`.
     public var keys = StoreFetch.allKeys
 
     /// The tags of the stores that are asked; `nil` = all.

@@ -96,7 +96,7 @@ public final class IncrementalSnapshot: StoreSnapshot {
         if fetch.predicate != nil {
             steps.append(query.predicate.map { "let it filter by \($0), or test each row" } ?? "test each row")
         }
-        if !fetch.sort.isEmpty { steps.append("let it sort by \(fetch.sort.count) sort keys, or sort the rows") }
+        if !query.sort.isEmpty { steps.append("let it sort by \(fetch.sort.count) sort keys, or sort the rows") }
         return steps
     }
 
@@ -130,7 +130,7 @@ public final class IncrementalSnapshot: StoreSnapshot {
         }
         try store.check(found.ids, of: Set(fetch.includesSubentities ? fetch.entity.family : [fetch.entity.index]))
         let isFiltered = fetch.predicate == nil || answer.isFiltered && query.predicate != nil
-        let isSorted = !fetch.sort.isEmpty && answer.isSorted
+        let isSorted = !query.sort.isEmpty && answer.isSorted
         found.isTrusted = answer.isFiltered || answer.isSorted
         let isCut = answer.isCut && query.isWhole
         if isCut {
@@ -200,15 +200,16 @@ public final class IncrementalSnapshot: StoreSnapshot {
 }
 
 extension IncrementalQuery {
-    /// The part of a fetch that has names: a condition that a context has made of IDs is left out, and with it the
-    /// limits.
+    /// The part of a fetch that has names: a condition that a context has made of IDs is left out, and an order by an
+    /// expression, and with them the limits.
     init(_ fetch: StoreFetch) {
         (entity, includesSubentities) = (fetch.entity, fetch.includesSubentities)
         // The source of a condition that was made of IDs is a constant.
         let isExpressible = fetch.predicate?.source != .constant(true)
         predicate = isExpressible ? fetch.predicate?.source : nil
-        sort = fetch.sort.map(\.source)
-        isWhole = isExpressible && fetch.keys == StoreFetch.allKeys
+        let sortsByPaths = fetch.sort.allSatisfy { $0.source.expression == nil }
+        sort = sortsByPaths ? fetch.sort.map(\.source) : []
+        isWhole = isExpressible && sortsByPaths && fetch.keys == StoreFetch.allKeys
         (offset, limit) = isWhole ? (fetch.offset, fetch.limit) : (0, nil)
     }
 }

@@ -85,7 +85,8 @@ public struct IncrementalQuery: Sendable {
     public let includesSubentities: Bool
     /// The condition; `nil` = all rows.
     public let predicate: FetchPredicate?
-    /// The order, most significant first.
+    /// The order by key paths, most significant first; empty if an expression is part of it, because the store sorts
+    /// the rows then.
     public let sort: [SortKey]
     /// How many matching rows are skipped.
     public let offset: Int

@@ -141,11 +141,7 @@ struct IncrementalState: SaveState {
     func key(_ row: ObjectSnapshot, _ group: Int) -> [UniqueValue]? {
         var values: [UniqueValue] = []
         for element in schema.groups[group].elements {
-            let value =
-                switch element.property {
-                case .attribute(let slot): row.value(at: slot)
-                case .relationship(let slot): row.destination(at: slot).map(AttributeValue.objectID) ?? .null
-                }
+            let value = ValueSource.snapshot(row).value(of: element)
             guard !value.isNull else { return nil }
             values.append(UniqueValue(value))
         }

@@ -6,7 +6,9 @@ internal import EspalierModel
 extension BTreeStore {
     /// Opens a described file; waits for another process that writes it as long as the option `timeout` says.
     static func open(_ opening: StoreOpening) throws(StoreError) -> BTreeStore {
-        try opening.requireOptions(among: [.timeout, .cacheByteCount, .pageSize, .logByteCountMax])
+        try opening.requireOptions(among: [
+            .timeout, .cacheByteCount, .pageSize, .logByteCountMax, .sortByteCountMax,
+        ])
         guard let path = opening.path else {
             throw .invalidRequest(reason: "a store of kind \(opening.type.rawValue) needs a path")
         }
@@ -15,12 +17,15 @@ extension BTreeStore {
         if let count = try opening.count(of: .cacheByteCount) { options.cacheByteCount = count }
         if let count = try opening.count(of: .pageSize) { options.pageSize = count }
         if let count = try opening.count(of: .logByteCountMax) { options.logByteCountMax = count }
+        let sortByteCountMax = try opening.count(of: .sortByteCountMax)
         let start = ContinuousClock.now
         let timeout = try opening.number(of: .timeout) ?? 0
         while true {
             do throws(StoreError) {
-                return try open(
+                let store = try open(
                     path: path, model: opening.model, migration: opening.migration, options: options)
+                if let sortByteCountMax { store.sortByteCountMax = sortByteCountMax }
+                return store
             } catch {
                 guard error.isBusy, start.duration(to: .now) < .seconds(timeout) else { throw error }
                 Platform.pause(milliseconds: 20)

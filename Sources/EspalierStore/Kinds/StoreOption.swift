@@ -19,4 +19,6 @@ public struct StoreOption: RawRepresentable, Hashable, Sendable, ExpressibleBySt
     public static let pageSize: StoreOption = "pageSize"
     /// B-tree files: the greatest number of log bytes.
     public static let logByteCountMax: StoreOption = "logByteCountMax"
+    /// B-tree files: bytes that one sort may take in memory before it uses a temporary file.
+    public static let sortByteCountMax: StoreOption = "sortByteCountMax"
 }

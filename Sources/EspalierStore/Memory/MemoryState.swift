@@ -78,7 +78,7 @@ struct MemoryState: Sendable {
     /// The values of a row in a group; `nil` if one of them is null.
     func key(_ row: Row, _ group: Int) -> [UniqueValue]? {
         assert(schema.groups[group].isUnique, "invariant 2: \(schema.groups[group].name) is no constraint")
-        let values = schema.groups[group].elements.map { row.value(of: $0.property) }
+        let values = schema.groups[group].elements.compactMap(\.property).map { row.value(of: $0) }
         return values.contains(where: \.isNull) ? nil : values.map(UniqueValue.init)
     }
 

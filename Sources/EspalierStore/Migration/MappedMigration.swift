@@ -39,7 +39,7 @@ package final class MappedMigration {
     /// The store as it becomes; its saves are not committed before `finish`.
     package let destination: BTreeStore
     private let database: Database
-    private let held: HeldTransaction
+    private let migrationTransaction: MigrationTransaction
     private let run: MigrationRun
     private let plan: MigrationPlan
     private let path: String?
@@ -49,12 +49,13 @@ package final class MappedMigration {
     private var hasReported = false
 
     private init(
-        _ database: Database, _ path: String?, source: BTreeStore, destination: BTreeStore, _ held: HeldTransaction,
+        _ database: Database, _ path: String?, source: BTreeStore, destination: BTreeStore,
+        _ migrationTransaction: MigrationTransaction,
         _ run: MigrationRun, _ match: ModelMatch, _ plan: MigrationPlan, _ progress: MigrationProgress?
     ) {
         self.match = match
         (self.database, self.path, self.source, self.destination) = (database, path, source, destination)
-        (self.held, self.run, self.plan, self.progress) = (held, run, plan, progress)
+        (self.migrationTransaction, self.run, self.plan, self.progress) = (migrationTransaction, run, plan, progress)
     }
 
     deinit { cancel() }
@@ -137,14 +138,14 @@ package final class MappedMigration {
                 in: &transaction)
         }
         let catalog = try StoreCatalog.load(schema, storeTag: tag, from: transaction)
-        let held = HeldTransaction(transaction, after: number)
+        let migrationTransaction = MigrationTransaction(transaction, after: number)
         let destination = BTreeStore(
             database: database, catalog: catalog, identifier: identifier, path: path,
-            access: .migrationTransaction(held))
+            access: .migrationTransaction(migrationTransaction))
         let plan = MigrationPlan(
             difference: difference, steps: steps, refusal: refusal.isEmpty ? nil : refusal, outcome: nil)
         return MappedMigration(
-            database, path, source: source, destination: destination, held, run,
+            database, path, source: source, destination: destination, migrationTransaction, run,
             ModelMatch(from: former, to: model).setting(apart: mapped.sources, mapped.destinations), plan,
             migration.progress)
     }
@@ -189,7 +190,7 @@ package final class MappedMigration {
             run.notes.part("mapped objects")
             guard refusal.isEmpty else { throw .migrationRefused(path: nil, refusal) }
             try endReading()
-            let transaction = try held.end()
+            let transaction = try migrationTransaction.end()
             try run.finish(in: transaction)
             try transaction.commit(.durable)
             run.notes.part("commit")
@@ -212,7 +213,7 @@ package final class MappedMigration {
             try endReading()
             var failures = refusal.failures
             do throws(StoreError) {
-                let transaction = try held.end()
+                let transaction = try migrationTransaction.end()
                 try run.finish(in: transaction)
             } catch {
                 guard case .migrationRefused(_, let found) = error else { throw error }
@@ -232,7 +233,7 @@ package final class MappedMigration {
         isOpen = false
         if !hasReported { run.notes.fail("the mappings ended with an error") }
         try? endReading()
-        held.rollBack()
+        migrationTransaction.rollBack()
         try? database.close()
     }
 

@@ -18,7 +18,8 @@ extension MigrationRun {
     }
 
     private func keeps(_ old: KeyGroup, as new: KeyGroup) -> Bool {
-        // An index with a condition is built again: other rows may meet it now.
+        // An index with a condition is built again: other rows may meet it now. So is one of an expression, which may
+        // read properties that have changed.
         guard old.isUnique == new.isUnique, old.elements.count == new.elements.count,
             old.condition == nil, new.condition == nil,
             match.newEntities[old.entity] == new.entity
@@ -35,10 +36,11 @@ extension MigrationRun {
                 let change = changes[Int(oldCatalog.numbering.entityNumbers[entity.index])]
             else { return false }
             return zip(old.elements, new.elements).allSatisfy { former, element in
-                former.isAscending == element.isAscending && former.type == element.type
+                guard let formerProperty = former.property, let property = element.property else { return false }
+                return former.isAscending == element.isAscending && former.type == element.type
                     && former.path == element.path && former.folding == element.folding
-                    && change.keeps(element.property)
-                    && continues(former.property, of: entity, as: element.property, fate.entity)
+                    && change.keeps(property)
+                    && continues(formerProperty, of: entity, as: property, fate.entity)
             }
         }
     }

@@ -31,7 +31,7 @@ package final class StagedMigration {
     private let tag: UInt32
     /// The number of the newest commit.
     private let number: UInt64
-    private var held: HeldTransaction
+    private var migrationTransaction: MigrationTransaction
     /// The store of the present phase, if it has work.
     private var store: BTreeStore?
     /// The model in the transaction before the migration.
@@ -49,7 +49,7 @@ package final class StagedMigration {
         tag = Interned.stores.tag(of: identifier)
         let transaction = try StoreTransaction(writing: database)
         number = try StoreTransaction(reading: database).number
-        held = HeldTransaction(transaction, after: number, servesWork: true)
+        migrationTransaction = MigrationTransaction(transaction, after: number, servesWork: true)
     }
 
     deinit { cancel("the migration was left") }
@@ -99,7 +99,7 @@ package final class StagedMigration {
     /// The store for the work before the migration.
     package func beginWork() throws(StoreError) -> BTreeStore {
         try StoreError.withPath(path) { () throws(StoreError) in
-            var transaction = try held.end()
+            var transaction = try migrationTransaction.end()
             try adoptFormer(in: &transaction)
             stored = try BTreeStore.storedModel(in: transaction)?.model ?? stored
             return try open(former, transaction)
@@ -121,13 +121,13 @@ package final class StagedMigration {
                 in: &transaction)
             if !run.failures.isEmpty { try run.finish(in: transaction) }
             done = (run, difference, steps)
-            held = HeldTransaction(transaction, after: number, servesWork: true)
+            migrationTransaction = MigrationTransaction(transaction, after: number, servesWork: true)
         }
     }
 
     /// The store for the work after the migration.
     package func continueWork() throws(StoreError) -> BTreeStore {
-        try StoreError.withPath(path) { () throws(StoreError) in try open(model, try held.end()) }
+        try StoreError.withPath(path) { () throws(StoreError) in try open(model, try migrationTransaction.end()) }
     }
 
     /// Ends the work after, checks the rows, commits and closes the database.
@@ -155,7 +155,7 @@ package final class StagedMigration {
         isOpen = false
         notes.fail(reason())
         try? store?.close()
-        held.rollBack()
+        migrationTransaction.rollBack()
         try? database.close()
     }
 
@@ -178,10 +178,10 @@ package final class StagedMigration {
         _ model: ManagedObjectModel, _ transaction: consuming StoreTransaction<WriteTransaction>
     ) throws(StoreError) -> BTreeStore {
         let catalog = try StoreCatalog.load(StoreSchema(model: model), storeTag: tag, from: transaction)
-        held = HeldTransaction(transaction, after: number, servesWork: true)
+        migrationTransaction = MigrationTransaction(transaction, after: number, servesWork: true)
         let store = BTreeStore(
             database: database, catalog: catalog, identifier: identifier, path: path,
-            access: .migrationTransaction(held))
+            access: .migrationTransaction(migrationTransaction))
         self.store = store
         return store
     }
@@ -196,6 +196,6 @@ package final class StagedMigration {
             }
             notes.part(part)
         }
-        return try held.end()
+        return try migrationTransaction.end()
     }
 }

@@ -162,7 +162,7 @@ extension FetchPlan {
         case .asRead: return "by index"
         case .sorted(let keys):
             let names = keys.map {
-                $0.source.keyPath.components.joined(separator: ".") + ($0.isAscending ? "" : " descending")
+                $0.source.text + ($0.isAscending ? "" : " descending")
             }
             let how =
                 limit.map {

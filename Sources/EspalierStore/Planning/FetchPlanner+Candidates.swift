@@ -1,9 +1,9 @@
-// The ways to find candidates: primary keys, indexes, relationships followed backward, and unions of these.
+// The choices of a fetch: primary keys, indexes, relationships followed backward, and unions of these.
 
 internal import EspalierModel
 
 extension FetchPlanner {
-    /// All ways to find candidates that answer at least one of the conditions.
+    /// All choices that answer at least one of the conditions.
     func choices(
         for conditions: [ResolvedPredicate.Node], terms: [PlanTerm?], of entity: Entity
     ) -> [Choice] {
@@ -11,14 +11,14 @@ extension FetchPlanner {
         var choices = indexChoices(terms, conditions, entity)
         for (position, condition) in conditions.enumerated() {
             if let term = terms[position] {
-                if let choice = choice(for: term, at: position, entity) { choices.append(choice) }
+                if let choice = choice(for: term, at: position) { choices.append(choice) }
             } else if case .or(let alternatives) = condition,
                 let choice = union(alternatives, at: position, entity)
             {
                 choices.append(choice)
             }
-            assert(choices.allSatisfy { $0.estimate >= 0 && $0.cost >= 0 }, "a way has a negative cost")
-            assert(choices.allSatisfy { !$0.used.isEmpty }, "a way answers no condition")
+            assert(choices.allSatisfy { $0.estimate >= 0 && $0.cost >= 0 }, "a choice has a negative cost")
+            assert(choices.allSatisfy { !$0.used.isEmpty }, "a choice answers no condition")
         }
         return choices
     }
@@ -78,8 +78,8 @@ extension FetchPlanner {
         return max(1, estimate)
     }
 
-    /// The way to answer a term across relationships or by primary key.
-    private func choice(for term: PlanTerm, at position: Int, _ entity: Entity) -> Choice? {
+    /// The choice for a term across relationships or by primary key.
+    private func choice(for term: PlanTerm, at position: Int) -> Choice? {
         guard let last = term.steps.last else {
             guard term.terminal == .object, case .oneOf(let values)? = term.operation else { return nil }
             let keys = ids(values)
@@ -96,7 +96,7 @@ extension FetchPlanner {
         return choice
     }
 
-    /// The way to the objects at the end of a term's path.
+    /// The choice of the objects at the end of a term's path.
     private func farChoice(for term: PlanTerm, _ far: Entity) -> Choice? {
         assert(term.steps.last.map { $0.destination == far.index } ?? false, "the path does not end at \(far.name)")
         if term.terminal == .object {
@@ -116,20 +116,20 @@ extension FetchPlanner {
         return byIndex
     }
 
-    /// The way from candidates to the objects whose relationship leads to them.
+    /// The choice of the objects whose relationship leads to those of `choice`.
     private func back(_ step: ResolvedKeyPath.Step, _ choice: Choice) -> Choice? {
         let (near, far) = (schema.model.entities[step.source], schema.model.entities[step.destination])
-        guard let way = InverseAccess(step, schema) else { return nil }
+        guard let access = InverseAccess(step, schema) else { return nil }
         let fan = Double(hierarchyCount(of: near)) / max(1, Double(hierarchyCount(of: far)))
         // If more rows lead to them, the execution notices it, and reads all rows instead.
         let estimate = min(
             choice.estimate * max(fan, 1), max(choice.estimate, Double(hierarchyCount(of: near)) / 3))
         return Choice(
             source: .back(step, choice.source), used: [], estimate: estimate, parts: [choice.rowEstimate],
-            cost: choice.cost + choice.estimate + 2 * estimate, isExact: choice.isExact && way.provesExistence)
+            cost: choice.cost + choice.estimate + 2 * estimate, isExact: choice.isExact && access.provesExistence)
     }
 
-    /// The union of the cheapest ways of the alternatives of an OR; `nil` if one of them has no way.
+    /// The union of the cheapest choices of the alternatives of an OR; `nil` if one of them has none.
     private func union(_ alternatives: [ResolvedPredicate.Node], at position: Int, _ entity: Entity) -> Choice? {
         var whole = Choice(source: .union([]), used: [position], estimate: 0, cost: 0, isExact: true)
         var sources: [CandidateSource] = []

@@ -1,4 +1,4 @@
-// The plan of a fetch by one value of an indexed attribute: there is only one way, so no ways are compared.
+// The plan of a fetch by one value of an indexed attribute: there is only one choice, so nothing is compared.
 //
 // Invariants
 //   1. The plan finds the same rows as the plan that the steps of FetchPlanner would make, by the same entries of the

@@ -1,13 +1,13 @@
 // Decides how to answer a fetch: a function of the fetch, the schema, a few counts, and samples of the keys of indexes.
 //
-// Steps: split the predicate into conditions; find every way to get candidates for one of them; estimate; choose; see
+// Steps: split the predicate into conditions; find every choice of candidates for one of them; estimate; choose; see
 // whether an index has the rows in the wanted order. A fetch whose only condition is that an attribute equals a value
 // needs none of these steps (`equalityPlan`).
 // Counts are exact. The share of the entries that a range has comes from a sample of the index (`IndexSample`). The
-// planner asks for it only if ways have to be compared: not for `equalityPlan`, and not beside one value of a unique
-// index, which no way beats. Fixed shares stand for an index that cannot be read: a point leads to few rows, a closed
-// range to a tenth of them and an open one to a third.
-// A wrong estimate costs time, never correctness: conditions that the chosen way does not answer stay in `residual`.
+// planner asks for it only if choices have to be compared: not for `equalityPlan`, and not beside one value of a unique
+// index, which no choice beats. Fixed shares stand for an index that cannot be read: a point leads to few rows, a
+// closed range to a tenth of them and an open one to a third.
+// A wrong estimate costs time, never correctness: conditions that the choice does not answer stay in `residual`.
 
 internal import EspalierModel
 
@@ -25,14 +25,14 @@ struct FetchPlanner {
     let statistics: PlannerStatistics
     let samples: any IndexSampling
 
-    /// A way to find rows, with its properties.
+    /// One possible source of candidates, with its properties.
     struct Choice {
         var source: CandidateSource
         /// Positions of the conditions it answers; few, so a list is searched faster than a set.
         var used: [Int]
         /// The estimated number of rows that it finds.
         var estimate: Double
-        /// The estimates of the ways that this one is made of, as `RowEstimate` lists them.
+        /// The estimates of the choices that this one is made of, as `RowEstimate` lists them.
         var parts: [RowEstimate] = []
         /// The estimated number of entries that are read to find them.
         var cost: Double
@@ -66,11 +66,11 @@ struct FetchPlanner {
             return plan
         }
         let terms = conditions.map { PlanTerm($0) }
-        var ways = choices(for: conditions, terms: terms, of: fetch.entity)
-        for index in ways.indices where ways[index].isExact && ways[index].used.count == conditions.count {
-            ways[index].cost = costOfWholeAnswer(ways[index], fetch, wantsRows: wantsRows)
+        var choices = choices(for: conditions, terms: terms, of: fetch.entity)
+        for index in choices.indices where choices[index].isExact && choices[index].used.count == conditions.count {
+            choices[index].cost = costOfWholeAnswer(choices[index], fetch, wantsRows: wantsRows)
         }
-        let best = ways.min { $0.cost < $1.cost }
+        let best = choices.min { $0.cost < $1.cost }
         let candidates = best.flatMap { $0.cost < max(rowCount, 1) ? $0 : nil }
         if let ordered = orderedAccess(
             for: fetch, conditions, terms: terms, insteadOf: candidates, rowCount: rowCount, wantsRows: wantsRows)
@@ -97,14 +97,14 @@ struct FetchPlanner {
         return plan
     }
 
-    /// The cost of a way that answers the whole fetch.
-    private func costOfWholeAnswer(_ way: Choice, _ fetch: StoreFetch, wantsRows: Bool) -> Double {
-        guard way.source.isFoundInIndexes, fetch.sort.isEmpty else { return way.cost }
+    /// The cost of a choice that answers the whole fetch.
+    private func costOfWholeAnswer(_ choice: Choice, _ fetch: StoreFetch, wantsRows: Bool) -> Double {
+        guard choice.source.isFoundInIndexes, fetch.sort.isEmpty else { return choice.cost }
         // Only entries are read, which are shorter than rows.
-        if !wantsRows { return min(way.cost, way.estimate / 2 + 3) }
+        if !wantsRows { return min(choice.cost, choice.estimate / 2 + 3) }
         // Entries that come in the order of the result are read up to the limit.
-        guard let limit = fetch.limit, way.rangeInKeyOrder != nil else { return way.cost }
-        return min(way.cost, Self.indexCost(Double(limit) + Double(fetch.offset)))
+        guard let limit = fetch.limit, choice.rangeInKeyOrder != nil else { return choice.cost }
+        return min(choice.cost, Self.indexCost(Double(limit) + Double(fetch.offset)))
     }
 
     /// The number of rows in the hierarchy of `entity`; the counters are from the file, so their sum may overflow.
@@ -133,7 +133,7 @@ struct FetchPlanner {
         let estimate: Double
     }
 
-    /// An index that has the rows in the wanted order, if reading along it is the better way.
+    /// An index that has the rows in the wanted order, if reading along it costs less.
     private func orderedAccess(
         for fetch: StoreFetch, _ conditions: [ResolvedPredicate.Node], terms: [PlanTerm?],
         insteadOf candidates: Choice?, rowCount: Double, wantsRows: Bool
@@ -155,7 +155,7 @@ struct FetchPlanner {
             // Reading along the index reads each row by its key: worth it if it stops early, if no row is read at all,
             // or if the range has only rows of the result.
             guard fetch.limit != nil || (!wantsRows && answersAll) || (isNarrow && answersAll) else { continue }
-            // If a range only narrows the conditions, as for BEGINSWITH, most of its rows pass them.
+            // Few rows of a range that answers its condition only roughly, as for BEGINSWITH, fail the condition.
             let usesAll = isNarrow && Set((isRanged ? found.used : []) + implied).count == conditions.count
             if !usesAll, let candidates, candidates.estimate < rowCount / 20 { continue }
             assert(
@@ -177,15 +177,23 @@ struct FetchPlanner {
         guard elements.count == sort.count else { return nil }
         var isReversed: Bool?
         for (key, element) in zip(sort, elements) {
-            guard key.path.base == .evaluatedObject, key.path.steps.isEmpty,
-                key.options.subtracting(.localeSensitive) == element.folding,
-                case .attribute(let slot, _, element.path) = key.path.terminal, element.property == .attribute(slot),
-                element.type != .composite
-            else { return nil }
+            guard Self.sorts(key, as: element) else { return nil }
             let isAgainst = key.isAscending != element.isAscending
             guard isReversed ?? isAgainst == isAgainst else { return nil }
             isReversed = isAgainst
         }
         return isReversed
+    }
+
+    /// Whether a sort key compares the values of an element of an index, as the index compares them.
+    private static func sorts(_ key: ResolvedSortKey, as element: KeyGroup.Element) -> Bool {
+        guard key.options.subtracting(.localeSensitive) == element.folding, element.type != .composite else {
+            return false
+        }
+        if let expression = element.expression { return key.expression == expression.expression }
+        guard let path = key.path, path.base == .evaluatedObject, path.steps.isEmpty,
+            case .attribute(let slot, _, element.path) = path.terminal
+        else { return false }
+        return element.property == .attribute(slot)
     }
 }

@@ -54,11 +54,15 @@ struct GroupRanges {
 
     private static func concerns(_ term: PlanTerm, _ element: KeyGroup.Element) -> Bool {
         guard term.operation != nil else { return false }
+        if let expression = element.expression {
+            return term.expression == expression.expression && term.folding == element.folding
+                && term.compares(element.type)
+        }
         switch (element.property, term.terminal) {
-        case (.attribute(let slot), .attribute(let other, _, let elements)):
+        case (.attribute(let slot)?, .attribute(let other, _, let elements)?):
             return term.steps.isEmpty && slot == other && elements == element.path
                 && term.folding == element.folding
-        case (.relationship(let slot), .object):
+        case (.relationship(let slot)?, .object?):
             return term.steps.count == 1 && term.steps[0].slot == slot && !term.steps[0].isToMany
         default: return false
         }
@@ -172,13 +176,15 @@ struct GroupRanges {
 
 extension AttributeType {
     /// The NaN of the type, which indexes sort after all other values; `nil` if the type has none.
+    ///
+    /// Numbers of all types, `undefined`, have one.
     fileprivate var notANumber: AttributeValue? {
         switch self {
-        case .double: .double(.nan)
+        case .double, .undefined: .double(.nan)
         case .float: .float(.nan)
         case .decimal: .decimal(.nan)
         case .date: .date(Date(timeIntervalSinceReferenceDate: .nan))
-        case .undefined, .integer16, .integer32, .integer64, .string, .boolean, .binary, .uuid, .uri, .transformable,
+        case .integer16, .integer32, .integer64, .string, .boolean, .binary, .uuid, .uri, .transformable,
             .objectID, .composite:
             nil
         }

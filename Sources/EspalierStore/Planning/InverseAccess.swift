@@ -1,4 +1,4 @@
-// The ways from the destinations of a relationship back to the objects from which it leads.
+// How the destinations of a relationship lead back to the objects from which it leads.
 
 internal import EspalierModel
 
@@ -12,9 +12,9 @@ enum InverseAccess {
     /// An index that begins with the relationship.
     case index(group: Int)
 
-    /// The way back for one step of a key path; `nil` if every object has to be read.
+    /// The access for one step of a key path; `nil` if every object has to be read.
     ///
-    /// A to-one inverse of a to-one relationship is no way back: the store keeps the two ends as separate values.
+    /// A to-one inverse of a to-one relationship leads nowhere back: the store keeps the two ends as separate values.
     init?(_ step: ResolvedKeyPath.Step, _ schema: StoreSchema) {
         let near = schema.model.entities[step.source]
         let relationship = near.relationships[step.slot]

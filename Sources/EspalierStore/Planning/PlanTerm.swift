@@ -1,10 +1,12 @@
-// A condition in the form that indexes understand: a path, and the values at its end that pass.
+// A condition in the form that indexes understand: a path or an expression, and its values that pass.
 //
 // Rules
 //   1. A condition becomes a term only if an object without a value at the end of the path fails it, or if the path is
 //      a property of the object itself: an index does not list objects whose path ends early.
 //   2. Text is only compared as indexes order it: without [n], and with [c] and [d] only for equality and prefixes, by
 //      an index that ignores the same differences.
+//   3. An expression becomes a term only if it is compared with constants. An index answers it if it has the same
+//      expression, part by part: `price * 2` is another one than `2 * price`.
 
 internal import EspalierModel
 
@@ -29,8 +31,13 @@ enum PlanOperation {
 final class PlanTerm {
     /// The relationships from the object to the property.
     let steps: [ResolvedKeyPath.Step]
-    /// The property at the end.
-    let terminal: ResolvedKeyPath.Terminal
+    /// The property at the end; `nil` for an expression.
+    let terminal: ResolvedKeyPath.Terminal?
+    /// The expression that is compared, in the place of a path.
+    let expression: ResolvedExpression?
+    /// The type of the constants with which the expression is compared, as an index of it has it; `nil` if they are
+    /// all null.
+    private let constantType: AttributeType?
     /// The values that pass; `nil` if only a test of each object at the end of the path can tell.
     let operation: PlanOperation?
     /// The differences between texts that the condition ignores.
@@ -40,20 +47,30 @@ final class PlanTerm {
 
     /// The term for `node`; `nil` if no index, primary key or relationship can answer it.
     init?(_ node: ResolvedPredicate.Node) {
-        guard case .comparison(let comparison) = node, case .path(let path) = comparison.left,
-            path.base == .evaluatedObject, comparison.modifier == .direct || comparison.modifier == .any
-        else { return nil }
-        steps = path.steps
-        terminal = path.terminal
+        guard case .comparison(let comparison) = node else { return nil }
         folding = comparison.options.intersection([.caseInsensitive, .diacriticInsensitive])
-        switch path.terminal {
-        case .entityName: return nil
-        case .attribute(_, let type, _):
-            operation = Self.operation(comparison, type)
-            atEnd = comparison.atEndOfPath
-        case .object:
-            operation = Self.operation(comparison, .objectID)
+        switch comparison.left {
+        case .path(let path):
+            guard path.base == .evaluatedObject, comparison.modifier == .direct || comparison.modifier == .any
+            else { return nil }
+            (steps, terminal, expression, constantType) = (path.steps, path.terminal, nil, nil)
+            switch path.terminal {
+            case .entityName: return nil
+            case .attribute(_, let type, _):
+                operation = Self.operation(comparison, type)
+                atEnd = comparison.atEndOfPath
+            case .object:
+                operation = Self.operation(comparison, .objectID)
+                atEnd = nil
+            }
+        case .function(.noIndex, _): return nil
+        case .function, .conditional:
+            guard comparison.modifier == .direct, let types = comparison.right.typesOfConstants, types.count <= 1
+            else { return nil }
+            (steps, terminal, expression, constantType) = ([], nil, comparison.left, types.first)
+            operation = Self.operation(comparison, types.first ?? .undefined)
             atEnd = nil
+        case .value, .values, .list, .aggregate, .subquery: return nil
         }
         guard operation != nil || atEnd != nil else { return nil }
         guard !steps.isEmpty else { return }
@@ -61,6 +78,9 @@ final class PlanTerm {
         let isOwnRelationship = steps.count == 1 && !steps[0].isToMany && terminal == .object
         if !isOwnRelationship, Self.passesNull(comparison) { return nil }
     }
+
+    /// Whether values of an expression of this type can be equal to the constants, or in one order with them.
+    func compares(_ type: AttributeType) -> Bool { constantType == nil || constantType == type }
 
     static func passesNull(_ comparison: ResolvedComparison) -> Bool {
         switch (comparison.operator, comparison.right) {
@@ -101,6 +121,41 @@ final class PlanTerm {
                 lower: PlanOperation.Bound(value: bounds[0], isIncluded: true),
                 upper: PlanOperation.Bound(value: bounds[1], isIncluded: true))
         default: return nil
+        }
+    }
+}
+
+extension ResolvedExpression {
+    /// The types that indexes of expressions have for these constants, without null; `nil` for anything but constants
+    /// that have one.
+    fileprivate var typesOfConstants: Set<AttributeType>? {
+        let constants: [AttributeValue]
+        switch self {
+        case .value(let value): constants = [value]
+        case .values(let values): constants = values
+        case .list, .path, .aggregate, .function, .conditional, .subquery: return nil
+        }
+        var types: Set<AttributeType> = []
+        for constant in constants where !constant.isNull {
+            guard let type = constant.typeInExpressionIndex else { return nil }
+            types.insert(type)
+        }
+        return types
+    }
+}
+
+extension AttributeValue {
+    /// The type of the expressions of indexes that can have the value.
+    fileprivate var typeInExpressionIndex: AttributeType? {
+        switch self {
+        case .integer, .double, .float, .decimal: .undefined
+        case .string: .string
+        case .boolean: .boolean
+        case .date: .date
+        case .binary: .binary
+        case .uuid: .uuid
+        case .uri: .uri
+        case .null, .transformable, .objectID, .composite: nil
         }
     }
 }

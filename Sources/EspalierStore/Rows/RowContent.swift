@@ -45,7 +45,7 @@ package final class RowContent: @unchecked Sendable {
     // SAFETY: allocated by `init`.
     deinit { unsafe memory.deallocate() }
 
-    /// The one row, if it is another one with other values.
+    /// The one row, if it is kept as differences from another row.
     var changedRow: ChangedRow? { if case .changed(let row)? = decoded { row } else { nil } }
 
     /// The one row, if it was made of values.

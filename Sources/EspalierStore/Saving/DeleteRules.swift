@@ -226,14 +226,16 @@ struct DeleteRules {
         if back == nil, rule == .nullify || rule == .noAction { return }
         for row in batch {
             let stored = row.destination(at: slot)
-            let set = rule == .cascade || rule == .deny ? setDestination(at: slot, of: row.id) : nil
+            let set = rule == .cascade || rule == .deny ? requestedDestination(at: slot, of: row.id) : nil
             // The destination from which the save unrelated the row must not lead here any more, either.
             if let back, let stored, let set, set != stored {
                 try clear(back, of: [stored], leadingTo: row.id, &rows)
             }
             guard let destination = set ?? stored else { continue }
             // Nothing to do if the save leads the other end elsewhere.
-            if let back, let set = setDestination(at: back.slot, of: destination), set != row.id { continue }
+            if let back, let requested = requestedDestination(at: back.slot, of: destination), requested != row.id {
+                continue
+            }
             switch rule {
             case .cascade:
                 if !gone.contains(destination) { next.append(destination) }
@@ -305,7 +307,7 @@ struct DeleteRules {
             !gone.contains($0.id) && !requested.hasRemoved($0.id, from: relationship, of: owner)
         }
         if let inverse = model.inverse(of: relationship), !inverse.isToMany {
-            found.removeAll { $0.destination(at: inverse.slot) != owner || isSet(inverse.slot, of: $0.id) }
+            found.removeAll { $0.destination(at: inverse.slot) != owner || requestSets(inverse.slot, of: $0.id) }
         }
         assert(found.count <= ids.count, "\(found.count) rows of \(ids.count) links")
         return (found, ids.count < Self.batch)
@@ -349,7 +351,7 @@ struct DeleteRules {
         _ relationship: Relationship, of id: ObjectID, instead destination: ObjectID
     ) -> Bool {
         assert(!gone.contains(id) && gone.contains(destination), "\(id) leads to a row that stays, or is deleted")
-        if isSet(relationship.slot, of: id) { return true }
+        if requestSets(relationship.slot, of: id) { return true }
         if !relationship.isOptional { deferredChecks.append(.required(id, relationship, instead: destination)) }
         note(id)
         guard let position = updates[id] else { return false }
@@ -358,11 +360,13 @@ struct DeleteRules {
     }
 
     /// Whether the request sets the to-one relationship in `slot` of a stored row.
-    private func isSet(_ slot: Int, of id: ObjectID) -> Bool { setDestination(at: slot, of: id) != nil }
+    private func requestSets(_ slot: Int, of id: ObjectID) -> Bool {
+        requestedDestination(at: slot, of: id) != nil
+    }
 
     /// The destination that the request sets for the to-one relationship in `slot` of a stored row; outer `nil` = it
     /// does not set that.
-    private func setDestination(at slot: Int, of id: ObjectID) -> ObjectID?? {
+    private func requestedDestination(at slot: Int, of id: ObjectID) -> ObjectID?? {
         guard !updates.isEmpty, let position = updates[id] else { return nil }
         assert(save.updates[position].id == id, "update \(position) is of another row")
         return save.updates[position].destinations.last { $0.slot == slot }?.destination

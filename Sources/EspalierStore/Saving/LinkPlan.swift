@@ -96,7 +96,7 @@ struct LinkPlan {
     /// The links that to-one values of new rows add to unordered lists: most changes that an import makes to lists.
     ///
     /// For each relationship, in the order of owners and destinations. These lists need no edits of their own, which
-    /// were three arrays and a place in a table for each owner.
+    /// would take three arrays and an entry of a table for each owner.
     private(set) var additions: [(relationship: Relationship, links: [Link])] = []
     /// All other changes; each list once, in the order in which the save first changes it.
     private(set) var edits: [(key: ListID, value: ListEdit)] = []

@@ -10,7 +10,7 @@
 //      lead.
 //   3. The values of a merged insertion are applied after the request's own update of the row.
 // Invariants
-//   1. Without actions no row is looked up. The request is not changed here, but in `PreparedSave.take`.
+//   1. Without actions no row is looked up. The request is not changed here, but in `PreparedSave.apply`.
 
 internal import EspalierModel
 
@@ -134,7 +134,7 @@ struct MergedInsertions {
     /// The insertions to which unique values of an insertion lead.
     private func uniqueDestinations(ofInsertion position: Int) -> [Int] {
         constraints[schema.entityIndex(of: save.ids[position])].flatMap { schema.groups[$0].elements }.compactMap {
-            guard case .relationship(let slot) = $0.property else { return nil }
+            guard case .relationship(let slot)? = $0.property else { return nil }
             return save.destination(at: slot, ofInsertion: position).flatMap { insertions[$0] }
         }
     }
@@ -240,7 +240,7 @@ struct MergedInsertions {
         }
         var values: [AttributeValue] = []
         for element in schema.groups[group].elements {
-            switch source.value(of: element.property) {
+            switch source.value(of: element) {
             case .null: return nil
             case .objectID(let id): values.append(.objectID(replacements[id] ?? id))
             case let value: values.append(value)

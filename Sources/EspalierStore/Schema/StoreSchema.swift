@@ -21,21 +21,41 @@ package struct RelationshipID: Hashable, Sendable {
 ///
 /// A class, because saves and plans pass one on for every row and condition.
 package final class KeyGroup: Sendable {
-    /// One property of a group.
+    /// One property of a group, or an expression in its place.
     package struct Element: Sendable, Hashable {
-        /// The attribute or to-one relationship.
-        package let property: Entity.Property
+        /// The attribute or to-one relationship; `nil` for an expression.
+        package let property: Entity.Property?
         /// The path from a composite attribute to one of its elements; empty if the property as a whole is meant.
         package let path: [String]
-        /// The type of the attribute or element; `objectID` for a to-one relationship.
+        /// The expression, which only an index can have; `nil` for a property.
+        package let expression: IndexExpression?
+        /// The type of the attribute, element or expression; `objectID` for a to-one relationship, `undefined` for
+        /// numbers of all types, which only expressions have.
         package let type: AttributeType
         /// Whether smaller values come first.
         package let isAscending: Bool
         /// The differences between texts that are ignored.
         package let folding: ComparisonOptions
 
+        init(
+            _ property: Entity.Property, path: [String] = [], type: AttributeType,
+            like description: EntityDescription.Index.Element
+        ) {
+            (self.property, self.path, expression, self.type) = (property, path, nil, type)
+            isAscending = description.isAscending
+            folding = type == .objectID ? [] : description.folding
+        }
+
+        init(_ expression: IndexExpression, like description: EntityDescription.Index.Element) {
+            (property, path, self.expression, type) = (nil, [], expression, expression.type)
+            (isAscending, folding) = (description.isAscending, description.folding)
+        }
+
         /// Whether the values are those of the property, unchanged.
-        var isPlain: Bool { path.isEmpty && folding.isEmpty }
+        var isPlain: Bool { expression == nil && path.isEmpty && folding.isEmpty }
+
+        /// The properties from which the values follow.
+        fileprivate var sources: Set<Entity.Property> { expression?.properties ?? Set([property].compactMap(\.self)) }
     }
     /// The name: of the index, or the properties joined by commas.
     package let name: String
@@ -43,7 +63,7 @@ package final class KeyGroup: Sendable {
     package let entity: ManagedObjectModel.EntityIndex
     /// The properties, most significant first.
     package let elements: [Element]
-    /// The names of the properties.
+    /// The names of the properties, and expressions in the normal form of the predicate grammar.
     package let properties: [String]
     /// Whether no two rows may share values (MD-12).
     ///
@@ -53,6 +73,8 @@ package final class KeyGroup: Sendable {
     package let condition: ResolvedPredicate?
     /// The properties that decide which entry a row has, and whether it has one.
     let sources: Set<Entity.Property>
+    /// Whether an element is an expression.
+    let hasExpression: Bool
 
     init(
         name: String, entity: ManagedObjectModel.EntityIndex, elements: [Element], properties: [String],
@@ -62,7 +84,8 @@ package final class KeyGroup: Sendable {
         assert(!isUnique || condition == nil && elements.allSatisfy(\.isPlain), "\(name) is a plain constraint")
         (self.name, self.entity, self.elements) = (name, entity, elements)
         (self.properties, self.isUnique, self.condition) = (properties, isUnique, condition)
-        sources = Set(elements.map(\.property)).union(condition?.root.ownProperties ?? [])
+        hasExpression = elements.contains { $0.expression != nil }
+        sources = elements.reduce(condition?.root.ownProperties ?? []) { $0.union($1.sources) }
     }
 
     /// Whether every row has an entry with the values of the properties unchanged.
@@ -241,10 +264,10 @@ package final class StoreSchema: Sendable {
             EntityDescription.Index($0.name, on: [.init($0.name)])
         }
         let indexes = (single + description.indexes).map { index in
-            KeyGroup(
-                name: index.name, entity: entity.index,
-                elements: index.elements.compactMap { element($0, in: entity) },
-                properties: index.elements.map(\.property), isUnique: false,
+            let elements = index.elements.compactMap { element($0, in: entity, of: model) }
+            return KeyGroup(
+                name: index.name, entity: entity.index, elements: elements,
+                properties: zip(elements, index.elements).map { $0.expression?.text ?? $1.property }, isUnique: false,
                 // The model has checked the condition.
                 condition: index.predicateFormat.flatMap { format in
                     try? ResolvedPredicate(FetchPredicate(format: format), for: entity, in: model)
@@ -253,15 +276,21 @@ package final class StoreSchema: Sendable {
         let constraints = description.uniquenessConstraints.map { properties in
             KeyGroup(
                 name: properties.joined(separator: ","), entity: entity.index,
-                elements: properties.compactMap { element(.init($0), in: entity) },
+                elements: properties.compactMap { element(.init($0), in: entity, of: model) },
                 properties: properties, isUnique: true)
         }
         return indexes + constraints
     }
 
     private static func element(
-        _ element: EntityDescription.Index.Element, in entity: Entity
+        _ element: EntityDescription.Index.Element, in entity: Entity, of model: ManagedObjectModel
     ) -> KeyGroup.Element? {
+        if let format = element.expressionFormat {
+            // The model has checked the expression.
+            return (try? IndexExpression(format: format, for: entity, in: model)).map {
+                KeyGroup.Element($0, like: element)
+            }
+        }
         let names = element.property.split(separator: ".").map(String.init)
         switch names.first.flatMap(entity.property(named:)) {
         case .attribute(let slot)?:
@@ -271,11 +300,8 @@ package final class StoreSchema: Sendable {
                 end = next
             }
             return KeyGroup.Element(
-                property: .attribute(slot), path: Array(names.dropFirst()), type: end.type,
-                isAscending: element.isAscending, folding: element.folding)
-        case .relationship(let slot)?:
-            return KeyGroup.Element(
-                property: .relationship(slot), path: [], type: .objectID, isAscending: element.isAscending, folding: [])
+                .attribute(slot), path: Array(names.dropFirst()), type: end.type, like: element)
+        case .relationship(let slot)?: return KeyGroup.Element(.relationship(slot), type: .objectID, like: element)
         case nil: return nil
         }
     }

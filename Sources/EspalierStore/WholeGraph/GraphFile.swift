@@ -3,7 +3,7 @@
 // Invariants
 //   1. The new file is complete and durable before it gets the name, and the name is durable before a save returns: a
 //      crash leaves the former file or the new one.
-//   2. A file that somebody else has put under the name is not overwritten: a save compares the file's identity with
+//   2. A file that another program has put under the name is not overwritten: a save compares the file's identity with
 //      that of the file which was loaded or saved last. Two processes that save in the same moment are not noticed.
 
 package import EspalierEngine

@@ -16,7 +16,7 @@ struct RowLines {
     private let attributes: [(slot: Int, head: [UInt8])]
     /// The to-one relationships, likewise.
     private let destinations: [(slot: Int, head: [UInt8])]
-    /// What comes before each list.
+    /// The bytes before each list.
     private let listHeads: [[UInt8]]
     /// By number of the entity in IDs: a quotation mark, its name and a slash.
     private var names: [UInt32: [UInt8]] = [:]

@@ -142,7 +142,7 @@ enum ConvertVerb: Verb {
     }
 }
 
-/// What a conversion has written.
+/// The rows that a conversion has written.
 private struct ConversionOutcome {
     let counts: [(entity: String, count: Int)]
     /// The number of objects with other keys than before.

@@ -83,8 +83,8 @@ enum SchemaVerb: Verb {
             console.print("  unique together: \(constraint.joined(separator: ", "))")
         }
         for index in entity.indexes {
-            let isFolded = index.elements.contains { !$0.folding.isEmpty }
-            guard index.elements.count > 1 || isFolded || index.predicateFormat != nil else { continue }
+            let isPlain = index.elements.allSatisfy { $0.folding.isEmpty && $0.expressionFormat == nil }
+            guard index.elements.count > 1 || !isPlain || index.predicateFormat != nil else { continue }
             let condition = index.predicateFormat.map { ", where \($0)" } ?? ""
             console.print("  index \(index.name): \(index.elements.map(text).joined(separator: ", "))\(condition)")
         }
@@ -92,7 +92,7 @@ enum SchemaVerb: Verb {
     }
 
     private static func text(_ element: EntityDescription.Index.Element) -> String {
-        var text = element.property
+        var text = element.name
         if element.folding.contains(.caseInsensitive) { text += " without case" }
         if element.folding.contains(.diacriticInsensitive) { text += " without diacritics" }
         return text
@@ -149,7 +149,7 @@ enum SchemaVerb: Verb {
                 entity.indexes.map { index in
                     [
                         "name": .string(index.name),
-                        "properties": .array(index.elements.map { .string($0.property) }),
+                        "properties": .array(index.elements.map { .string($0.name) }),
                     ]
                 }),
         ]

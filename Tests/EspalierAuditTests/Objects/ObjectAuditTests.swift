@@ -84,6 +84,31 @@ import Testing
         }
     }
 
+    @Test func `a store with an index of an expression is in order, and its entries have the form of entries (FR-25)`()
+        throws
+    {
+        let index = EntityDescription.Index("i", on: [.init(expression: "n * n"), .init("n", isAscending: false)])
+        let model = try ManagedObjectModel(entities: [
+            EntityDescription("A", attributes: [AttributeDescription("n", .integer64)], indexes: [index])
+        ])
+        let system = SimulatedFileSystem(seed: 1)
+        let store = try BTreeStore.open(
+            Database.open("store", in: system, options: SampleStores.options), path: "store", model: model)
+        var request = SaveRequest()
+        for number in [0, -3, .max, 7] as [Int64] {
+            request.insertions.append(
+                .init(id: ObjectID(temporaryFor: "A"), values: [.integer(number)], destinations: []))
+        }
+        _ = try store.save(request)
+        #expect(try store.check().isOK)
+        try store.close()
+
+        let report = try Self.audit(ForgedFiles(system))
+
+        #expect(report.findings.list == [])
+        #expect(report.objects.map { Int($0.entryCount) } == 4)
+    }
+
     @Test func `layouts with default rows are in order, and a default row that is not possible is objected to`() throws
     {
         let seed = testSeed(default: 371)

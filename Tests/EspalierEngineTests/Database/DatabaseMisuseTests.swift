@@ -242,7 +242,7 @@ import Testing
         #expect(try read.get(1, from: still) == [1])
         for round in UInt64(0)..<40 {
             var write = try database.beginWrite()
-            try write.put([UInt8](repeating: 1, count: 20_000), for: round % 3, in: changing)
+            try write.put([UInt8](repeating: UInt8(round), count: 20_000), for: round % 3, in: changing)
             try write.commit()
         }
 

@@ -153,7 +153,7 @@ import Testing
         }
         #expect(length == .corrupt(.overflowLength, page: chain, tree: 2))
         let run = try failureOfShrink { store, _, first, _ in
-            try store.change(page: first) { $0.set(UInt32(3), at: OverflowLayout.runLength) }
+            try store.change(page: first) { $0.set(UInt32(9), at: OverflowLayout.runLength) }
         }
         #expect(run == .corrupt(.overflowLength, page: chain, tree: 2))
         let type = try failureOfShrink { store, _, first, _ in

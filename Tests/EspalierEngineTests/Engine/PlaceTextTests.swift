@@ -21,6 +21,7 @@ import Testing
     @Test func `the store, the log, a copy and the folder are told apart`() {
         for (role, word) in [
             (FileRole.store, "store file"), (.log, "log file"), (.copy, "copy"), (.directory, "directory"),
+            (.scratch, "temporary file"),
         ] {
             for operation in [IOOperation.rename, .remove, .open] {
                 let text = StorageError.io(IOFailure(operation: operation, file: role, errno: 13)).description

@@ -62,9 +62,12 @@ struct LogImage {
         get throws { try span(store, 0..<4096) { bytes throws(StorageError) in try CheckpointSlot.newest(in: bytes) } }
     }
 
-    /// Walks the log as recovery does.
-    func scan() throws -> (transactionID: UInt64, certainID: UInt64, versionCount: Int) {
-        let file = try machine.open("store-wal", role: .log, mode: .readOnly)
+    /// Walks the log as recovery does: in `files`, which must hold this image, or on a machine with these files.
+    func scan(
+        in files: (any FileSystem)? = nil
+    ) throws -> (transactionID: UInt64, certainID: UInt64, versionCount: Int) {
+        let system: any FileSystem = files ?? machine
+        let file = try system.open("store-wal", role: .log, mode: .readOnly)
         let superblock = try span(store, 0..<4096) { bytes throws(StorageError) in try Superblock(decoding: bytes) }
         let header = try #require(try span(log, 0..<4096) { LogHeader(decoding: $0) })
         var scan = try LogScan(file: file, header: header, slot: slot, storeSeed: superblock.hashSeed)

@@ -1,6 +1,7 @@
 // Every condition that a frame, a commit record or a segment header must meet to count, each broken alone.
 
 import EspalierEngine
+import Synchronization
 import TestSupport
 import Testing
 
@@ -114,6 +115,29 @@ import Testing
         let commits = try image.frames(at: 0).filter { $0.header.type == .commit }
         image.log[commits[1].offset + FrameHeaderLayout.byteCount + CommitRecordLayout.wallClock] ^= 1
         #expect(try image.scan().transactionID == 1)
+    }
+
+    @Test func `a segment of many small commits after the break is read once`() throws {
+        let system = SimulatedFileSystem(seed: 8)
+        let database = try Database.open("store", in: system, options: LogImage.options)
+        for key in UInt64(0)..<30 {
+            var write = try database.beginWrite()
+            let tree = try write.tree(named: "t", orCreate: UInt64.self)
+            try write.put([1], for: key, in: tree)
+            try write.commit(key == 0 ? .durable : .ordered)
+        }
+        var image = try LogImage(system)
+        let commits = try image.frames(at: 0).filter { $0.header.type == .commit }
+        image.log[commits[1].offset + FrameHeaderLayout.byteCount + CommitRecordLayout.wallClock] ^= 1
+        let files = HookedFileSystem(over: image.machine)
+        let reads = Atomic(0)
+        files.arm { call, role in if call == .read, role == .log { reads.add(1, ordering: .relaxed) } }
+
+        #expect(try image.scan(in: files).transactionID == 1)
+        #expect(commits.count > 20)
+        // The header of each segment is read, too.
+        let segmentCount = try image.segments.count
+        #expect(reads.load(ordering: .relaxed) < segmentCount + 12)
     }
 
     /// A field of a commit with a value that no commit has.

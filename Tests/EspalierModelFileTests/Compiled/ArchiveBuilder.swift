@@ -14,6 +14,8 @@ struct ArchiveBuilder {
         case data([UInt8])
         case reference(Int)
         case array([Item])
+        /// An array that names one object this many times.
+        case copies(Item, Int)
         case dictionary([(String, Item)])
     }
 
@@ -87,6 +89,9 @@ struct ArchiveBuilder {
         case .array(let items):
             let numbers = items.map { encode($0, into: &list) }
             bytes = head(10, items.count) + numbers.flatMap { number($0, 4) }
+        case .copies(let item, let count):
+            let reference = number(encode(item, into: &list), 4)
+            bytes = head(10, count) + Array(repeatElement(reference, count: count).joined())
         case .dictionary(let entries):
             let keys = entries.map { encode(.text($0.0), into: &list) }
             let values = entries.map { encode($0.1, into: &list) }

@@ -277,6 +277,15 @@ import Testing
         #expect(error.description == "f: byte 12: the objects contain more parts than the file has bytes")
     }
 
+    @Test func `an archive that lists one object of many fields again and again is refused`() throws {
+        let object = ArchiveBuilder.Item.dictionary((0..<100).map { ("k\($0)", .null) })
+        let bytes = ArchiveBuilder.bytes(
+            .dictionary([("$top", .dictionary([("root", .reference(0))])), ("$objects", .copies(object, 2_000))]))
+        let error = try #require(throws: ModelFileError.self) { try ModelDocument(compiled: bytes, path: "f") }
+
+        #expect(error.description == "f: the property list is not a keyed archive")
+    }
+
     @Test func `an archive that names one thing again and again is refused in bounded time`() throws {
         var builder = ArchiveBuilder()
         let attribute = builder.add("NSAttributeDescription", [("NSAttributeType", .integer(700))])
@@ -290,6 +299,52 @@ import Testing
         let root = builder.add("NSManagedObjectModel", [("NSEntities", builder.map(entities))])
         let error = try #require(throws: ModelFileError.self) { try ModelDocument(compiled: builder.archive(root)) }
 
+        #expect(error.problems.map(\.kind) == [.tooLarge])
+    }
+
+    /// The archive of a model of one entity, with these further fields.
+    private static func archive(
+        _ builder: ArchiveBuilder, model: [(String, ArchiveBuilder.Item)] = [],
+        entity: [(String, ArchiveBuilder.Item)] = []
+    ) -> Data {
+        var builder = builder
+        let description = builder.add("NSEntityDescription", [("NSEntityName", .text("E"))] + entity)
+        let entities = builder.map([("E", description)])
+        return builder.archive(builder.add("NSManagedObjectModel", [("NSEntities", entities)] + model))
+    }
+
+    @Test func `of the names of very many requests only the first ones are kept`() throws {
+        var builder = ArchiveBuilder()
+        let name = builder.add(.text(String(repeating: "q", count: 20_000)))
+        let requests = builder.add(
+            "NSDictionary", [("NS.keys", .copies(name, 1_000)), ("NS.objects", .copies(.null, 1_000))])
+        let document = try ModelDocument(
+            compiled: Self.archive(builder, model: [("NSFetchRequestTemplates", requests)]))
+        let names = try #require(document.root["NSFetchRequestTemplates"])
+
+        #expect(names.utf8.count < 10_000 && names.hasSuffix("qqq…, …"), "\(names.utf8.count)")
+    }
+
+    @Test func `a long text that an archive names again and again is refused, since a file would repeat it`() throws {
+        var builder = ArchiveBuilder()
+        let text = builder.add(.text(String(repeating: "t", count: 100_000)))
+        let texts = builder.map((0..<200).map { ("k\($0)", text) })
+        let bytes = Self.archive(builder, entity: [("NSUserInfo", texts)])
+        let error = try #require(throws: ModelFileError.self) { try ModelDocument(compiled: bytes, path: "f") }
+
+        #expect(error.problems.map(\.kind) == [.tooLarge])
+        #expect(error.description.hasPrefix("f: the texts of the model have 20"), "\(error.description.prefix(200))")
+    }
+
+    @Test func `an entity with very many unknown fields is refused`() throws {
+        let fields = (0..<5_000).map { ("f\($0)", ArchiveBuilder.Item.integer(1)) }
+        let error = try #require(throws: ModelFileError.self) {
+            try ModelDocument(compiled: Self.archive(ArchiveBuilder(), entity: fields), path: "f")
+        }
+
+        #expect(
+            error.description
+                == "f: entity 'E': has 5000 fields with unknown names; at most 4096 are allowed")
         #expect(error.problems.map(\.kind) == [.tooLarge])
     }
 

@@ -213,8 +213,77 @@ import Testing
             "NSEntityDescription", [("NSEntityName", .text("A")), ("NSProperties", other.map([("r", relationship)]))])
         let root = other.add("NSManagedObjectModel", [("NSEntities", other.map([("A", entity)]))])
         let conversion = try ModelDocument(compiled: other.archive(root)).conversion()
-        #expect(conversion.unsupportedFeatures == [.unknownAttributes])
-        #expect(conversion.unsupported.first?.message.contains("'NSValidationPredicates'") == true)
+        #expect(conversion.unsupportedFeatures == [.validationRules])
+        #expect(conversion.unsupported.first?.message.contains("validationPredicates=\"SELF == nil\"") == true)
+    }
+
+    /// The compiled model of an entity `A` with a relationship `r` of these limits and predicates.
+    private func compiled(
+        limits: ClosedRange<Int64>, isOptional: Bool = false, warnings: [Item] = [],
+        _ predicates: (inout ArchiveBuilder) -> [Item]
+    ) throws -> ModelDocument {
+        var builder = ArchiveBuilder()
+        let rules = predicates(&builder)
+        let fields: [(String, Item)] = [
+            ("_NSDestinationEntityName", .text("A")), ("NSIsOptional", .boolean(isOptional)),
+            ("NSMinCount", .integer(limits.lowerBound)), ("NSMaxCount", .integer(limits.upperBound)),
+            ("NSValidationPredicates", builder.list(rules)), ("NSValidationWarnings", builder.list(warnings)),
+        ]
+        let relationship = builder.add("NSRelationshipDescription", fields)
+        let entity = builder.add(
+            "NSEntityDescription",
+            [("NSEntityName", .text("A")), ("NSProperties", builder.map([("r", relationship)]))])
+        let root = builder.add("NSManagedObjectModel", [("NSEntities", builder.map([("A", entity)]))])
+        return try ModelDocument(compiled: builder.archive(root), path: "f")
+    }
+
+    @Test func `predicates of a relationship that repeat its limits are no rules, and tighter ones are told (MD-16)`()
+        throws
+    {
+        let differs: Int64 = 5
+        let repeated = try compiled(limits: 2...5, warnings: [.integer(1580)]) { builder in
+            [
+                builder.comparison(.keyPath("count"), atLeast, .integer(2)),
+                builder.comparison(.keyPath("@count"), atLeast, .integer(0)),
+                builder.comparison(.keyPath("@count"), atMost, .integer(5)),
+                builder.comparison(.keyPath("count"), atMost, .integer(9)),
+                builder.comparison(.itself, differs, .null),
+            ]
+        }
+        let conversion = try repeated.conversion()
+        #expect(conversion.unsupportedFeatures.isEmpty, "\(conversion.unsupported)")
+        let relationship = try #require(conversion.entities.first?.relationships.first)
+        #expect(relationship.minCount == 2 && relationship.maxCount == 5 && !relationship.isOptional)
+
+        let tighter = try compiled(limits: 0...0, isOptional: true, warnings: [.text("too few")]) { builder in
+            [
+                builder.comparison(.keyPath("count"), atLeast, .integer(1)),
+                builder.comparison(.keyPath("count"), atMost, .integer(7)),
+                builder.comparison(.keyPath("count"), atLeast, .integer(0), ("NSNegate", .boolean(true))),
+                builder.comparison(.itself, differs, .null), builder.add("NSCompoundPredicate", []), .null,
+            ]
+        }
+        let element = try #require(tighter.root.children(.entity).first?.children(.relationship).first)
+        #expect(
+            element["validationPredicates"]
+                == "count >= 1; count <= 7; count >=[…] 0; SELF != nil; NSCompoundPredicate; ?")
+        #expect(element["validationWarnings"] == "too few")
+        #expect(try tighter.conversion().unsupportedFeatures == [.validationRules])
+        #expect(try ModelDocument(xml: tighter.xml()) == tighter)
+    }
+
+    @Test func `of long predicates and messages, and of very many, only a beginning is kept`() throws {
+        var builder = ArchiveBuilder()
+        let text = builder.add(.text(String(repeating: "x", count: 20_000)))
+        let predicates = (0..<200).map { _ in builder.comparison(.itself, equal, text) }
+        let document = try compiled(
+            [("n", .string, predicates)], builder, warnings: [Item](repeating: text, count: 200))
+        let attribute = try #require(document.root.children(.entity).first?.children(.attribute).first)
+
+        for word in ["validationPredicates", "validationWarnings"] {
+            let kept = try #require(attribute[word])
+            #expect(kept.utf8.count < 15_000 && kept.contains("xxx…"), "\(word): \(kept.utf8.count)")
+        }
     }
 }
 

@@ -151,11 +151,6 @@ import Testing
                 "fetchedProperty 'f': does not return objects, so it is left out"
             ),
             (
-                .specialIndexes,
-                "<fetchIndex name='i'><fetchIndexElement expression='n + 1' expressionType='Integer 16'/></fetchIndex>",
-                "fetchIndex 'i': indexes an expression other than canonical:, which Espalier does not support"
-            ),
-            (
                 .specialIndexes, "<fetchIndex name='i'><fetchIndexElement property='n' type='RTree'/></fetchIndex>",
                 "fetchIndex 'i': indexes locations, which Espalier does not support"
             ),
@@ -244,6 +239,51 @@ import Testing
                     fetchedProperties: [FetchedPropertyDescription("f", of: "A", sortedBy: [.init("n")])])
             ])
         #expect(throws: ModelFileError.self) { try ModelDocument(sorted) }
+    }
+
+    @Test func `indexes of expressions come back from a file with the types of their values, and as classes (FR-25)`()
+        throws
+    {
+        let item = EntityDescription(
+            "Item",
+            attributes: [
+                AttributeDescription("name", .string), AttributeDescription("price", .decimal),
+                AttributeDescription("weight", .double),
+            ],
+            indexes: [
+                .init("lower", on: [.init(expression: "lowercase:(name)"), .init("weight")]),
+                .init("total", on: [.init(expression: "price * 2", isAscending: false)], predicateFormat: "weight > 1"),
+                .init("half", on: [.init(expression: "weight / 2")]),
+            ])
+        let model = try ManagedObjectModel(entities: [item])
+
+        let xml = try ModelDocument(model).xml()
+        let again = try ManagedObjectModel(ModelDocument(xml: xml))
+        let source = try EntityClassSource(model, origin: "a test").text
+
+        #expect(again.descriptions == model.descriptions)
+        let text = String(decoding: xml, as: UTF8.self)
+        #expect(text.contains("expression=\"lowercase:(name)\" expressionType=\"String\""))
+        #expect(text.contains("expression=\"price * 2\" expressionType=\"Decimal\""))
+        #expect(text.contains("expression=\"weight / 2\" expressionType=\"Double\""))
+        #expect(source.contains(".init(expression: \"lowercase:(name)\")"))
+        #expect(source.contains(".init(expression: \"price * 2\", isAscending: false)"))
+        let folded = EntityDescription(
+            "Item", attributes: [AttributeDescription("name", .string)],
+            indexes: [.init("i", on: [.init(expression: "uppercase(name)", folding: .diacriticInsensitive)])])
+        #expect(throws: ModelFileError.self) { try ModelDocument(ManagedObjectModel(entities: [folded])) }
+    }
+
+    @Test func `an expression of a file may be a property, and text that is none is refused by feature`() throws {
+        func xml(_ expression: String) -> String {
+            "<model><entity name='A'><attribute name='n' optional='YES' attributeType='String'/><fetchIndex name='i'>"
+                + "<fetchIndexElement expression='\(expression)' expressionType='String' order='descending'/>"
+                + "</fetchIndex></entity></model>"
+        }
+        #expect(try conversion(xml("n")).entities[0].indexes == [.init("i", on: [.init("n", isAscending: false)])])
+        let refused = try conversion(xml("ln(n"))
+        #expect(refused.unsupportedFeatures == [.specialIndexes])
+        #expect(refused.entities[0].indexes.isEmpty)
     }
 
     @Test func `a request that gives no objects is left out if the application can do without`() throws {

@@ -229,6 +229,71 @@ enum MappingFiles {
         #expect(try MappingDescription(xml: generated).entityMappings.first?.sourceExpression == nil)
     }
 
+    // MARK: Limits
+
+    /// The error of a file in which an attribute has the expression that `make` adds, and is named `count` times.
+    private static func refusal(count: Int = 1, _ make: (inout ArchiveBuilder) -> Item) throws -> ModelFileError {
+        var builder = ArchiveBuilder()
+        let root = make(&builder)
+        let text = builder.archive(root).base64EncodedString()
+        let file = MappingFiles.file(attribute: MappingFiles.attribute("valueexpressiondata", text))
+        let links = [String](repeating: "z3", count: count).joined(separator: " ")
+        let changed = String(decoding: file, as: UTF8.self).replacing("idrefs=\"z3\"", with: "idrefs=\"\(links)\"")
+        return try #require(throws: ModelFileError.self) {
+            try MappingDescription(xml: Data(changed.utf8), path: "f")
+        }
+    }
+
+    private static let tooManyParts =
+        "f: line 5: entity mapping 'CatToPet', property 'age': valueexpressiondata has too many parts; write a simpler "
+        + "expression, or set the value in a migration policy"
+
+    @Test func `an expression that lists itself many times is refused in bounded time, with its property`() throws {
+        let error = try Self.refusal { builder in
+            // The next objects are the class of lists, the list, the class of functions, and the function itself.
+            let name = builder.add(.text("lowercase:"))
+            guard case .reference(let number) = name else { return name }
+            let arguments = builder.list([Item](repeating: .reference(number + 4), count: 16))
+            return builder.add("NSFunctionExpression", [("NSSelectorName", name), ("NSArguments", arguments)])
+        }
+
+        #expect(error.description == Self.tooManyParts)
+        #expect(error.problems.map(\.kind) == [.tooLarge])
+    }
+
+    @Test func `a long text is read once, and refused where an expression names it again and again`() throws {
+        let text = String(repeating: "ä", count: 20_000)
+        #expect(try Self.source { Self.constant(&$0, $0.add(.text(text))) } == .constant(.string(text)))
+
+        let error = try Self.refusal { builder in
+            let constant = Self.constant(&builder, builder.add(.text(text)))
+            let list = Self.function(&builder, constant, "from:", [Item](repeating: constant, count: 15))
+            return Self.function(&builder, list, "from:", [Item](repeating: list, count: 15))
+        }
+
+        #expect(error.description == Self.tooManyParts)
+    }
+
+    @Test func `all expressions of a file together have a limit`() throws {
+        // Each of the first 11 is within the limits.
+        let error = try Self.refusal(count: 12) { builder in
+            let name = builder.add(.text("max:"))
+            let arguments = builder.add("NSArray", [("NS.objects", .copies(.null, 8_500))])
+            return builder.add("NSFunctionExpression", [("NSSelectorName", name), ("NSArguments", arguments)])
+        }
+
+        #expect(error.description == Self.tooManyParts)
+    }
+
+    @Test func `a file that names its objects again and again is refused`() throws {
+        let error = try Self.refusal(count: 65_537) { Self.variable(&$0, "source") }
+
+        #expect(
+            error.description
+                == "f: line 4: entity mapping 'CatToPet': attributemappings: the file follows more than 65536 "
+                + "references; name each object once")
+    }
+
     // MARK: Errors
 
     @Test func `what is wrong is reported with line, mapping and remedy`() throws {

@@ -24,6 +24,27 @@ import Testing
         }
     }
 
+    @Test func `numbers of all types order together, as comparisons without rounding do (FR-25)`() {
+        let seed = testSeed(default: 47)
+        var random = SeededGenerator(seed: seed)
+        let types: [AttributeType] = [.integer16, .integer64, .decimal, .double, .float]
+        let edges: [AttributeValue] = [
+            .integer(1 << 53), .integer(1 << 53 + 1), .integer(1 << 53 - 1), .double(0x1p53), .integer(.max),
+            .double(0x1p63), .integer(.min), .double(-0x1p63), .integer(-(1 << 53) - 1), .double(-0x1p53),
+            .double(0.1), .float(0.1), .decimal(Decimal(1) / 10), .decimal(-Decimal(1) / 10), .double(-0.1),
+            .decimal(.nan), .double(.nan), .double(.infinity), .double(-.infinity), .decimal(5), .integer(5),
+            .float(5), .double(-0.0), .decimal(0), .null,
+        ]
+        func number() -> AttributeValue { random.oneIn(2) ? random.pick(edges) : random.value(of: random.pick(types)) }
+        for _ in 0..<campaignCount("ESPALIER_KEY_PAIRS", default: 3000) {
+            let pair = [number(), number()]
+            let order = pair[0].compare(pair[1])
+
+            #expect(byteOrder(pair, .undefined, isAscending: true) == order, "\(pair), seed \(seed)")
+            #expect(byteOrder(pair, .undefined, isAscending: false) == order.opposite, "\(pair), seed \(seed)")
+        }
+    }
+
     @Test func `folded text orders as folded comparison does`() {
         let seed = testSeed(default: 42)
         var random = SeededGenerator(seed: seed)

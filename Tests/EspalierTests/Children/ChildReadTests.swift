@@ -12,7 +12,7 @@ import Testing
         let model = try ManagedObjectModel(for: teamClasses)
         let rowsRead = Mutex(0)
         let store = WatchedStore(model: model) { call in
-            if case .rows(let count) = call { rowsRead.withLock { $0 += count } }
+            if case .rows(let ids) = call { rowsRead.withLock { $0 += ids.count } }
         }
         let coordinator = PersistentStoreCoordinator(managedObjectModel: model)
         coordinator.add(store)

@@ -1,5 +1,6 @@
 // Random changes in a tree of contexts: each context shows its parent's state below its own changes, a save makes the
-// parent show what the child has shown, and the store has only what the root has saved.
+// parent show what the child has shown, and the store has only what the root has saved. In half of the walks each
+// context has an undo manager: undo and redo restore what it has shown, unless others have changed that meanwhile.
 
 import Espalier
 import EspalierModel
@@ -33,6 +34,11 @@ private struct ChildWalk: RandomWalk {
     private var contexts: [ManagedObjectContext] = []
     /// The beads that live in the memory of a context, so that objects keep their values between steps.
     private var kept: [[Bead]] = [[], [], [], []]
+    /// What each context with an undo manager can undo and redo.
+    private var histories: [ShownHistory?] = [nil, nil, nil, nil]
+    private let hasUndo: Bool
+    /// The context that acts in the present step.
+    private var acting = Place.root
     /// The plain values that the store must hold.
     private var stored: BeadState = [:]
     private var nextCode = 0
@@ -45,6 +51,7 @@ private struct ChildWalk: RandomWalk {
         let count = Int.random(in: 1..<7, using: &random)
         let hasRules = Bool.random(using: &random)
         board = try BeadBoard(place, count: count, rules: hasRules ? BeadBoard.someRules(&random) : [:], seed: seed)
+        hasUndo = seed % 2 == 1
         let root = ManagedObjectContext(board.coordinator)
         root.mergePolicy = .objectTrump
         contexts = [root]
@@ -67,6 +74,7 @@ private struct ChildWalk: RandomWalk {
         child.automaticallyMergesChangesFromParent = Int.random(in: 0..<4, using: &random) > 0
         if !child.automaticallyMergesChangesFromParent { log.append("\(place) does not merge") }
         contexts[place.rawValue] = child
+        histories[place.rawValue] = nil
         if place == .left { renew(.grandchild) }
     }
 
@@ -122,13 +130,33 @@ private struct ChildWalk: RandomWalk {
 
     private mutating func step() throws {
         guard let place = Place.allCases.randomElement(using: &random) else { return }
-        switch Int.random(in: 0..<16, using: &random) {
+        acting = place
+        switch Int.random(in: 0..<(hasUndo ? 20 : 16), using: &random) {
         case 0, 1, 2: try save(place)
         case 3 where place != .root: try discard(place)
         case 4: try ask(place)
+        case 16, 17, 18: try goBack(place, isRedo: false)
+        case 19: try goBack(place, isRedo: true)
         default: try change(place)
         }
         for place in Place.allCases where failure == nil { try check(place) }
+    }
+
+    /// Undoes or redoes the last event of a context; what it shows is as it was on the other side of that event, unless
+    /// others have changed something since.
+    ///
+    /// A child that does not merge may show at any fetch what its parent has changed meanwhile (MC-20): that is not
+    /// compared.
+    private mutating func goBack(_ place: Place, isRedo: Bool) throws {
+        guard let manager = self[place].undoManager, isRedo ? manager.canRedo : manager.canUndo else { return }
+        let before = try state(of: self[place])
+        let isMerging = place == .root || self[place].automaticallyMergesChangesFromParent
+        let expected = isMerging ? histories[place.rawValue]?.expected(before, isRedo: isRedo) : nil
+        log.append("\(place): \(isRedo ? "redo" : "undo")\(expected == nil ? ", on what others have changed" : "")")
+        if isRedo { try self[place].redo() } else { try self[place].undo() }
+        let shown = try state(of: self[place])
+        if let expected { expect(ShownHistory.comparable(shown), expected, isRedo ? "redo" : "undo") }
+        histories[place.rawValue]?.noteReturn(shown, isRedo: isRedo)
     }
 
     private mutating func change(_ place: Place) throws {
@@ -205,12 +233,14 @@ private struct ChildWalk: RandomWalk {
         context.processPendingChanges()
         if !context.automaticallyMergesChangesFromParent { context.refreshAllObjects() }
         let (before, above) = (try state(of: context), try stateAbove(place))
+        let reverted = revertedCodes(context)
+        let expected = before.filter { above[$0.key] != nil || !reverted.contains($0.key) }
         log.append("\(place): save")
         context.mergePolicy = .error
         do {
             try context.save()
-            if place == .root { stored = before }
-            try expectAbove(place, before, "above \(place) after its save")
+            if place == .root { stored = expected }
+            try expectAbove(place, expected, "above \(place) after its save")
         } catch ContextError.conflicts, ContextError.references {
             log.append("in conflict")
             expect(try state(of: context), before, "\(place) after a conflict")
@@ -231,6 +261,12 @@ private struct ChildWalk: RandomWalk {
         if failure == nil, context.hasChanges { failure = "\(place) has changes after its save" }
         expect(try state(of: ManagedObjectContext(board.coordinator)), stored, "the store after a save of \(place)")
         if let finding = try board.findings().first { failure = "after a save of \(place): \(finding)" }
+    }
+
+    /// The beads that are changed and have their committed values again: if their rows are gone, a save of the context
+    /// saves nothing of them.
+    private func revertedCodes(_ context: ManagedObjectContext) -> Set<Int> {
+        Set(context.updatedObjects.filter { !$0.hasPersistentChangedValues }.compactMap { code(of: $0) })
     }
 
     private mutating func expectAbove(_ place: Place, _ expected: BeadState, _ call: String) throws {
@@ -264,6 +300,15 @@ private struct ChildWalk: RandomWalk {
         let context = self[place]
         context.processPendingChanges()
         let shown = try state(of: context)
+        if let manager = context.undoManager {
+            // Delete rules that run again on a newer row, in a context that only merges, may reach other objects:
+            // nobody has seen the sides of that event.
+            let isOwn = place == acting || place == acting.parent
+            histories[place.rawValue]?.note(shown, manager, isSeen: isOwn)
+        } else if hasUndo {
+            context.undoManager = UndoStack()
+            histories[place.rawValue] = ShownHistory(shown)
+        }
         // A changed object whose row is deleted keeps its values, and the others do not lead to it.
         guard place == .root || !context.hasChanges && context.automaticallyMergesChangesFromParent else { return }
         if let fault = BeadBoard.fault(in: shown) { failure = "\(place): \(fault)" }

@@ -134,4 +134,30 @@ import Testing
         #expect(try sorted([.numeric, .caseInsensitive], limit: 6).suffix(3) == ["elan", "File 9", "file 09"])
         #expect(try sorted(.natural, ascending: false) == sorted(.natural).reversed())
     }
+
+    @Test(arguments: StoreKind.allCases, [true, false])
+    func `objects are sorted by an expression, saved or not, in stores as in memory (FR-26)`(
+        _ kind: StoreKind, _ isSaved: Bool
+    ) throws {
+        let stack = try Stack(kind)
+        for (name, seconds) in [("a", 22), ("b", 25), ("c", 10), ("d", 19)] as [(String, Int16)] {
+            let track = Track(context: stack.context)
+            (track.name, track.seconds) = (name, seconds)
+        }
+        if isSaved { try stack.context.save() }
+        func sorted(_ format: String, limit: Int = 0, ascending: Bool = true) throws -> [String] {
+            var request = FetchRequest<Track>(
+                sortedBy: [SortKey(expression: try FetchExpression(format: format), ascending: ascending)])
+            request.fetchLimit = limit
+            return try stack.context.fetch(request).map(\.name)
+        }
+
+        #expect(try sorted("abs(seconds - 20)") == ["d", "a", "b", "c"])
+        #expect(try sorted("abs(seconds - 20)", limit: 2, ascending: false) == ["c", "b"])
+        #expect(try sorted("TERNARY(seconds > 20, 'x', 'a')", limit: 3, ascending: false).prefix(2) == ["a", "b"])
+        for wrong in ["1 + 1", "TERNARY(seconds > 20, name, seconds)", "SELF", "nowhere + 1"] {
+            let error = try #require(throws: (any Error).self) { try sorted(wrong) }
+            #expect("\(error)".contains("sort key '\(wrong)'"), "\(error)")
+        }
+    }
 }

@@ -80,6 +80,20 @@ import Testing
         #expect(ids == [[.objectID(zebra.objectID), .objectID(rome)]])
     }
 
+    @Test(arguments: SaleBoard.Place.allCases, [true, false])
+    func `rows come in the order of an expression that is no column, whatever the limit (FR-26)`(
+        _ place: SaleBoard.Place, _ isSaved: Bool
+    ) throws {
+        let (board, context) = try makeSales(place, isSaved: isSaved)
+        defer { withExtendedLifetime(board) {} }
+        let sort = [SortKey(expression: try FetchExpression(format: "0 - whole * 2"))]
+        let expected: [AttributeValue] = [.null, .integer(7), .integer(5), .integer(4), .integer(3), .integer(2)]
+        for limit in [0, 1, 4] {
+            let rows = try context.rows("Sale", ["whole"], where: "TRUEPREDICATE", sort: sort, limit: limit)
+            #expect(rows == expected.prefix(limit == 0 ? 6 : limit).map { [$0] }, "\(limit)")
+        }
+    }
+
     @Test(arguments: SaleBoard.Place.allCases)
     func `a column across a relationship shows what is changed and not saved (F-3)`(_ place: SaleBoard.Place) throws {
         let (board, context) = try makeSales(place, isSaved: true)

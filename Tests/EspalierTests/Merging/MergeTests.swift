@@ -4,6 +4,7 @@
 import Espalier
 import EspalierModel
 import EspalierStore
+import Synchronization
 import Testing
 
 @Suite struct MergeTests {
@@ -134,10 +135,10 @@ import Testing
 
     /// What makes a locked object adopt the newer row.
     enum Adopting: CaseIterable {
-        case refresh, refreshBelowChanges, refreshAll, refreshInPinnedContext, merge, automaticMerge
+        case refresh, refreshBelowChanges, refreshAll, refreshingFetch, refreshInPinnedContext, merge, automaticMerge
 
         /// Whether the application has asked for the newer row of the object.
-        var isAsked: Bool { [.refresh, .refreshBelowChanges, .refreshAll].contains(self) }
+        var isAsked: Bool { [.refresh, .refreshBelowChanges, .refreshAll, .refreshingFetch].contains(self) }
     }
 
     @Test(arguments: StoreKind.allCases, Adopting.allCases)
@@ -157,6 +158,10 @@ import Testing
         switch way {
         case .refresh, .refreshBelowChanges, .refreshInPinnedContext: board.mine.refresh(locked, mergesChanges: true)
         case .refreshAll: board.mine.refreshAllObjects()
+        case .refreshingFetch:
+            var request = FetchRequest<Peg>(try FetchPredicate(format: "name == %@", "0"))
+            request.shouldRefreshRefetchedObjects = true
+            #expect(try board.mine.fetch(request).map(\.a) == [5])
         case .merge: board.mine.mergeChanges(from: SavedChanges(updated: [locked.objectID]))
         case .automaticMerge: board.mine.processPendingChanges()
         }
@@ -198,6 +203,40 @@ import Testing
         board.mine.mergePolicy = .storeTrump
         try board.mine.save()
         #expect(try board.stored().keys.sorted() == ["1"])
+    }
+
+    @Test func `a row that cannot be read leaves the locks of the others renewed (MC-35)`() throws {
+        let model = try ManagedObjectModel(for: [Peg.self])
+        let coordinator = PersistentStoreCoordinator(managedObjectModel: model)
+        let unreadable = Mutex<Set<ObjectID>>([])
+        coordinator.add(
+            WatchedStore(model: model) { call throws(StoreError) in
+                guard case .rows(let ids) = call, unreadable.withLock({ !$0.isDisjoint(with: ids) }) else { return }
+                throw StoreError.damagedContent(path: nil, entity: "Peg", key: 1, reason: "it was damaged by a test")
+            })
+        let (mine, theirs) = (ManagedObjectContext(coordinator), ManagedObjectContext(coordinator))
+        let pegs = (0..<3).map { number in
+            let peg = Peg(context: mine)
+            peg.name = "\(number)"
+            return peg
+        }
+        try mine.save()
+        for peg in pegs[..<2] {
+            try mine.detectConflicts(for: peg)
+            try theirs.existingObject(with: peg.objectID).setValue(.integer(5), forKey: "a")
+        }
+        try theirs.save()
+
+        let lost = pegs[1].objectID
+        unreadable.withLock { $0 = [lost] }
+        mine.refreshAllObjects()
+        unreadable.withLock { $0 = [] }
+        pegs[2].a = 1
+
+        #expect(conflicts { try mine.save() }.map(\.object) == [lost])
+        mine.refreshAllObjects()
+        try mine.save()
+        #expect(pegs.map(\.a) == [5, 5, 1])
     }
 
     @Test func `a lock goes to the store of its object, also if nothing else is saved there`() throws {

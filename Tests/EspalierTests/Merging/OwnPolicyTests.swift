@@ -272,6 +272,27 @@ private final class Questions: Sendable {
     }
 
     @Test(arguments: StoreKind.allCases)
+    func `an answer that cannot be followed leaves a child and its parent as they were`(_ kind: StoreKind) throws {
+        let board = try PegBoard(kind, count: 2)
+        let child = ManagedObjectContext(parent: board.mine)
+        child.automaticallyMergesChangesFromParent = false
+        let (here, above) = (try board.peg("0", in: child), try board.peg("0", in: board.mine))
+        here.a = 1
+        above.a = 2
+        child.mergePolicy = MergePolicy { _, _ in MergeResolution(.objectTrump, choices: ["ghost": .mine]) }
+
+        guard case .refusedResolutions(let refused)? = contextError({ try child.save() }) else {
+            Issue.record("a choice for no property")
+            return
+        }
+
+        #expect(refused.map(\.property) == ["ghost"] && here.a == 1 && above.a == 2 && child.hasChanges)
+        child.mergePolicy = .objectTrump
+        for context in [child, board.mine] { try context.save() }
+        #expect(try board.stored()["0"]?["a"] == ["1"] && !child.hasChanges)
+    }
+
+    @Test(arguments: StoreKind.allCases)
     func `a policy may refuse by an error of its own, and by the rule error`(_ kind: StoreKind) throws {
         struct Unclear: Error {}
         for throwsError in [true, false] {

@@ -90,6 +90,29 @@ import Testing
         try list.save()
     }
 
+    @Test(arguments: StoreKind.allCases)
+    func `conflicts that a merge has found are told with those that the save finds (F-5)`(_ kind: StoreKind) throws {
+        let list = try GuestList(kind)
+        let ids = try ["Ada", "Bob", "Eva"].map { try list.store("Guest", ["name": .string($0)]) }
+        let (context, other) = (list.context, list.newContext())
+        let guests = try ids.map { try context.existingObject(with: $0) }
+        for guest in guests[..<2] { try guest.setValue(.string("mine"), forKey: "note") }
+        try context.detectConflicts(for: guests[2])
+        for id in ids {
+            try other.existingObject(with: id).setValue(.string("theirs"), forKey: "note")
+            try other.save()
+            // Only the first of the three is merged below its change.
+            if id == ids[0] { context.refresh(guests[0], mergesChanges: true) }
+        }
+
+        let error = contextError { try context.save() }
+
+        #expect(Set((error?.conflicts ?? []).map(\.object)) == Set(ids), "\(String(describing: error))")
+        context.refreshAllObjects()
+        try list.save()
+        #expect(guests.map { $0[attribute: "note"] } == ["mine", "mine", "theirs"].map { .string($0) })
+    }
+
     @Test func `a child reports rules and conflicts together, and leaves unique values to its root`() throws {
         let list = try GuestList(.inMemory)
         let id = try list.store("Guest", ["name": .string("Ada")])

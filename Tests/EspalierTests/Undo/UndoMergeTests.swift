@@ -58,6 +58,43 @@ import Testing
         #expect(try board.shown(mine[1], .mateOf) == [0] && undoManager.redoCount == 1)
     }
 
+    @Test(arguments: [false, true])
+    func `delete rules that run again after a merge register nothing, and what was undone can be redone (MC-57)`(
+        _ isChild: Bool
+    ) throws {
+        let theirs = try beads(other)
+        for property in [BeadProperty.tags, .friends, .list, .queue] {
+            try theirs[0].setValue(.toMany([theirs[1], theirs[2]]), forKey: property.name)
+        }
+        try theirs[0].setValue(.toOne(theirs[3]), forKey: "best")
+        try other.save()
+        let context = isChild ? ManagedObjectContext(parent: other) : context
+        context.undoManager = undoManager
+        context.processPendingChanges()
+        let mine = try beads(context)
+        try context.delete(mine[0])
+        context.processPendingChanges()
+        try mine[4].setValue(.integer(7), forKey: "a")
+        try context.undo()
+        #expect(undoManager.undoCount == 1 && undoManager.redoCount == 1)
+
+        try theirs[0].setValue(.integer(5), forKey: "b")
+        try other.save()
+        context.processPendingChanges()
+
+        #expect(undoManager.undoCount == 1 && undoManager.redoCount == 1)
+        try context.redo()
+        #expect(try board.shown(mine[4], .a) == [7])
+        for _ in 0..<2 { try context.undo() }
+        #expect(try !mine[0].isDeleted && board.shown(mine[0], .b) == [5] && board.shown(mine[3], .fans) == [0])
+        for property in [BeadProperty.tags, .friends, .list] {
+            let inverse = try #require(property.inverse)
+            #expect(try board.shown(mine[0], property) == [1, 2], "\(property)")
+            #expect(try board.shown(mine[1], inverse) == [0] && board.shown(mine[2], inverse) == [0], "\(inverse)")
+        }
+        #expect(try board.shown(mine[0], .queue) == [1, 2] && board.shown(mine[1], .head) == [0])
+    }
+
     @Test func `a row that was saved again under its ID reads as it was saved`() throws {
         let mine = try beads(context)
         let properties: [BeadProperty] = [.tags, .list, .listed, .friends, .fans, .queue]

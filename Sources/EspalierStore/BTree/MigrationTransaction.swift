@@ -12,8 +12,8 @@ internal import EspalierModel
 internal import Synchronization
 
 /// An open write transaction that several saves share.
-final class HeldTransaction: Sendable {
-    // SAFETY: @unchecked Sendable, because it is touched only under the lock of its `HeldTransaction`.
+final class MigrationTransaction: Sendable {
+    // SAFETY: @unchecked Sendable, because it is touched only under the lock of its `MigrationTransaction`.
     private final class State: @unchecked Sendable {
         /// `nil` after the end.
         var transaction: StoreTransaction<WriteTransaction>?
@@ -68,13 +68,13 @@ final class HeldTransaction: Sendable {
     }
 
     /// A reader of the transaction, and the number of the newest save.
-    func beginRead() throws(StoreError) -> StoreTransaction<SessionSource> {
+    func beginRead() throws(StoreError) -> StoreTransaction<ReadSource> {
         try state.withLock { state throws(StoreError) in
             let number = firstNumber + state.saveCount
             guard let transaction = state.transaction.take() else { throw state.failure ?? .closed }
             let reader = transaction.reader
             state.transaction = consume transaction
-            return StoreTransaction(.held(HeldReader(reader: reader, number: number)))
+            return StoreTransaction(.migration(MigrationReader(reader: reader, number: number)))
         }
     }
 

@@ -1,62 +1,62 @@
-// The source of a session's answers: a read transaction, or a write transaction that another object holds.
+// The source of a session's answers: a read transaction, or the write transaction of a migration.
 
 internal import EspalierEngine
 
 /// A reader of a write transaction, and the number that stands for the newest save in it.
-struct HeldReader: ~Copyable {
+struct MigrationReader: ~Copyable {
     let reader: WriteReader
     let number: UInt64
 }
 
 /// The transaction that a session reads.
-enum SessionSource: ~Copyable {
+enum ReadSource: ~Copyable {
     /// A read transaction: one commit.
     case committed(ReadTransaction)
     /// The write transaction of a migration.
-    case held(HeldReader)
+    case migration(MigrationReader)
 
     /// The newest commit, or the number that stands for the newest save.
     var number: UInt64 {
         switch self {
         case .committed(let transaction): transaction.transactionID
-        case .held(let held): held.number
+        case .migration(let migration): migration.number
         }
     }
 }
 
-extension SessionSource: TreeReading {
+extension ReadSource: TreeReading {
     func tree(named name: String) throws(StorageError) -> AnyTree? {
         switch self {
         case .committed(let transaction): try transaction.tree(named: name)
-        case .held(let held): try held.reader.tree(named: name)
+        case .migration(let migration): try migration.reader.tree(named: name)
         }
     }
 
     func tree<Key>(named name: String, keys: Key.Type) throws(StorageError) -> Tree<Key>? {
         switch self {
         case .committed(let transaction): try transaction.tree(named: name, keys: keys)
-        case .held(let held): try held.reader.tree(named: name, keys: keys)
+        case .migration(let migration): try migration.reader.tree(named: name, keys: keys)
         }
     }
 
     func trees() throws(StorageError) -> [TreeSummary] {
         switch self {
         case .committed(let transaction): try transaction.trees()
-        case .held(let held): try held.reader.trees()
+        case .migration(let migration): try migration.reader.trees()
         }
     }
 
     func count<Key>(of tree: Tree<Key>) throws(StorageError) -> UInt64 {
         switch self {
         case .committed(let transaction): try transaction.count(of: tree)
-        case .held(let held): try held.reader.count(of: tree)
+        case .migration(let migration): try migration.reader.count(of: tree)
         }
     }
 
     func count(of tree: AnyTree) throws(StorageError) -> UInt64 {
         switch self {
         case .committed(let transaction): try transaction.count(of: tree)
-        case .held(let held): try held.reader.count(of: tree)
+        case .migration(let migration): try migration.reader.count(of: tree)
         }
     }
 
@@ -64,7 +64,7 @@ extension SessionSource: TreeReading {
     func get(_ key: UInt64, from tree: Tree<UInt64>) throws(StorageError) -> [UInt8]? {
         switch self {
         case .committed(let transaction): try transaction.get(key, from: tree)
-        case .held(let held): try held.reader.get(key, from: tree)
+        case .migration(let migration): try migration.reader.get(key, from: tree)
         }
     }
 
@@ -72,7 +72,7 @@ extension SessionSource: TreeReading {
     func get(_ key: [UInt8], from tree: Tree<[UInt8]>) throws(StorageError) -> [UInt8]? {
         switch self {
         case .committed(let transaction): try transaction.get(key, from: tree)
-        case .held(let held): try held.reader.get(key, from: tree)
+        case .migration(let migration): try migration.reader.get(key, from: tree)
         }
     }
 
@@ -82,7 +82,7 @@ extension SessionSource: TreeReading {
     ) throws(Failure) -> R? {
         switch self {
         case .committed(let transaction): try transaction.withValue(of: key, in: tree, body)
-        case .held(let held): try held.reader.withValue(of: key, in: tree, body)
+        case .migration(let migration): try migration.reader.withValue(of: key, in: tree, body)
         }
     }
 
@@ -90,7 +90,7 @@ extension SessionSource: TreeReading {
     func lookup<Key>(in tree: Tree<Key>) throws(StorageError) -> Lookup<Key> {
         switch self {
         case .committed(let transaction): try transaction.lookup(in: tree)
-        case .held(let held): try held.reader.lookup(in: tree)
+        case .migration(let migration): try migration.reader.lookup(in: tree)
         }
     }
 
@@ -98,7 +98,7 @@ extension SessionSource: TreeReading {
     func cursor<Key>(over tree: Tree<Key>) throws(StorageError) -> Cursor<Key> {
         switch self {
         case .committed(let transaction): try transaction.cursor(over: tree)
-        case .held(let held): try held.reader.cursor(over: tree)
+        case .migration(let migration): try migration.reader.cursor(over: tree)
         }
     }
 }

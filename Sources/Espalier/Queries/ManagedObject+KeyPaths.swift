@@ -1,0 +1,146 @@
+// Access by name to what properties had, may have and break, by key path: typed code names no property by a text.
+//
+// Invariants
+//   1. A key path that leads to no property of the model stands for a name that no property has: calls that take names
+//      refuse it, and their error has the text of the key path.
+//   2. A value that is none of the property's type is an error, and never read as the absence of a value.
+
+import EspalierModel
+
+extension EntityClass {
+    // MARK: Names
+
+    /// The name of a property of the class, for calls that take names.
+    ///
+    ///     override class var validatedKeys: [String] { Person.propertyNames(of: \.name, \.age) }
+    ///
+    /// - Complexity: O(1).
+    public static func propertyName(of path: PartialKeyPath<Self>) -> String {
+        PropertyPaths.chosenName(of: path, Self.self)
+    }
+
+    /// The names of some properties of the class, in this order.
+    ///
+    /// - Complexity: O(`paths`).
+    public static func propertyNames(of paths: PartialKeyPath<Self>...) -> [String] {
+        paths.map { propertyName(of: $0) }
+    }
+
+    // MARK: Committed values
+
+    /// The value of an attribute that was last read or saved (MO-34); `nil` for a new object.
+    ///
+    /// Values of registered transformers are read by name.
+    ///
+    /// - Throws: as `committedValues(forKeys:)`; `ContextError.violations` also for a stored value that is none of the
+    ///   property's type.
+    /// - Complexity: O(1).
+    @_disfavoredOverload
+    public func committedValue<Value>(of path: KeyPath<Self, Value>) throws(ContextError) -> Value? {
+        try committedAttribute(path)
+    }
+
+    /// The value of an optional attribute that was last read or saved (MO-34); `nil` for none, and for a new object.
+    ///
+    /// - Throws: as for others.
+    /// - Complexity: O(1).
+    @_disfavoredOverload
+    public func committedValue<Value>(of path: KeyPath<Self, Value?>) throws(ContextError) -> Value? {
+        try committedAttribute(path)
+    }
+
+    /// The destination of a to-one relationship that was last read or saved (MO-34); `nil` for none, and for a new
+    /// object.
+    ///
+    /// - Throws: as `committedValues(forKeys:)`.
+    /// - Complexity: O(1).
+    public func committedValue<Destination: ManagedObject>(
+        of path: KeyPath<Self, Destination?>
+    ) throws(ContextError) -> Ref<Destination>? {
+        guard case .toOne(let id?)? = try committedProperty(path) else { return nil }
+        return Ref(id)
+    }
+
+    /// The destinations of a to-many relationship that were last read or saved (MO-34), in their order if it is
+    /// ordered; `nil` for a new object.
+    ///
+    /// - Throws: as `committedValues(forKeys:)`.
+    /// - Complexity: O(destinations); the list is loaded if it is not in memory.
+    public func committedValue<Destination: ManagedObject, List: Sequence>(
+        of path: KeyPath<Self, List>
+    ) throws(ContextError) -> [Ref<Destination>]? where List.Element == Destination {
+        guard case .toMany(let ids)? = try committedProperty(path) else { return nil }
+        return ids.map { Ref($0) }
+    }
+
+    private func committedProperty(_ path: PartialKeyPath<Self>) throws(ContextError) -> PropertySnapshot? {
+        let name = Self.propertyName(of: path)
+        return try committedValues(forKeys: [name])[name]
+    }
+
+    private func committedAttribute<Value>(_ path: PartialKeyPath<Self>) throws(ContextError) -> Value? {
+        guard case .attribute(let value)? = try committedProperty(path) else { return nil }
+        return try converted(value, Self.propertyName(of: path))
+    }
+
+    private func converted<Value>(_ value: AttributeValue, _ name: String) throws(ContextError) -> Value? {
+        if value.isNull { return nil }
+        guard let converted = SwiftValue<Value>(value)?.value else {
+            throw .violations([Violation(self, name, .unknownValue(value, type: "\(Value.self)"))])
+        }
+        return converted
+    }
+
+    /// Whether a property differs from its committed value (MO-35); a change that was reverted is none.
+    ///
+    /// - Throws: as `changedValues(forKeys:)`.
+    /// - Complexity: as `changedValues(forKeys:)`.
+    public func isChanged(_ path: PartialKeyPath<Self>) throws(ContextError) -> Bool {
+        try !changedValues(forKeys: [Self.propertyName(of: path)]).isEmpty
+    }
+
+    // MARK: Validation
+
+    /// Checks whether an attribute may have `value`, which the class may replace (MO-37).
+    ///
+    /// - Throws: as `validateValue(_:forKey:)`; then `value` is as before.
+    /// - Complexity: O(1), and what the hook takes.
+    public func validateValue<Value: AttributeConvertible>(
+        _ value: inout Value, for path: KeyPath<Self, Value>
+    ) throws(ContextError) {
+        if let checked: Value = try checkedValue(value.attributeValue, path) { value = checked }
+    }
+
+    /// Checks whether an optional attribute may have `value`, which the class may replace (MO-37).
+    ///
+    /// - Throws: as `validateValue(_:forKey:)`; then `value` is as before.
+    /// - Complexity: O(1), and what the hook takes.
+    public func validateValue<Value: AttributeConvertible>(
+        _ value: inout Value?, for path: KeyPath<Self, Value?>
+    ) throws(ContextError) {
+        value = try checkedValue(value?.attributeValue ?? .null, path)
+    }
+
+    private func checkedValue<Value>(
+        _ value: AttributeValue, _ path: PartialKeyPath<Self>
+    ) throws(ContextError) -> Value? {
+        let name = Self.propertyName(of: path)
+        var property = PropertyValue.attribute(value)
+        try validateValue(&property, forKey: name)
+        guard case .attribute(let checked) = property else { return nil }
+        return try converted(checked, name)
+    }
+
+    /// The violations of an error that concern a property of this object, for a form that shows them beside it.
+    ///
+    /// - Complexity: O(violations).
+    public func violations(of path: PartialKeyPath<Self>, in error: ContextError) -> [Violation] {
+        switch error {
+        case .violations(let found), .refusedResolutions(let found):
+            let name = Self.propertyName(of: path)
+            return found.filter { $0.object == storedID && $0.property == name }
+        case .several(let errors): return errors.flatMap { violations(of: path, in: $0) }
+        default: return []
+        }
+    }
+}
