@@ -231,8 +231,9 @@ import Testing
     }
 
     @Test(arguments: [
-        ("code BEGINSWITH 'c'", "code", true), ("code BEGINSWITH 'c'", "code", false), ("kind >= 0", "kind", false),
-        ("TRUEPREDICATE", "kind", false), ("TRUEPREDICATE", "note", true), ("TRUEPREDICATE", "note", false),
+        ("code BEGINSWITH 'c'", "code", true), ("code BEGINSWITH 'c'", "code", false),
+        ("code BEGINSWITH 'c0000'", "code", true), ("kind >= 0", "kind", false), ("TRUEPREDICATE", "kind", false),
+        ("TRUEPREDICATE", "note", true), ("TRUEPREDICATE", "note", false),
     ])
     func `a limit ends the way along an index, whatever its values`(
         _ format: String, _ key: String, _ isAscending: Bool

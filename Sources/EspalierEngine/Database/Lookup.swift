@@ -69,6 +69,18 @@ extension Lookup where Key == [UInt8] {
     ) throws(StorageError) -> Int {
         try base.countEntries(from: lower, below: upper, limit: limit)
     }
+
+    /// Ascending keys that divide the entries into parts of about equal numbers: a statistic without a scan.
+    ///
+    /// Key i of n has about (i + 1) / (n + 1) of all entries below it. It may be shorter than every entry.
+    ///
+    /// - Parameter countMax: the greatest number of keys, at least 1.
+    /// - Returns: none if the tree has at most one entry.
+    /// - Throws: the errors of reads.
+    /// - Complexity: O(height of the tree) pages.
+    package func sampledKeys(atMost countMax: Int) throws(StorageError) -> [[UInt8]] {
+        try base.sampledKeys(atMost: countMax)
+    }
 }
 
 /// A lookup in a tree of either kind of keys, which other modules can call without specialization.
@@ -201,6 +213,11 @@ struct AnyLookup: ~Copyable {
         }
         assert(count >= 0, "\(count) entries")
         return max(0, min(count, limit))
+    }
+
+    func sampledKeys(atMost countMax: Int) throws(StorageError) -> [[UInt8]] {
+        try check(.bytes)
+        return try operations.sampledKeys(of: pages.record(of: tree), atMost: countMax)
     }
 
     // MARK: Places

@@ -132,6 +132,9 @@ extension BTreeSnapshot {
     }
 
     /// One line for each step the store takes to answer `fetch`.
+    ///
+    /// The plan depends on the numbers of rows and entries, which are exact, and on samples of the keys of indexes.
+    /// These may be some commits old; so two stores with the same rows can have different plans.
     public func explain(_ fetch: StoreFetch) throws(StoreError) -> [String] {
         try check(fetch)
         return try withSession(for: fetch) { session, fetch throws(StoreError) in
@@ -160,22 +163,22 @@ extension BTreeStore {
         try transaction.counter(Counter.rows(entityNumber: catalog.numbering.entityNumbers[entity]), catalog)
     }
 
-    /// The planner for the commit that a transaction sees.
-    func planner(
-        _ transaction: borrowing StoreTransaction<ReadSource>
-    ) throws(StoreError) -> FetchPlanner {
-        let commit = transaction.number
+    /// The planner for the commit that a session reads; the session must outlive it.
+    func planner(_ session: ReadSession) throws(StoreError) -> FetchPlanner {
+        let commit = session.transaction.number
         let known = plannerStatistics.withLock { $0.flatMap { $0.commit == commit ? $0.statistics : nil } }
         let statistics: PlannerStatistics
         if let known {
             statistics = known
         } else {
-            statistics = try readStatistics(transaction)
+            statistics = try readStatistics(session.transaction)
             plannerStatistics.withLock { $0 = (commit, statistics) }
         }
         assert(
             statistics.rowCounts.count == model.entities.count, "\(statistics.rowCounts.count) entities were counted")
-        return FetchPlanner(schema: catalog.schema, numbering: catalog.numbering, statistics: statistics)
+        return FetchPlanner(
+            schema: catalog.schema, numbering: catalog.numbering, statistics: statistics,
+            samples: SessionSamples(self, session))
     }
 
     private func readStatistics(

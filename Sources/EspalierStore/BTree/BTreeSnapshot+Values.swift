@@ -19,8 +19,8 @@ extension BTreeSnapshot {
             let planner = try session.planner(store)
             if let totals = try totals(fetch, session, planner) { return totals }
             if let groups = try countedGroups(fetch, session) { return groups }
-            let plan = planner.plan(fetch.rows, wantsRows: true)
             let reader = ColumnReader(fetch.values, session)
+            let plan = planner.plan(fetch.rows, wantsRows: !reader.needsNoRow)
             let execution = FetchExecution(plan, .values, session, reader, excluding: fetch.excluded)
             return try execution.run().collector(isInOrder: fetch.isOrdered)
         }
@@ -42,7 +42,8 @@ extension BTreeSnapshot {
             if let group = countingGroup(fetch) {
                 return ["\(CandidateSource.name(of: group, catalog.schema)), count the entries of each value"]
             }
-            return try session.planner(store).plan(fetch.rows, wantsRows: true).explanation(catalog.schema)
+            let wantsRows = !ColumnReader(fetch.values, session).needsNoRow
+            return try session.planner(store).plan(fetch.rows, wantsRows: wantsRows).explanation(catalog.schema)
         }
     }
 

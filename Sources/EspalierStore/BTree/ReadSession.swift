@@ -40,7 +40,7 @@ final class ReadSession: @unchecked Sendable {
     /// The planner with the statistics of the commit.
     func planner(_ store: BTreeStore) throws(StoreError) -> FetchPlanner {
         if let planner { return planner }
-        let made = try store.planner(transaction)
+        let made = try store.planner(self)
         planner = made
         return made
     }

@@ -21,7 +21,9 @@ extension BTreeStore {
         if case .migrationTransaction = access { return try executeBySaving(command) }
         return try withPath { () throws(StoreError) in
             let execution = try CommandExecution(command, self)
-            return try execution.run()
+            let result = try execution.run()
+            forgetSamples()
+            return result
         }
     }
 }

@@ -54,6 +54,9 @@ public protocol StoreSnapshot: AnyObject, Sendable {
         _ destination: ObjectID, of relationship: Relationship, for owner: ObjectID
     ) throws(StoreError) -> Bool
     /// One line for each step the store takes to answer `fetch`: tree, key range, remaining conditions, order.
+    ///
+    /// A store may choose the steps by statistics of its rows: they can differ from snapshot to snapshot, the rows that
+    /// they find cannot.
     func explain(_ fetch: StoreFetch) throws(StoreError) -> [String]
     /// The steps of the same plan after it was executed, with the numbers of rows that were expected and found.
     ///

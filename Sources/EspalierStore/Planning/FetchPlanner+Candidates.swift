@@ -27,10 +27,14 @@ extension FetchPlanner {
     private func indexChoices(
         _ terms: [PlanTerm?], _ conditions: [ResolvedPredicate.Node], _ entity: Entity
     ) -> [Choice] {
-        schema.groupsByEntity[entity.index].compactMap { index in
+        let usable = schema.groupsByEntity[entity.index].compactMap {
+            index -> (index: Int, implied: [Int], found: GroupRanges)? in
             let group = schema.groups[index]
             guard let implied = group.implied(by: conditions) else { return nil }
-            let found = GroupRanges(group, terms: terms, numbering: numbering)
+            return (index, implied, GroupRanges(group, terms: terms, numbering: numbering))
+        }
+        let isSettled = usable.contains { isUnique($0.found, $0.index) && $0.found.ranges.count == 1 }
+        return usable.compactMap { index, implied, found in
             let entryCount = Double(statistics.entryCounts[index] ?? hierarchyCount(of: entity))
             guard !found.used.isEmpty else {
                 // All entries of an index that has only rows that pass.
@@ -39,25 +43,33 @@ extension FetchPlanner {
                     source: .index(group: index, [.all]), used: implied, estimate: max(1, entryCount),
                     cost: Self.indexCost(entryCount), isExact: true, rangeInKeyOrder: nil)
             }
-            let estimate = estimate(found, group, rowCount: entryCount)
+            let estimate = estimate(found, index, rowCount: entryCount, usesSample: !isSettled)
             let used = found.used + implied.filter { !found.used.contains($0) }
             return Choice(
                 source: .index(group: index, found.ranges), used: used, estimate: estimate,
                 cost: Self.indexCost(estimate), isExact: found.isExact,
-                rangeInKeyOrder: found.fixedCount == group.elements.count ? found.ranges.first : nil)
+                rangeInKeyOrder: found.fixedCount == schema.groups[index].elements.count ? found.ranges.first : nil)
         }
     }
 
+    /// Whether each of some ranges of an index leads to one row at most, because its values are unique.
+    private func isUnique(_ found: GroupRanges, _ position: Int) -> Bool {
+        let group = schema.groups[position]
+        return found.openness == .points && group.isUnique && found.used.count == group.elements.count
+    }
+
     /// The estimated number of rows to which some ranges of an index lead.
-    func estimate(_ found: GroupRanges, _ group: KeyGroup, rowCount: Double) -> Double {
-        func share(_ pointCount: Int) -> Double { pointCount == 0 ? 1 : pointCount == 1 ? Self.pointShare : 1 / 400 }
-        if found.openness == .points, group.isUnique, found.used.count == group.elements.count {
-            return Double(found.ranges.count)
+    ///
+    /// - Parameter usesSample: whether the index may be read for the estimate.
+    func estimate(_ found: GroupRanges, _ position: Int, rowCount: Double, usesSample: Bool = true) -> Double {
+        if isUnique(found, position) { return Double(found.ranges.count) }
+        if usesSample, let sample = samples.sample(of: position) {
+            return max(1, found.ranges.reduce(0) { $0 + sample.estimatedCount(in: $1) })
         }
+        func share(_ pointCount: Int) -> Double { pointCount == 0 ? 1 : pointCount == 1 ? Self.pointShare : 1 / 400 }
         let estimate: Double =
             switch found.openness {
-            // If they lead to more rows, the execution notices it, and reads all rows instead.
-            case .points: min(rowCount * share(found.used.count) * Double(found.ranges.count), rowCount / 3)
+            case .points: rowCount * share(found.used.count) * Double(found.ranges.count)
             case .prefix: rowCount * share(found.fixedCount) / 40
             case .bounded: rowCount * share(found.fixedCount) / 10
             case .halfOpen: rowCount * share(found.fixedCount) / 3
@@ -114,7 +126,7 @@ extension FetchPlanner {
             choice.estimate * max(fan, 1), max(choice.estimate, Double(hierarchyCount(of: near)) / 3))
         return Choice(
             source: .back(step, choice.source), used: [], estimate: estimate, parts: [choice.rowEstimate],
-            cost: choice.cost + choice.estimate + estimate, isExact: choice.isExact && access.provesExistence)
+            cost: choice.cost + choice.estimate + 2 * estimate, isExact: choice.isExact && access.provesExistence)
     }
 
     /// The union of the cheapest choices of the alternatives of an OR; `nil` if one of them has none.
@@ -134,10 +146,7 @@ extension FetchPlanner {
             whole.isExact = whole.isExact && best.isExact && best.used.count == conditions.count
         }
         whole.source = .union(sources)
-        if whole.source.isFoundInIndexes {
-            whole.estimate = min(whole.estimate, max(1, Double(hierarchyCount(of: entity)) / 3))
-            whole.cost = min(whole.cost, Self.indexCost(whole.estimate))
-        }
+        whole.estimate = min(whole.estimate, max(1, Double(hierarchyCount(of: entity))))
         return whole
     }
 

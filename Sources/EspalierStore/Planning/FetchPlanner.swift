@@ -1,10 +1,12 @@
-// Decides how to answer a fetch: a pure function of the fetch, the schema and a few counts.
+// Decides how to answer a fetch: a function of the fetch, the schema, a few counts, and samples of the keys of indexes.
 //
 // Steps: split the predicate into conditions; find every choice of candidates for one of them; estimate; choose; see
 // whether an index has the rows in the wanted order. A fetch whose only condition is that an attribute equals a value
 // needs none of these steps (`equalityPlan`).
-// Estimates are rough on purpose: a point of an index leads to few rows, many points to a third of them at most, a
-// closed range to a tenth and an open one to a third.
+// Counts are exact. The share of the entries that a range has comes from a sample of the index (`IndexSample`). The
+// planner asks for it only if choices have to be compared: not for `equalityPlan`, and not beside one value of a unique
+// index, which no choice beats. Fixed shares stand for an index that cannot be read: a point leads to few rows, a
+// closed range to a tenth of them and an open one to a third.
 // A wrong estimate costs time, never correctness: conditions that the choice does not answer stay in `residual`.
 
 internal import EspalierModel
@@ -21,6 +23,7 @@ struct FetchPlanner {
     let schema: StoreSchema
     let numbering: StoreNumbering
     let statistics: PlannerStatistics
+    let samples: any IndexSampling
 
     /// One possible source of candidates, with its properties.
     struct Choice {
@@ -63,7 +66,11 @@ struct FetchPlanner {
             return plan
         }
         let terms = conditions.map { PlanTerm($0) }
-        let best = choices(for: conditions, terms: terms, of: fetch.entity).min { $0.cost < $1.cost }
+        var choices = choices(for: conditions, terms: terms, of: fetch.entity)
+        for index in choices.indices where choices[index].isExact && choices[index].used.count == conditions.count {
+            choices[index].cost = costOfWholeAnswer(choices[index], fetch, wantsRows: wantsRows)
+        }
+        let best = choices.min { $0.cost < $1.cost }
         let candidates = best.flatMap { $0.cost < max(rowCount, 1) ? $0 : nil }
         if let ordered = orderedAccess(
             for: fetch, conditions, terms: terms, insteadOf: candidates, rowCount: rowCount, wantsRows: wantsRows)
@@ -88,6 +95,16 @@ struct FetchPlanner {
         }
         assert(plan.checkInvariants(schema))
         return plan
+    }
+
+    /// The cost of a choice that answers the whole fetch.
+    private func costOfWholeAnswer(_ choice: Choice, _ fetch: StoreFetch, wantsRows: Bool) -> Double {
+        guard choice.source.isFoundInIndexes, fetch.sort.isEmpty else { return choice.cost }
+        // Only entries are read, which are shorter than rows.
+        if !wantsRows { return min(choice.cost, choice.estimate / 2 + 3) }
+        // Entries that come in the order of the result are read up to the limit.
+        guard let limit = fetch.limit, choice.rangeInKeyOrder != nil else { return choice.cost }
+        return min(choice.cost, Self.indexCost(Double(limit) + Double(fetch.offset)))
     }
 
     /// The number of rows in the hierarchy of `entity`; the counters are from the file, so their sum may overflow.
@@ -147,7 +164,7 @@ struct FetchPlanner {
             return OrderedAccess(
                 access: .index(group: group, isRanged ? found.ranges[0] : .all, isReversed: isReversed),
                 answered: answered,
-                estimate: isRanged ? estimate(found, schema.groups[group], rowCount: rowCount) : rowCount)
+                estimate: isRanged ? estimate(found, group, rowCount: rowCount) : rowCount)
         }
         return nil
     }

@@ -140,6 +140,22 @@ import Testing
         }
     }
 
+    @Test func `sampled keys are those of the snapshot, or of the transaction with its changes`() throws {
+        let (database, tree, _) = try makeNames()
+        let read = try database.beginRead()
+        var write = try database.beginWrite()
+        try write.put([1], for: bytes("a"), in: tree)
+        try write.put([1], for: bytes("z"), in: tree)
+        let before = try read.lookup(in: tree)
+        let after = try write.lookup(in: tree)
+
+        #expect(try before.sampledKeys(atMost: 1) == [bytes("person/2250")])
+        #expect(try before.sampledKeys(atMost: 10_000).count == 499)
+        #expect(try after.sampledKeys(atMost: 10_000).count == 501)
+        write.rollback()
+        #expect(throws: StorageError.transaction(.ended)) { try after.sampledKeys(atMost: 1) }
+    }
+
     @Test func `a walk gives what was put in, from any key on, and ends where it is told`() throws {
         let (database, tree, expected) = try makeNames()
         let read = try database.beginRead()
