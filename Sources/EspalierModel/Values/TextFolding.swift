@@ -83,6 +83,18 @@ package enum TextFolding {
         unsafe utf8.reduce(into: 0 as UInt8) { $0 = max($0, $1 &- 1) } < leastCombiningByte - 1
     }
 
+    /// Whether no other text has the canonical composition with these UTF-8 bytes.
+    ///
+    /// It is `true` for ASCII without `K`, `;` and the grave accent, and `false` for every other text: the signs for
+    /// kelvin, the Greek question mark and the Greek varia become these three, and no other sign becomes ASCII.
+    ///
+    /// - Complexity: O(n)
+    package static func hasOneForm(_ utf8: [UInt8]) -> Bool {
+        utf8.allSatisfy { byte in
+            byte < 0x80 && byte != UInt8(ascii: "K") && byte != UInt8(ascii: ";") && byte != UInt8(ascii: "`")
+        }
+    }
+
     /// Compares `left` with `right` under `options`.
     package static func compare(_ left: String, _ right: String, _ options: Options) -> ComparisonResult {
         // The standard library's `<` is the order of the NFC scalars.

@@ -1,4 +1,11 @@
-// Reading normalized keys back, for tools and checks: exact for every type but folded text.
+// Reading normalized keys back, for checks, tools, and questions that the entries of an index answer without rows.
+//
+// Invariants
+//   1. The value that is read compares as equal to the one that was encoded, unless the index has folded a text.
+//   2. If `isExact` is true, no other value has the same code, so that it is the encoded one. It is true for null,
+//      whole numbers, booleans, UUIDs and bytes, and for every double, float and date but 0 (which has the code of -0)
+//      and NaN; for a text or URI, if it is in ASCII without three characters (`TextFolding.hasOneForm`); never for a
+//      decimal, whose code drops zeros at the end of its digits.
 
 package import EspalierModel
 internal import FoundationEssentials
@@ -8,6 +15,8 @@ package struct KeyReader {
     private let bytes: [UInt8]
     /// The offset of the next value.
     package private(set) var offset = 0
+    /// Whether the value that was read last is the only one with its code (invariant 2).
+    package private(set) var isExact = true
 
     /// Reads `bytes` from their beginning.
     package init(_ bytes: [UInt8]) { self.bytes = bytes }
@@ -16,17 +25,17 @@ package struct KeyReader {
     /// if `type` is `undefined`: only expressions have such codes, and only plain groups are read back.
     package mutating func next(as type: AttributeType, isAscending: Bool = true) -> AttributeValue? {
         let mask: UInt8 = isAscending ? 0 : 0xFF
-        guard let mark = take(1, mask)?.first else { return nil }
+        isExact = true
+        guard let mark = byte(mask) else { return nil }
         guard mark == KeyCoding.valueMark else { return mark == KeyCoding.nullMark ? .null : nil }
         switch type {
         case .integer16: return number(UInt16.self, mask).map { .integer(Int64(Int16(bitPattern: $0 ^ 0x8000))) }
         case .integer32: return number(UInt32.self, mask).map { .integer(Int64(Int32(bitPattern: $0 ^ 1 << 31))) }
         case .integer64: return number(UInt64.self, mask).map { .integer(Int64(bitPattern: $0 ^ 1 << 63)) }
-        case .boolean: return take(1, mask).flatMap { $0[0] > 1 ? nil : .boolean($0[0] == 1) }
+        case .boolean: return byte(mask).flatMap { $0 > 1 ? nil : .boolean($0 == 1) }
         case .double: return double(mask).map { .double($0) }
         case .date: return double(mask).map { .date(Date(timeIntervalSinceReferenceDate: $0)) }
-        case .float:
-            return number(UInt32.self, mask).map { .float(Float(bitPattern: $0 >> 31 == 1 ? $0 & ~(1 << 31) : ~$0)) }
+        case .float: return float(mask).map { .float($0) }
         case .string: return text(mask).map { .string($0) }
         case .uri: return text(mask).flatMap { URL(string: $0) }.map { .uri($0) }
         case .binary: return escaped(mask).map { .binary(Data($0)) }
@@ -41,7 +50,8 @@ package struct KeyReader {
     /// The next value as a reference: `.some(nil)` is null, `nil` means that the bytes are no reference.
     package mutating func nextReference(isAscending: Bool = true) -> (entity: UInt16, key: UInt64)?? {
         let mask: UInt8 = isAscending ? 0 : 0xFF
-        guard let mark = take(1, mask)?.first else { return nil }
+        isExact = true
+        guard let mark = byte(mask) else { return nil }
         if mark == KeyCoding.nullMark { return .some(nil) }
         guard mark == KeyCoding.valueMark, let entity = number(UInt16.self, mask), let key = number(UInt64.self, mask)
         else { return nil }
@@ -55,26 +65,51 @@ package struct KeyReader {
         return bytes[offset..<offset + count].map { $0 ^ mask }
     }
 
+    private mutating func byte(_ mask: UInt8) -> UInt8? {
+        guard offset < bytes.count else { return nil }
+        defer { offset += 1 }
+        return bytes[offset] ^ mask
+    }
+
     private mutating func number<Number: FixedWidthInteger>(_ type: Number.Type, _ mask: UInt8) -> Number? {
-        take(MemoryLayout<Number>.size, mask)?.reduce(0) { $0 << 8 | Number(truncatingIfNeeded: $1) }
+        let end = offset + MemoryLayout<Number>.size
+        guard end <= bytes.count else { return nil }
+        var bits: Number = 0
+        for index in offset..<end { bits = bits << 8 | Number(truncatingIfNeeded: bytes[index] ^ mask) }
+        offset = end
+        return bits
     }
 
     private mutating func double(_ mask: UInt8) -> Double? {
-        number(UInt64.self, mask).map { Double(bitPattern: $0 >> 63 == 1 ? $0 & ~(1 << 63) : ~$0) }
+        guard let bits = number(UInt64.self, mask) else { return nil }
+        return noted(Double(bitPattern: bits >> 63 == 1 ? bits & ~(1 << 63) : ~bits))
+    }
+
+    private mutating func float(_ mask: UInt8) -> Float? {
+        guard let bits = number(UInt32.self, mask) else { return nil }
+        return noted(Float(bitPattern: bits >> 31 == 1 ? bits & ~(1 << 31) : ~bits))
+    }
+
+    /// The number, after noting whether another one has its code: 0 and -0 share one, and so do all NaN.
+    private mutating func noted<Number: BinaryFloatingPoint>(_ number: Number) -> Number {
+        isExact = number != 0 && !number.isNaN
+        return number
     }
 
     private mutating func text(_ mask: UInt8) -> String? {
-        escaped(mask).flatMap { String(validating: $0, as: UTF8.self) }
+        guard let utf8 = escaped(mask), let text = String(validating: utf8, as: UTF8.self) else { return nil }
+        isExact = TextFolding.hasOneForm(utf8)
+        return text
     }
 
     private mutating func escaped(_ mask: UInt8) -> [UInt8]? {
         var plain: [UInt8] = []
-        while let byte = take(1, mask)?.first {
-            guard byte == 0 else {
-                plain.append(byte)
+        while let next = byte(mask) {
+            guard next == 0 else {
+                plain.append(next)
                 continue
             }
-            guard let mark = take(1, mask)?.first, mark == 0 || mark == 0xFF else { return nil }
+            guard let mark = byte(mask), mark == 0 || mark == 0xFF else { return nil }
             if mark == 0 { return plain }
             plain.append(0)
         }
@@ -82,7 +117,8 @@ package struct KeyReader {
     }
 
     private mutating func decimal(_ mask: UInt8) -> Decimal? {
-        guard let kind = take(1, mask)?.first else { return nil }
+        isExact = false
+        guard let kind = byte(mask) else { return nil }
         switch kind {
         case 2: return 0
         case 4: return Decimal.nan
@@ -93,7 +129,7 @@ package struct KeyReader {
         guard let biased = number(UInt16.self, mask) else { return nil }
         var (significand, digitCount): (UInt128, Int) = (0, 0)
         while true {
-            guard let pair = take(1, mask)?.first, pair <= 100 else { return nil }
+            guard let pair = byte(mask), pair <= 100 else { return nil }
             guard pair != 0 else { break }
             // The last of 39 digits is followed by a zero that fills its pair and may not fit any more.
             for digit in [(pair - 1) / 10, (pair - 1) % 10] where digit != 0 || digitCount < 39 {
