@@ -249,7 +249,7 @@ extension ResolvedPredicate.Node {
 
 extension ResolvedExpression {
     /// The attributes and to-one relationships of the object itself that the expression reads; `nil` if it reads more.
-    var ownProperties: Set<Entity.Property>? {
+    package var ownProperties: Set<Entity.Property>? {
         switch self {
         case .value, .values: return []
         case .path(let path):

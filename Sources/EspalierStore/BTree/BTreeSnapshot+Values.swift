@@ -1,5 +1,6 @@
-// Reads values of rows from a snapshot of a B-tree store, by one of three methods: totals (the number of rows, the
-// least and the greatest value of an index), groups that the entries of an index count, and the rows that a plan finds.
+// Reads values of rows from a snapshot of a B-tree store, by one of four methods: totals (the number of rows, the least
+// and the greatest value of an index), groups that the entries of an index count, the values in the entries of an index
+// that has all of them, and the rows that a plan finds.
 //
 // Invariants
 //   1. Every method gives the same answer as reading all rows that match.
@@ -11,8 +12,8 @@ extension BTreeSnapshot {
     /// The values of the rows that match.
     ///
     /// - Complexity: O(log n) for the least and the greatest value of an indexed attribute, O(entities) for the number
-    ///   of all rows, O(matching index entries) for a number of rows or groups that an index has; otherwise that of
-    ///   `fetch`, without copies of the rows.
+    ///   of all rows, O(matching index entries) for a number of rows or groups that an index has, and if one index has
+    ///   all values that are read; otherwise that of `fetch`, without copies of the rows.
     public func values(_ fetch: StoreValueFetch) throws(StoreError) -> ValueCollector {
         try check(fetch.rows)
         return try withSession(for: fetch) { session, fetch throws(StoreError) in
@@ -21,6 +22,10 @@ extension BTreeSnapshot {
             if let groups = try countedGroups(fetch, session) { return groups }
             let reader = ColumnReader(fetch.values, session)
             let plan = planner.plan(fetch.rows, wantsRows: !reader.needsNoRow)
+            if let entries = planner.entryPlan(fetch, insteadOf: plan) {
+                var execution = EntryExecution(entries, fetch, session)
+                if let values = try execution.run() { return values }
+            }
             let execution = FetchExecution(plan, .values, session, reader, excluding: fetch.excluded)
             return try execution.run().collector(isInOrder: fetch.isOrdered)
         }
@@ -42,8 +47,10 @@ extension BTreeSnapshot {
             if let group = countingGroup(fetch) {
                 return ["\(CandidateSource.name(of: group, catalog.schema)), count the entries of each value"]
             }
-            let wantsRows = !ColumnReader(fetch.values, session).needsNoRow
-            return try session.planner(store).plan(fetch.rows, wantsRows: wantsRows).explanation(catalog.schema)
+            let planner = try session.planner(store)
+            let plan = planner.plan(fetch.rows, wantsRows: !ColumnReader(fetch.values, session).needsNoRow)
+            let entries = planner.entryPlan(fetch, insteadOf: plan)
+            return entries?.explanation(catalog.schema, limit: fetch.rows.limit) ?? plan.explanation(catalog.schema)
         }
     }
 
@@ -219,34 +226,20 @@ extension BTreeSnapshot {
     }
 }
 
-extension ResolvedExpression {
-    /// The property of the object itself that the expression is; `nil` if it is none.
-    fileprivate var indexedProperty: Entity.Property? {
-        guard case .path(let path) = self, path.base == .evaluatedObject else { return nil }
-        switch path.terminal {
-        case .attribute(let slot, _, elements: []) where path.steps.isEmpty: return .attribute(slot)
-        case .object where path.steps.count == 1 && !path.steps[0].isToMany: return .relationship(path.steps[0].slot)
-        default: return nil
-        }
-    }
-}
-
 /// Counts the entries of an index with equal values.
 private struct EntryCounter {
     private var collector: ValueCollector
-    private let catalog: StoreCatalog
-    private let elements: [KeyGroup.Element]
+    private var decoder: EntryDecoder
     /// For each kept input, the position of its property in the index.
     private let places: [Int]
     private var codes: [UInt8] = []
     private var number = 0
 
-    init(_ values: ResolvedValues, _ catalog: StoreCatalog, _ group: Int) {
-        (collector, self.catalog) = (ValueCollector(values), catalog)
-        let elements = catalog.schema.groups[group].elements
-        self.elements = elements
+    init(_ values: ResolvedValues, _ catalog: StoreCatalog, _ position: Int) {
+        let group = catalog.schema.groups[position]
+        (collector, decoder) = (ValueCollector(values), EntryDecoder(group, catalog.numbering))
         places = values.inputs.prefix(values.keptCount).map { input in
-            elements.firstIndex { $0.property == input.indexedProperty } ?? 0
+            input.indexedProperty.flatMap { group.place(of: $0) } ?? 0
         }
     }
 
@@ -266,22 +259,9 @@ private struct EntryCounter {
 
     private mutating func endGroup() throws(StoreError) {
         guard number > 0 else { return }
-        var reader = KeyReader(codes)
-        var values: [AttributeValue] = []
-        for element in elements {
-            let value: AttributeValue?
-            if element.type == .objectID {
-                let reference = reader.nextReference(isAscending: element.isAscending)
-                value = reference.map { reference in
-                    guard let (entity, key) = reference else { return .null }
-                    return catalog.numbering.id(entityNumber: entity, key: key).map { .objectID($0) } ?? .null
-                }
-            } else {
-                value = reader.next(as: element.type, isAscending: element.isAscending)
-            }
-            guard let value else { throw .damaged(reason: "an entry of an index is not the code of a value") }
-            values.append(value)
-        }
+        let codes = codes
+        try codes.withRawSpan { codes throws(StoreError) in try decoder.decode(codes) }
+        let values = decoder.values
         let group = collector.group(places.map { values[$0] })
         if !collector.values.aggregations.isEmpty { collector.addObjects(number, to: group) }
         number = 0

@@ -1,9 +1,10 @@
-// Reads the values of a request from the bytes of rows, and puts rows into groups by the bytes of their codes.
+// Reads the values of a request from the bytes of rows, or from the entries of an index that has all of them, and puts
+// rows into groups by the bytes of their codes.
 //
 // Invariants
 //   1. Only the attributes that the request names are decoded; the values of a group's properties once for each group.
 //   2. Two rows belong to one group exactly if the codes of their properties are equal: codes are equal for values that
-//      compare as equal, and no code is a prefix of another.
+//      compare as equal, and no code is a prefix of another. Those of rows and of entries are the same.
 
 internal import EspalierEngine
 internal import EspalierModel
@@ -30,6 +31,15 @@ struct ColumnReader {
             }
         }
 
+        /// The property of the row that is the value; `nil` if it is none.
+        var property: Entity.Property? {
+            switch self {
+            case .attribute(let slot, _): .attribute(slot)
+            case .destination(let slot): .relationship(slot)
+            case .id, .computed: nil
+            }
+        }
+
         /// Whether the value is read from the row alone, and has a code.
         var hasCode: Bool {
             switch self {
@@ -49,19 +59,23 @@ struct ColumnReader {
     /// Whether groups are found by the codes of their properties.
     private let groupsByCode: Bool
     private let needsCopy: Bool
+    /// The elements of the index that have the values, if entries are read; by position of the source.
+    private let places: [Int?]
     private var scratch = SharedBytes()
     private var code: [UInt8] = []
     /// The groups by code, and the last one that was found.
     private var groups: [CodeKey: Int] = [:]
     private var last: (code: [UInt8], group: Int)?
 
-    init(_ values: ResolvedValues, _ session: ReadSession) {
+    /// - Parameter group: The index whose entries are read.
+    init(_ values: ResolvedValues, _ session: ReadSession, entriesOf group: KeyGroup? = nil) {
         collector = ValueCollector(values)
         sources = values.inputs.map(Source.init)
         keptCount = values.keptCount
         (self.session, reader) = (session, session.reader)
         groupsByCode = values.isGrouped && keptCount > 0 && sources.prefix(keptCount).allSatisfy(\.hasCode)
         needsCopy = sources.contains { if case .computed = $0 { true } else { false } }
+        places = sources.map { source in source.property.flatMap { group?.place(of: $0) } }
     }
 
     /// Whether nothing is read but the ID.
@@ -73,13 +87,40 @@ struct ColumnReader {
         return sources.compactMap { if case .attribute(let slot, _) = $0 { slot } else { nil } }
     }
 
+    /// Whether a row is added by the values of all inputs, and not by a code and the values of aggregates.
+    private var addsAllValues: Bool { needsCopy || !groupsByCode && (keptCount > 0 || !collector.values.isGrouped) }
+
     /// Adds a checked row, or the beginning of one that has `slots`; returns `false` if reading has failed.
     mutating func add(_ id: ObjectID, _ row: RawSpan) -> Bool {
-        guard !needsCopy, groupsByCode || keptCount == 0 else { return addByValues(id, row) }
-        if !groupsByCode, !collector.values.isGrouped { return addByValues(id, row) }
+        if addsAllValues { return addByValues(id, row) }
         let (sources, reader) = (sources, reader)
         let group = groupsByCode ? group(of: row, id) : collector.count == 0 ? collector.group([]) : 0
         collector.addToAggregates(of: group) { input in Self.value(of: sources[input], id, row, reader) }
+        return true
+    }
+
+    /// Adds a row by its entry, which has the row's own values in all columns and aggregates.
+    ///
+    /// - Returns: Whether it was added: a group that begins with the row gets its values from the row if the entry only
+    ///   has equal ones.
+    mutating func add(_ id: ObjectID, of entity: Entity, _ entry: EntryDecoder) throws(StoreError) -> Bool {
+        let (values, places) = (entry.values, places)
+        func value(_ input: Int) -> AttributeValue { places[input].map { values[$0] } ?? .objectID(id) }
+        if addsAllValues {
+            var inputs: [AttributeValue] = []
+            inputs.reserveCapacity(sources.count)
+            for (position, source) in sources.enumerated() {
+                if case .computed(let expression) = source {
+                    inputs.append(try expression.value(on: IndexedRow(objectID: id, entity: entity, entry: entry)))
+                } else {
+                    inputs.append(value(position))
+                }
+            }
+            collector.add(id, inputs)
+            return true
+        }
+        guard let number = group(of: entry) else { return false }
+        collector.addToAggregates(of: number) { input in value(input) }
         return true
     }
 
@@ -135,10 +176,32 @@ struct ColumnReader {
             case .id, .computed: assertionFailure("invariant 2: a value without code identifies groups")
             }
         }
+        return knownGroup() ?? beginGroup(key(of: row, id))
+    }
+
+    /// The group of the row of an entry; `nil` if there is none, and only the row has the values that it begins with.
+    private mutating func group(of entry: EntryDecoder) -> Int? {
+        guard groupsByCode else { return collector.count == 0 ? collector.group([]) : 0 }
+        let kept = places.prefix(keptCount).compactMap(\.self)
+        assert(kept.count == keptCount, "the index has \(kept.count) of \(keptCount) properties of groups")
+        code.removeAll(keepingCapacity: true)
+        for place in kept { entry.appendCode(at: place, to: &code) }
+        if let known = knownGroup() { return known }
+        guard kept.allSatisfy({ entry.isExact[$0] }) else { return nil }
+        return beginGroup(kept.map { entry.values[$0] })
+    }
+
+    /// The group whose code is in `code`, if it has begun.
+    private mutating func knownGroup() -> Int? {
         if let last, last.code == code { return last.group }
-        let known = groups[CodeKey(code: code)]
-        let group = known ?? collector.addGroup(key(of: row, id))
-        if known == nil { groups[CodeKey(code: code)] = group }
+        guard let known = groups[CodeKey(code: code)] else { return nil }
+        last = (code, known)
+        return known
+    }
+
+    private mutating func beginGroup(_ key: [AttributeValue]) -> Int {
+        let group = collector.addGroup(key)
+        groups[CodeKey(code: code)] = group
         last = (code, group)
         return group
     }

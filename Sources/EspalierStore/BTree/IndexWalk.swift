@@ -12,6 +12,9 @@ struct IndexWalk {
     /// The number of entries with equal values that a backward walk keeps; it visits a longer run by a forward walk.
     private static let keptCountMax = 16
 
+    /// Gets a row, the codes in its entry, and whether these were cut; returns whether it wants more.
+    typealias Visit = (_ candidate: Candidate, _ codes: RawSpan, _ isCut: Bool) throws(StoreError) -> Bool
+
     let session: ReadSession
     /// The position of the index among the groups of the schema.
     let group: Int
@@ -30,6 +33,13 @@ struct IndexWalk {
     func forEach(
         isReversed: Bool, skipping: (Int) -> Bool, _ body: (Candidate) throws(StoreError) -> Bool
     ) throws(StoreError) {
+        try forEachEntry(isReversed: isReversed, skipping: skipping) { candidate, _, _ throws(StoreError) in
+            try body(candidate)
+        }
+    }
+
+    /// Calls `body` with the entries of the range, as `forEach` does with their candidates.
+    func forEachEntry(isReversed: Bool, skipping: (Int) -> Bool, _ body: Visit) throws(StoreError) {
         if isReversed { return try backward(body) }
         try forward(from: range.lower, endsWithRun: false, skipping: skipping, body)
     }
@@ -38,8 +48,7 @@ struct IndexWalk {
     /// - Returns: whether `body` wants more.
     @discardableResult
     private func forward(
-        from lower: [UInt8], endsWithRun: Bool, skipping: (Int) -> Bool = { _ in false },
-        _ body: (Candidate) throws(StoreError) -> Bool
+        from lower: [UInt8], endsWithRun: Bool, skipping: (Int) -> Bool = { _ in false }, _ body: Visit
     ) throws(StoreError) -> Bool {
         let (tree, catalog) = (tree, catalog)
         var entries = try session.transaction.lookup(in: tree)
@@ -63,7 +72,7 @@ struct IndexWalk {
                 guard wantsMore else { return false }
             }
             guard value.isOfCutEntry else {
-                wantsMore = try body(candidate)
+                wantsMore = try body(candidate, key.extracting(0..<key.byteCount - 8), false)
                 return wantsMore
             }
             assert(run.candidates.isEmpty || run.isCut, "a run is kept whose order the entries decide")
@@ -74,7 +83,7 @@ struct IndexWalk {
         return try pass(run, isReversed: false, body)
     }
 
-    private func backward(_ body: (Candidate) throws(StoreError) -> Bool) throws(StoreError) {
+    private func backward(_ body: Visit) throws(StoreError) {
         let (tree, catalog) = (tree, catalog)
         var cursor = try session.transaction.cursor(over: tree)
         var isOnEntry: Bool
@@ -111,17 +120,18 @@ struct IndexWalk {
 
     /// Calls `body` with the candidates of a run, which a backward walk has found in reverse order; returns whether it
     /// wants more.
-    private func pass(
-        _ run: EntryRun, isReversed: Bool, _ body: (Candidate) throws(StoreError) -> Bool
-    ) throws(StoreError) -> Bool {
+    private func pass(_ run: EntryRun, isReversed: Bool, _ body: Visit) throws(StoreError) -> Bool {
+        guard !run.candidates.isEmpty else { return true }
         var candidates = run.candidates
         if run.isCut, candidates.count > 1 {
             candidates = try inOrder(candidates, isReversed: isReversed)
         } else if isReversed {
             candidates.reverse()
         }
-        for candidate in candidates where try !body(candidate) { return false }
-        return true
+        return try run.values.withRawSpan { codes throws(StoreError) in
+            for candidate in candidates where try !body(candidate, codes, run.isCut) { return false }
+            return true
+        }
     }
 
     /// The candidates of cut entries, sorted by the values of their rows, and equal ones by key.

@@ -171,7 +171,7 @@ struct FetchPlanner {
 
     /// Whether the sort keys are the properties of `group` from position `start` to its end, all in the index's
     /// direction (`false`) or all against it (`true`).
-    private func direction(of sort: [ResolvedSortKey], in group: KeyGroup, after start: Int) -> Bool? {
+    func direction(of sort: [ResolvedSortKey], in group: KeyGroup, after start: Int) -> Bool? {
         assert(start <= group.elements.count, "\(start) of \(group.elements.count) properties are fixed")
         let elements = group.elements[start...]
         guard elements.count == sort.count else { return nil }

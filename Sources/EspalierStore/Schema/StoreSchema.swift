@@ -90,6 +90,11 @@ package final class KeyGroup: Sendable {
 
     /// Whether every row has an entry with the values of the properties unchanged.
     var isPlain: Bool { condition == nil && elements.allSatisfy(\.isPlain) }
+
+    /// The position of the element that has the values of a property unchanged; `nil` if there is none.
+    func place(of property: Entity.Property) -> Int? {
+        elements.firstIndex { $0.property == property && $0.isPlain }
+    }
 }
 
 /// Everything that a store keeps for a model besides rows.

@@ -1,0 +1,119 @@
+// Reads the values of a request from the entries of one index, and the row of an entry only if the entry does not have
+// its values exactly: because its codes were cut, or because other values have the same code.
+//
+// Invariants
+//   1. The result is that of reading all rows that match.
+//   2. A plan that replaces a scan of all rows gives up after too many rows: in the order of an index they cost more.
+
+internal import EspalierEngine
+internal import EspalierModel
+
+/// The execution of an `EntryPlan`.
+struct EntryExecution {
+    /// So many rows are read in any case, and one more for `entriesPerRow` entries.
+    private static let rowCountMin = 64
+    private static let entriesPerRow = 8
+
+    private let plan: EntryPlan
+    private let session: ReadSession
+    private let entity: Entity
+    private let isWanted: [Bool]
+    private let excluded: Set<ObjectID>
+    private let limit: Int
+    private var reader: ColumnReader
+    private var decoder: EntryDecoder
+    /// The number of rows in the result.
+    private var count = 0
+    /// The number of entries of wanted rows that were read.
+    private var entryCount = 0
+    /// The number of rows that were read.
+    private var rowCount = 0
+    /// Whether entries have led to too many rows (invariant 2).
+    private var hasGivenUp = false
+
+    init(_ plan: EntryPlan, _ fetch: StoreValueFetch, _ session: ReadSession) {
+        let group = session.catalog.schema.groups[plan.group]
+        (self.plan, self.session) = (plan, session)
+        (entity, excluded, limit) = (fetch.rows.entity, fetch.excluded, fetch.rows.limit ?? .max)
+        isWanted = session.catalog.numbering.isWanted(entity, includesSubentities: fetch.rows.includesSubentities)
+        reader = ColumnReader(fetch.values, session, entriesOf: group)
+        decoder = EntryDecoder(group, session.catalog.numbering)
+        assert(limit > 0, "entries are read for no rows")
+    }
+
+    /// The values of all rows that match; `nil` if too many of the entries do not have them exactly.
+    ///
+    /// - Complexity: O(entries in the ranges), or up to the limit.
+    mutating func run() throws(StoreError) -> ValueCollector? {
+        let (plan, session, entity) = (plan, session, entity)
+        defer { session.forgetRows() }
+        var rows = try session.transaction.lookup(in: session.catalog.rowTree(of: entity))
+        for range in plan.ranges where !hasGivenUp && count < limit {
+            let walk = IndexWalk(session: session, group: plan.group, range: range, entity: entity)
+            try walk.forEachEntry(isReversed: plan.isReversed, skipping: { _ in false }) {
+                candidate, codes, isCut throws(StoreError) in
+                try visit(candidate, codes, isCut: isCut, in: &rows)
+            }
+        }
+        if hasGivenUp { return nil }
+        assert(count <= limit && rowCount <= entryCount, "\(count) rows of \(limit), \(rowCount) of \(entryCount) read")
+        var collector = reader.collector
+        collector.isInOrder = plan.isInOrder
+        return collector
+    }
+
+    /// Adds the row of an entry, if it is wanted; returns whether more entries are wanted.
+    private mutating func visit(
+        _ candidate: Candidate, _ codes: RawSpan, isCut: Bool, in rows: inout Lookup<UInt64>
+    ) throws(StoreError) -> Bool {
+        let numbering = session.catalog.numbering
+        guard isWanted[Int(candidate.entityNumber)], let entity = numbering.entity(candidate.entityNumber),
+            let id = numbering.id(entityNumber: candidate.entityNumber, key: candidate.key),
+            excluded.isEmpty || !excluded.contains(id)
+        else { return true }
+        entryCount += 1
+        if !isCut, try isRead(codes, id, entity) { return count < limit }
+        rowCount += 1
+        if plan.replacesScan, rowCount > Self.rowCountMin + entryCount / Self.entriesPerRow {
+            hasGivenUp = true
+            return false
+        }
+        try readRow(id, entity, in: &rows)
+        return count < limit
+    }
+
+    /// Adds the row of an entry if it passes the conditions; returns `false` if only the row can tell its values.
+    private mutating func isRead(_ codes: RawSpan, _ id: ObjectID, _ entity: Entity) throws(StoreError) -> Bool {
+        try decoder.decode(codes)
+        guard plan.exactPlaces.allSatisfy({ decoder.isExact[$0] }) else { return false }
+        for test in plan.tests {
+            let row = IndexedRow(objectID: id, entity: entity, entry: decoder)
+            guard try ResolvedPredicate.evaluate(test, on: row) else { return true }
+        }
+        guard try reader.add(id, of: entity, decoder) else { return false }
+        count += 1
+        return true
+    }
+
+    /// Adds the row with this ID if it passes the conditions.
+    private mutating func readRow(
+        _ id: ObjectID, _ entity: Entity, in rows: inout Lookup<UInt64>
+    ) throws(StoreError) {
+        assert(StepCount.note(rows: 1))
+        let (catalog, session, tests, root) = (session.catalog, session, plan.tests, self.entity)
+        _ = try rows.withValue(of: id.key) { row throws(StoreError) in
+            guard try catalog.check(row, in: root, key: id.key) == catalog.numbering.entityNumbers[entity.index] else {
+                return
+            }
+            if !tests.isEmpty {
+                let subject = EvaluatedRow(
+                    objectID: id, entity: entity, row: SharedBytes(row.copy(0..<row.byteCount)), session: session)
+                for test in tests {
+                    guard try ResolvedPredicate.evaluate(test, on: subject, memo: session.memo) else { return }
+                }
+            }
+            if !reader.add(id, row), let failure = reader.failure { throw failure }
+            count += 1
+        }
+    }
+}

@@ -1,0 +1,93 @@
+// Decides whether one index answers a question for values alone, and whether this costs less than reading rows.
+//
+// An entry costs less than a row: the next one is beside it, while the row of an entry has to be found. But only rows
+// that are read one after another come in the order of their keys, which is that of a request without order.
+
+internal import EspalierModel
+
+extension FetchPlanner {
+    /// The number of entries whose reading costs as much as finding and reading one row.
+    private static let entriesPerRow = 4.0
+
+    /// The plan that reads the entries of one index, if it is expected to cost less than `plan`, which reads rows;
+    /// `nil` if no index has all that is asked.
+    ///
+    /// - Complexity: O(conditions x indexes).
+    func entryPlan(_ fetch: StoreValueFetch, insteadOf plan: FetchPlan) -> EntryPlan? {
+        guard let read = ReadProperties(fetch.values), !read.all.isEmpty, fetch.rows.keys == StoreFetch.allKeys,
+            fetch.rows.offset == 0
+        else { return nil }
+        if case .nothing = plan.access { return nil }
+        let conditions = fetch.rows.predicate?.root.conditions ?? []
+        let terms = conditions.map { PlanTerm($0) }
+        var best: EntryPlan?
+        for group in schema.groupsByEntity[fetch.rows.entity.index] {
+            guard let found = entryPlan(fetch, by: group, conditions, terms, read, isScan: plan.isOfAllRows),
+                isWorthwhile(found, fetch, insteadOf: plan),
+                best.map({ found.isInOrder == $0.isInOrder ? found.estimate < $0.estimate : found.isInOrder }) ?? true
+            else { continue }
+            best = found
+        }
+        return best
+    }
+
+    private func entryPlan(
+        _ fetch: StoreValueFetch, by position: Int, _ conditions: [ResolvedPredicate.Node], _ terms: [PlanTerm?],
+        _ columns: ReadProperties, isScan: Bool
+    ) -> EntryPlan? {
+        let group = schema.groups[position]
+        guard let implied = group.implied(by: conditions), columns.all.allSatisfy({ group.place(of: $0) != nil })
+        else { return nil }
+        let found = GroupRanges(group, terms: terms, numbering: numbering)
+        let answered = Set((found.isExact ? found.used : []) + implied)
+        var read = columns
+        var tests: [ResolvedPredicate.Node] = []
+        for (number, condition) in conditions.enumerated() where !answered.contains(number) {
+            guard read.add(condition) else { return nil }
+            tests.append(condition)
+        }
+        let exactPlaces = read.exact.compactMap { group.place(of: $0) }
+        // No code of a decimal tells how many zeros end its digits.
+        guard exactPlaces.count == read.exact.count, !exactPlaces.contains(where: { group.elements[$0].hasNoExactCode })
+        else { return nil }
+        let order = direction(of: fetch, in: group, found)
+        if fetch.rows.limit != nil, order == nil { return nil }
+        let entryCount = Double(statistics.entryCounts[position] ?? hierarchyCount(of: fetch.rows.entity))
+        return EntryPlan(
+            group: position, ranges: found.used.isEmpty ? [.all] : found.ranges, isReversed: order ?? false,
+            isInOrder: order != nil && !fetch.values.isGrouped && (fetch.rows.limit == nil || fetch.isOrdered),
+            tests: tests, exactPlaces: exactPlaces.sorted(),
+            estimate: found.used.isEmpty ? entryCount : estimate(found, group, rowCount: entryCount),
+            replacesScan: isScan)
+    }
+
+    /// Whether the entries of an index, read backwards (`true`) or forwards, are in the wanted order; `nil` if neither.
+    private func direction(of fetch: StoreValueFetch, in group: KeyGroup, _ found: GroupRanges) -> Bool? {
+        guard found.ranges.count == 1 || found.used.isEmpty,
+            let order = fetch.rows.limit == nil ? fetch.values.objectOrder : fetch.rows.sort
+        else { return nil }
+        // The entries of one value are in the order of keys.
+        if order.isEmpty { return found.fixedCount == group.elements.count ? false : nil }
+        return direction(of: order, in: group, after: found.fixedCount)
+    }
+
+    /// Whether reading entries is expected to cost less than the plan that reads rows.
+    private func isWorthwhile(_ entries: EntryPlan, _ fetch: StoreValueFetch, insteadOf plan: FetchPlan) -> Bool {
+        guard plan.isOfAllRows else { return entries.estimate <= Self.entriesPerRow * plan.estimate.count }
+        // Rows that are read in the order of their keys need no sorting, if no other order is wanted.
+        let sortsNeedlessly = !fetch.values.isGrouped && !entries.isInOrder && fetch.values.objectOrder?.isEmpty == true
+        return !sortsNeedlessly || entries.estimate <= plan.estimate.count / Self.entriesPerRow
+    }
+}
+
+extension FetchPlan {
+    /// Whether all rows of the hierarchy are read.
+    fileprivate var isOfAllRows: Bool {
+        if case .rows = access { true } else { false }
+    }
+}
+
+extension KeyGroup.Element {
+    /// Whether no code, except that of null, belongs to only one value.
+    fileprivate var hasNoExactCode: Bool { type == .decimal }
+}
