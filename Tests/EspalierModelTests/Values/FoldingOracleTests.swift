@@ -31,6 +31,22 @@ import Testing
         return String(composed)
     }
 
+    @Test func `three signs become ASCII, and a text in ASCII without their results has no other form`() {
+        // The blocks with signs whose canonical decomposition is one other sign.
+        let blocks: [ClosedRange<UInt32>] = [0x80...0x33FF, 0xF900...0xFAFF, 0x2_F800...0x2_FA1F]
+        var results: Set<String> = []
+        for number in blocks.joined() {
+            guard let scalar = Unicode.Scalar(number) else { continue }
+            let composed = TextFolding.composed(String(Character(scalar)))
+            if composed.utf8.allSatisfy({ $0 < 0x80 }) { results.insert(composed) }
+        }
+
+        #expect(results == ["K", ";", "`"])
+        for text in results { #expect(!TextFolding.hasOneForm(Array("a\(text)".utf8)), "\(text)") }
+        #expect(!TextFolding.hasOneForm(Array("caf\u{e9}".utf8)))
+        #expect(TextFolding.hasOneForm(Array("Jack, 12: (k) \u{0}~".utf8)) && TextFolding.hasOneForm([]))
+    }
+
     private func expectSame(_ text: String, _ comment: Comment) {
         let ways: [Options] = [.caseInsensitive, .diacriticInsensitive, [.caseInsensitive, .diacriticInsensitive]]
         for options in ways {

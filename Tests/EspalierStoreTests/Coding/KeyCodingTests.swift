@@ -97,6 +97,47 @@ import Testing
         }
     }
 
+    @Test(arguments: types) func `a decoded value whose code no other value has is the same, bit for bit`(
+        type: AttributeType
+    ) {
+        let seed = testSeed(default: 47)
+        var random = SeededGenerator(seed: seed)
+        let isAlwaysExact: Set<AttributeType> = [
+            .integer16, .integer32, .integer64, .boolean, .uuid, .binary, .transformable,
+        ]
+        var exactCount = 0
+        for _ in 0..<campaignCount("ESPALIER_KEY_PAIRS", default: 1000) {
+            let value = random.oneIn(12) ? .null : random.value(of: type)
+            let isAscending = random.oneIn(2)
+
+            var reader = KeyReader(key([value], [type], [isAscending]))
+            let decoded = reader.next(as: type, isAscending: isAscending) ?? .null
+
+            guard reader.isExact else {
+                #expect(!value.isNull && !isAlwaysExact.contains(type), "\(value), seed \(seed)")
+                continue
+            }
+            if !value.isNull { exactCount += 1 }
+            #expect(bits(decoded) == bits(value), "\(value) is read as \(decoded), seed \(seed)")
+        }
+        #expect((exactCount > 0) == (type != .decimal), "\(exactCount) values are exact, seed \(seed)")
+    }
+
+    @Test func `a code that several values have is not exact`() {
+        let shared: [(AttributeType, [AttributeValue])] = [
+            (.double, [.double(0), .double(-0.0)]), (.double, [.double(.nan), .double(.signalingNaN)]),
+            (.float, [.float(0), .float(-0.0)]), (.date, [.date(Date(timeIntervalSinceReferenceDate: -0.0))]),
+            (.string, [.string("é"), .string("e\u{301}")]), (.string, [.string("K"), .string("\u{212A}")]),
+            (.decimal, [.decimal(5), .decimal(Decimal(sign: .plus, exponent: -1, significand: 50))]),
+        ]
+        for (type, values) in shared {
+            let keys = values.map { key([$0], [type], [true]) }
+            #expect(Set(keys).count == 1, "\(values)")
+            var reader = KeyReader(keys[0])
+            #expect(reader.next(as: type) != nil && !reader.isExact, "\(values)")
+        }
+    }
+
     @Test func `references order by entity, then key, and decode`() throws {
         let references: [(entity: UInt16, key: UInt64)?] = [nil, (1, 1), (1, 256), (2, 1), (300, 0)]
         for isAscending in [true, false] {
@@ -144,6 +185,12 @@ import Testing
             let bytes = (TextFolding.composed(text).utf8, TextFolding.composed(prefix).utf8)
             #expect(begins == bytes.0.starts(with: bytes.1), "\(text) \(prefix), seed \(seed)")
         }
+    }
+
+    private func bits(_ value: AttributeValue) -> [UInt8] {
+        var bytes: [UInt8] = []
+        TaggedValue.append(value, to: &bytes)
+        return bytes
     }
 
     private func key(_ values: [AttributeValue], _ types: [AttributeType], _ isAscending: [Bool]) -> [UInt8] {
