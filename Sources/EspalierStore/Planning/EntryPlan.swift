@@ -15,7 +15,7 @@ struct EntryPlan {
     let ranges: [EntryRange]
     /// Whether the entries are read backwards.
     let isReversed: Bool
-    /// Whether the entries come in the order of the rows that are asked for.
+    /// Whether the entries are in the order of the rows that are asked for.
     let isInOrder: Bool
     /// The conditions that the ranges do not answer; the values of each entry are tested.
     let tests: [ResolvedPredicate.Node]
@@ -23,7 +23,7 @@ struct EntryPlan {
     let exactPlaces: [Int]
     /// The number of entries that are expected.
     let estimate: Double
-    /// Whether the plan by rows would read all of them in order, so that it costs less than a row for every entry.
+    /// Whether the plan that reads rows would scan them in order, which costs less than finding a row for each entry.
     let replacesScan: Bool
 
     /// One line for each step.

@@ -1,7 +1,7 @@
 // Decides whether one index answers a question for values alone, and whether this costs less than reading rows.
 //
-// An entry costs less than a row: the next one is beside it, while the row of an entry has to be found. But only rows
-// that are read one after another come in the order of their keys, which is that of a request without order.
+// An entry costs less than a row: the next one is beside it, while the row of an entry has to be found. But a scan of
+// rows has the order of a request without order, and entries would have to be sorted for it.
 
 internal import EspalierModel
 

@@ -40,7 +40,8 @@ enum CoveringModel {
                 ],
                 relationships: [RelationshipDescription("owner", to: "Owner", inverse: "things")],
                 indexes: isIndexed
-                    ? indexes.map { .init($0.name, on: $0.elements, predicateFormat: $0.condition) } : []),
+                    ? indexes.map { EntityDescription.Index($0.name, on: $0.elements, predicateFormat: $0.condition) }
+                    : []),
             EntityDescription(
                 "Tool", superentity: "Thing", attributes: [AttributeDescription("weight", .integer64)],
                 indexes: isIndexed ? [.init("byWeight", on: [.init("weight"), .init("number")])] : []),
