@@ -5,7 +5,7 @@
 //   2. If `isExact` is true, no other value has the same code, so that it is the encoded one. It is true for null,
 //      whole numbers, booleans, UUIDs and bytes, and for every double, float and date but 0 (which has the code of -0)
 //      and NaN; for a text or URI, if it is in ASCII without three characters (`TextFolding.hasOneForm`); never for a
-//      decimal, whose code drops zeros at the end of its digits.
+//      decimal, whose code drops zeros at the end of its digits, and for numbers of all types, which share codes.
 
 package import EspalierModel
 internal import FoundationEssentials
@@ -21,8 +21,9 @@ package struct KeyReader {
     /// Reads `bytes` from their beginning.
     package init(_ bytes: [UInt8]) { self.bytes = bytes }
 
-    /// The next value; `nil` if the bytes are not the code of a value of `type` (damaged, cut, or of a reference), or
-    /// if `type` is `undefined`: only expressions have such codes, and only plain groups are read back.
+    /// The next value; `nil` if the bytes are not the code of a value of `type` (damaged, cut, or of a reference).
+    ///
+    /// The type `undefined` stands for numbers of all types.
     package mutating func next(as type: AttributeType, isAscending: Bool = true) -> AttributeValue? {
         let mask: UInt8 = isAscending ? 0 : 0xFF
         isExact = true
@@ -43,7 +44,8 @@ package struct KeyReader {
         case .composite: return escaped(mask).flatMap { TaggedValue.decode($0) }
         case .decimal: return decimal(mask).map { .decimal($0) }
         case .uuid: return take(16, mask).map { .uuid(UUID(bytes: $0)) }
-        case .undefined, .objectID: return nil
+        case .undefined: return number(mask)
+        case .objectID: return nil
         }
     }
 
@@ -94,6 +96,13 @@ package struct KeyReader {
     private mutating func noted<Number: BinaryFloatingPoint>(_ number: Number) -> Number {
         isExact = number != 0 && !number.isNaN
         return number
+    }
+
+    /// A number of any type, of which the code has the value alone.
+    private mutating func number(_ mask: UInt8) -> AttributeValue? {
+        guard let below = double(mask), let mark = byte(mask), mark <= 1 else { return nil }
+        isExact = false
+        return mark == 0 ? .double(below) : decimal(mask).map { .decimal($0) }
     }
 
     private mutating func text(_ mask: UInt8) -> String? {

@@ -11,7 +11,14 @@ enum CoveringModel {
         let name: String
         let elements: [EntityDescription.Index.Element]
         var condition: String?
+
+        /// The elements that are no expressions.
+        var properties: [EntityDescription.Index.Element] { elements.filter { $0.expressionFormat == nil } }
     }
+
+    /// Twice the number of a thing, an expression that has an index.
+    static let twice = FetchExpression.function(
+        "multiply:by:", [.keyPath(FetchKeyPath(["number"])), .value(.integer(2))])
 
     static let indexes: [Index] = [
         Index(name: "byNumber", elements: [.init("number"), .init("ratio", isAscending: false)]),
@@ -25,6 +32,7 @@ enum CoveringModel {
         Index(name: "byCode", elements: [.init("code", isAscending: false), .init("small")]),
         Index(name: "byPrice", elements: [.init("price"), .init("number")]),
         Index(name: "byNote", elements: [.init("note", isAscending: false)]),
+        Index(name: "byTwice", elements: [.init(expression: "number * 2"), .init("small", isAscending: false)]),
     ]
 
     static func make(isIndexed: Bool = true) throws -> ManagedObjectModel {

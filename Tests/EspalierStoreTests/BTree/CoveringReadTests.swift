@@ -116,6 +116,12 @@ import Testing
         #expect(try fixture.store.explain(same)[0].hasPrefix("tree \"index:Thing.folded\""))
         let found = try answer(fixture, same)
         #expect(found.rows == [[.integer(2)]] && found.readCount == 0)
+        // So has an index of an expression.
+        let twice = try CoveringModel.fetch(
+            fixture, ["small", .count()], FetchPredicate(format: "number * 2 == 6"), by: ["small"])
+        #expect(try fixture.store.explain(twice)[0].hasPrefix("tree \"index:Thing.byTwice\""))
+        let counted = try answer(fixture, twice)
+        #expect(counted.rows == (0..<3).map { [AttributeValue.integer($0), .integer(10)] } && counted.readCount == 0)
     }
 
     @Test func `a value whose code others have too comes from its row as it was saved`() throws {

@@ -120,7 +120,7 @@ private struct Question: CustomStringConvertible {
 
     init(_ random: inout SeededGenerator) {
         let index = random.pick(CoveringModel.indexes)
-        var properties = index.elements.map(\.property)
+        var properties = index.properties.map(\.property)
         if random.oneIn(6) { properties.append(random.pick(["number", "note", "flag", "small"])) }
         let names = properties.filter { _ in random.oneIn(2) }
         columns = Set(names.isEmpty ? [properties[0]] : names).sorted().map { FetchColumn($0) }
@@ -149,11 +149,10 @@ private struct Question: CustomStringConvertible {
     private mutating func order(_ random: inout SeededGenerator, _ index: CoveringModel.Index) {
         if random.oneIn(3) { columns.append("objectID") }
         if random.oneIn(4), index.name == "byNumber" {
-            let factors: [FetchExpression] = [.keyPath(FetchKeyPath(["number"])), .value(.integer(2))]
-            columns.append(FetchColumn("twice", .function("multiply:by:", factors)))
+            columns.append(FetchColumn("twice", CoveringModel.twice))
         }
         let isReversed = random.oneIn(2)
-        let keys = index.elements.filter { $0.property != "owner" }.map { element in
+        let keys = index.properties.filter { $0.property != "owner" }.map { element in
             SortKey(element.property, ascending: element.isAscending != isReversed, options: element.folding)
         }
         sort = random.pick([keys, keys, Array(keys.suffix(1)), []])
@@ -167,6 +166,10 @@ private struct Question: CustomStringConvertible {
         if index.condition != nil, !random.oneIn(3) {
             let flag = FetchExpression.keyPath(FetchKeyPath(["flag"]))
             parts.append(.comparison(.init(flag, .equal, .value(.boolean(true)))))
+        }
+        if index.name == "byTwice", !random.oneIn(4) {
+            let number = AttributeValue.integer(2 * Int64(random.next() % 6))
+            parts.append(.comparison(.init(CoveringModel.twice, random.pick([.equal, .lessThan]), .value(number))))
         }
         for _ in 0..<random.next() % 3 {
             let property = random.pick(properties)

@@ -42,6 +42,14 @@ import Testing
 
             #expect(byteOrder(pair, .undefined, isAscending: true) == order, "\(pair), seed \(seed)")
             #expect(byteOrder(pair, .undefined, isAscending: false) == order.opposite, "\(pair), seed \(seed)")
+            let isAscending = random.oneIn(2)
+            let code = key([pair[0], .boolean(true)], [.undefined, .boolean], [isAscending, true])
+            var reader = KeyReader(code)
+            let decoded = reader.next(as: .undefined, isAscending: isAscending)
+            #expect(decoded?.compare(pair[0]) == .orderedSame, "\(pair[0]), seed \(seed)")
+            #expect(reader.isExact == pair[0].isNull, "\(pair[0]), seed \(seed)")
+            let following = reader.next(as: .boolean)
+            #expect(following == .boolean(true), "\(pair[0]), seed \(seed)")
         }
     }
 
@@ -134,7 +142,8 @@ import Testing
             let keys = values.map { key([$0], [type], [true]) }
             #expect(Set(keys).count == 1, "\(values)")
             var reader = KeyReader(keys[0])
-            #expect(reader.next(as: type) != nil && !reader.isExact, "\(values)")
+            let decoded = reader.next(as: type)
+            #expect(decoded != nil && !reader.isExact, "\(values)")
         }
     }
 
