@@ -197,9 +197,10 @@ extension BTreeSnapshot {
         _ fetch: StoreValueFetch, _ session: ReadSession
     ) throws(StoreError) -> ValueCollector? {
         guard let group = countingGroup(fetch) else { return nil }
+        defer { session.forgetRows() }
         let isWanted = catalog.numbering.isWanted(
             fetch.rows.entity, includesSubentities: fetch.rows.includesSubentities)
-        var counter = EntryCounter(fetch.values, catalog, group)
+        var counter = EntryCounter(fetch.values, session, group)
         var isCut = false
         let tree = catalog.groupTrees[group]
         var entries = try session.transaction.lookup(in: tree)
@@ -218,7 +219,7 @@ extension BTreeSnapshot {
             {
                 return true
             }
-            try counter.count(key)
+            try counter.count(key, candidate)
             return true
         }
         // The values of cut entries are in the rows.
@@ -226,30 +227,34 @@ extension BTreeSnapshot {
     }
 }
 
-/// Counts the entries of an index with equal values.
+/// Counts the entries of an index with equal values; a group has the values of the first of its rows.
 private struct EntryCounter {
     private var collector: ValueCollector
     private var decoder: EntryDecoder
     /// For each kept input, the position of its property in the index.
     private let places: [Int]
+    private let session: ReadSession
     private var codes: [UInt8] = []
+    /// The row of the first entry with these codes.
+    private var first: Candidate?
     private var number = 0
 
-    init(_ values: ResolvedValues, _ catalog: StoreCatalog, _ position: Int) {
-        let group = catalog.schema.groups[position]
-        (collector, decoder) = (ValueCollector(values), EntryDecoder(group, catalog.numbering))
+    init(_ values: ResolvedValues, _ session: ReadSession, _ position: Int) {
+        let group = session.catalog.schema.groups[position]
+        (collector, decoder) = (ValueCollector(values), EntryDecoder(group, session.catalog.numbering))
+        self.session = session
         places = values.inputs.prefix(values.keptCount).map { input in
             input.indexedProperty.flatMap { group.place(of: $0) } ?? 0
         }
     }
 
-    mutating func count(_ key: RawSpan) throws(StoreError) {
+    mutating func count(_ key: RawSpan, _ candidate: Candidate) throws(StoreError) {
         if number > 0, key.byteCount == codes.count + 8, codes.withRawSpan({ key.begins(with: $0) }) {
             return number += 1
         }
         try endGroup()
         codes = key.copy(0..<key.byteCount - 8)
-        number = 1
+        (first, number) = (candidate, 1)
     }
 
     mutating func finish() throws(StoreError) -> ValueCollector {
@@ -261,9 +266,21 @@ private struct EntryCounter {
         guard number > 0 else { return }
         let codes = codes
         try codes.withRawSpan { codes throws(StoreError) in try decoder.decode(codes) }
-        let values = decoder.values
-        let group = collector.group(places.map { values[$0] })
+        let group = collector.group(try values())
         if !collector.values.aggregations.isEmpty { collector.addObjects(number, to: group) }
         number = 0
+    }
+
+    /// The values of the group: those of its first row, if other values have the same codes.
+    private func values() throws(StoreError) -> [AttributeValue] {
+        if !places.allSatisfy({ decoder.isExact[$0] }), let first,
+            let id = session.catalog.numbering.id(entityNumber: first.entityNumber, key: first.key),
+            let row = try session.row(id)
+        {
+            var values: [AttributeValue] = []
+            for input in collector.values.inputs.prefix(places.count) { values.append(try input.value(on: row)) }
+            return values
+        }
+        return places.map { decoder.values[$0] }
     }
 }

@@ -165,6 +165,18 @@ import Testing
         #expect(text.unicodeScalars.count == 2, "the text is composed")
     }
 
+    @Test func `groups that an index counts have the values of their first rows`() throws {
+        let fixture = try StoreFixture(.treeInMemory, CoveringModel.make())
+        for note in ["e\u{301}", "é", "abc", "abc"] { _ = try fixture.insert("Thing", ["note": .string(note)]) }
+
+        let counts = try answer(fixture, CoveringModel.fetch(fixture, ["note", .count()], by: ["note"]))
+
+        #expect(counts.rows == [[.string("abc"), .integer(2)], [.string("é"), .integer(2)]])
+        #expect(counts.readCount == 1, "\(counts.readCount) rows")
+        guard case .string(let text) = counts.rows[1][0] else { return }
+        #expect(text.unicodeScalars.count == 2, "the text is that of the second row, or composed")
+    }
+
     @Test func `texts that the index has cut are read from their rows, in order`() throws {
         let fixture = try StoreFixture(.treeInMemory, CoveringModel.make())
         let long = String(repeating: "x", count: 600)
