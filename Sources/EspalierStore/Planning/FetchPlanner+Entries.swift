@@ -23,9 +23,11 @@ extension FetchPlanner {
         var best: EntryPlan?
         for group in schema.groupsByEntity[fetch.rows.entity.index] {
             guard let found = entryPlan(fetch, by: group, conditions, terms, read, isScan: plan.isOfAllRows),
-                isWorthwhile(found, fetch, insteadOf: plan),
-                best.map({ found.isInOrder == $0.isInOrder ? found.estimate < $0.estimate : found.isInOrder }) ?? true
+                isWorthwhile(found, fetch, insteadOf: plan)
             else { continue }
+            if let best, best.estimate < found.estimate || best.estimate == found.estimate && !found.isInOrder {
+                continue
+            }
             best = found
         }
         return best
