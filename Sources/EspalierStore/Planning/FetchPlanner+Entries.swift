@@ -59,7 +59,7 @@ extension FetchPlanner {
             group: position, ranges: found.used.isEmpty ? [.all] : found.ranges, isReversed: order ?? false,
             isInOrder: order != nil && !fetch.values.isGrouped && (fetch.rows.limit == nil || fetch.isOrdered),
             tests: tests, exactPlaces: exactPlaces.sorted(),
-            estimate: found.used.isEmpty ? entryCount : estimate(found, group, rowCount: entryCount),
+            estimate: found.used.isEmpty ? entryCount : estimate(found, position, rowCount: entryCount),
             replacesScan: isScan)
     }
 
@@ -75,10 +75,23 @@ extension FetchPlanner {
 
     /// Whether reading entries is expected to cost less than the plan that reads rows.
     private func isWorthwhile(_ entries: EntryPlan, _ fetch: StoreValueFetch, insteadOf plan: FetchPlan) -> Bool {
-        guard plan.isOfAllRows else { return entries.estimate <= Self.entriesPerRow * plan.estimate.count }
+        guard plan.isOfAllRows else { return entries.estimate <= Self.entriesPerRow * rowCount(of: plan) }
         // Rows that are read in the order of their keys need no sorting, if no other order is wanted.
         let sortsNeedlessly = !fetch.values.isGrouped && !entries.isInOrder && fetch.values.objectOrder?.isEmpty == true
         return !sortsNeedlessly || entries.estimate <= plan.estimate.count / Self.entriesPerRow
+    }
+}
+
+extension FetchPlanner {
+    /// The number of rows that a plan is expected to read: for a range of an index by its sample, as that of entries.
+    fileprivate func rowCount(of plan: FetchPlan) -> Double {
+        switch plan.access {
+        case .oneValue(let group, let prefix):
+            samples.sample(of: group)?.estimatedCount(in: .beginning(with: prefix)) ?? plan.estimate.count
+        case .index(let group, let range, _):
+            samples.sample(of: group)?.estimatedCount(in: range) ?? plan.estimate.count
+        case .nothing, .rows, .candidates: plan.estimate.count
+        }
     }
 }
 

@@ -201,8 +201,8 @@ private struct Question: CustomStringConvertible {
 
     var description: String {
         "\(entityName)\(includesSubentities ? "" : " alone"), \(columns.map(\.name))\(isDistinct ? " distinct" : ""), "
-            + "by \(groups.map(\.name)), sorted \(sort), limit \(limit), owner \(owner ?? -1), without \(excluded), where "
-            + "\(predicate.map(String.init(describing:)) ?? "anything")"
+            + "by \(groups.map(\.name)), sorted \(sort), limit \(limit), owner \(owner ?? -1), "
+            + "without \(excluded), where \(predicate.map(String.init(describing:)) ?? "anything")"
     }
 }
 
