@@ -81,7 +81,7 @@ extension FetchPlanner {
     /// The choice for a term across relationships or by primary key.
     private func choice(for term: PlanTerm, at position: Int) -> Choice? {
         guard let last = term.steps.last else {
-            guard term.terminal == .object, case .oneOf(let values)? = term.operation else { return nil }
+            guard term.terminal == .object, case .oneOf(let values)? = term.passing else { return nil }
             let keys = ids(values)
             return Choice(
                 source: .keys(keys), used: [position], estimate: Double(keys.count), cost: Double(keys.count) * 2,
@@ -100,7 +100,7 @@ extension FetchPlanner {
     private func farChoice(for term: PlanTerm, _ far: Entity) -> Choice? {
         assert(term.steps.last.map { $0.destination == far.index } ?? false, "the path does not end at \(far.name)")
         if term.terminal == .object {
-            guard case .oneOf(let values)? = term.operation, !values.contains(where: \.isNull) else { return nil }
+            guard case .oneOf(let values)? = term.passing, !values.contains(where: \.isNull) else { return nil }
             let keys = ids(values)
             return Choice(
                 source: .keys(keys), used: [], estimate: Double(keys.count), cost: Double(keys.count), isExact: true

@@ -8,7 +8,7 @@ internal import FoundationEssentials
 
 /// The ranges of one index that answer some of a fetch's terms.
 struct GroupRanges {
-    /// Ascending and disjoint; empty = nothing passes.
+    /// Ascending and disjoint; empty = nothing passes. If `used` is empty, there are none, and nothing is known.
     private(set) var ranges: [EntryRange] = []
     /// The positions of the terms that the ranges answer.
     private(set) var used: [Int] = []
@@ -32,11 +32,11 @@ struct GroupRanges {
         self.group = group
         self.numbering = numbering
         for element in group.elements {
-            guard let (position, operation) = Self.best(element, terms) else { break }
+            guard let (position, passing) = Self.best(element, terms) else { break }
             used.append(position)
-            guard case .oneOf(let values) = operation, values.count == 1, isPossible(values[0]) else {
-                take(operation, element)
-                if case .between = operation { narrow(position, terms, element, operation) }
+            guard case .oneOf(let values) = passing, values.count == 1, isPossible(values[0]) else {
+                setRanges(for: passing, element)
+                if case .between = passing { narrow(position, terms, element, passing) }
                 return
             }
             GroupKey.append(values[0], element, numbering, to: &prefix)
@@ -53,7 +53,7 @@ struct GroupRanges {
     }
 
     private static func concerns(_ term: PlanTerm, _ element: KeyGroup.Element) -> Bool {
-        guard term.operation != nil else { return false }
+        guard term.passing != nil else { return false }
         if let expression = element.expression {
             return term.expression == expression.expression && term.folding == element.folding
                 && term.compares(element.type)
@@ -69,24 +69,24 @@ struct GroupRanges {
     }
 
     /// The most selective of the terms that concern `element`: one value, a list, a prefix, a range.
-    private static func best(_ element: KeyGroup.Element, _ terms: [PlanTerm?]) -> (Int, PlanOperation)? {
-        func rank(_ operation: PlanOperation) -> Int {
-            switch operation {
+    private static func best(_ element: KeyGroup.Element, _ terms: [PlanTerm?]) -> (Int, PassingValues)? {
+        func rank(_ passing: PassingValues) -> Int {
+            switch passing {
             case .oneOf(let values): values.count <= 1 ? 0 : 1
             case .beginsWith: 2
             case .between: 3
             }
         }
-        var best: (position: Int, operation: PlanOperation)?
+        var best: (position: Int, passing: PassingValues)?
         for case (let position, let term?) in terms.enumerated() where concerns(term, element) {
-            guard let operation = term.operation else { continue }
-            if best.map({ rank(operation) < rank($0.operation) }) ?? true { best = (position, operation) }
+            guard let passing = term.passing else { continue }
+            if best.map({ rank(passing) < rank($0.passing) }) ?? true { best = (position, passing) }
         }
         return best
     }
 
-    private mutating func take(_ operation: PlanOperation, _ element: KeyGroup.Element) {
-        switch operation {
+    private mutating func setRanges(for passing: PassingValues, _ element: KeyGroup.Element) {
+        switch passing {
         case .oneOf(let values):
             for value in values where isPossible(value) {
                 var key = prefix
@@ -113,11 +113,11 @@ struct GroupRanges {
 
     /// Adds a second bound to the one range, from another term than `first` on the same property.
     private mutating func narrow(
-        _ first: Int, _ terms: [PlanTerm?], _ element: KeyGroup.Element, _ taken: PlanOperation
+        _ first: Int, _ terms: [PlanTerm?], _ element: KeyGroup.Element, _ taken: PassingValues
     ) {
         guard case .between(let lower, let upper) = taken, lower == nil || upper == nil else { return }
         for case (let position, let term?) in terms.enumerated() where position != first {
-            guard Self.concerns(term, element), case .between(let otherLower, let otherUpper)? = term.operation,
+            guard Self.concerns(term, element), case .between(let otherLower, let otherUpper)? = term.passing,
                 (lower == nil) == (otherLower != nil), (upper == nil) == (otherUpper != nil)
             else { continue }
             assert(!used.contains(position), "condition \(position) is answered twice")
@@ -129,10 +129,10 @@ struct GroupRanges {
     }
 
     private mutating func range(
-        from lower: PlanOperation.Bound?, to upper: PlanOperation.Bound?, _ element: KeyGroup.Element
+        from lower: PassingValues.Bound?, to upper: PassingValues.Bound?, _ element: KeyGroup.Element
     ) -> EntryRange? {
         // NaN is sorted after all numbers, but is not greater than any of them.
-        let upper = upper ?? element.type.notANumber.map { PlanOperation.Bound(value: $0, isIncluded: false) }
+        let upper = upper ?? element.type.notANumber.map { PassingValues.Bound(value: $0, isIncluded: false) }
         // In a descending index the bounds are exchanged, because the order of the codes is reversed.
         let (low, high) = element.isAscending ? (lower, upper) : (upper, lower)
         let mark: UInt8 = element.isAscending ? KeyCoding.valueMark : ~KeyCoding.valueMark
@@ -146,7 +146,7 @@ struct GroupRanges {
     }
 
     /// The key from which on, or below which, values pass.
-    private mutating func bound(_ bound: PlanOperation.Bound, _ element: KeyGroup.Element, isLower: Bool) -> [UInt8]? {
+    private mutating func bound(_ bound: PassingValues.Bound, _ element: KeyGroup.Element, isLower: Bool) -> [UInt8]? {
         var key = prefix
         GroupKey.append(bound.value, element, numbering, to: &key)
         guard !cut(&key) else { return isLower ? key : key.successor }

@@ -11,7 +11,7 @@
 internal import EspalierModel
 
 /// The values that pass an indexable condition.
-enum PlanOperation {
+enum PassingValues {
     /// One of these, ascending.
     case oneOf([AttributeValue])
     /// From a lower to an upper bound; `nil` = open. Null never passes.
@@ -39,7 +39,7 @@ final class PlanTerm {
     /// all null.
     private let constantType: AttributeType?
     /// The values that pass; `nil` if only a test of each object at the end of the path can tell.
-    let operation: PlanOperation?
+    let passing: PassingValues?
     /// The differences between texts that the condition ignores.
     let folding: ComparisonOptions
     /// The comparison as the object at the end of the path makes it, if there are steps and an attribute.
@@ -57,10 +57,10 @@ final class PlanTerm {
             switch path.terminal {
             case .entityName: return nil
             case .attribute(_, let type, _):
-                operation = Self.operation(comparison, type)
+                passing = Self.passing(comparison, type)
                 atEnd = comparison.atEndOfPath
             case .object:
-                operation = Self.operation(comparison, .objectID)
+                passing = Self.passing(comparison, .objectID)
                 atEnd = nil
             }
         case .function(.noIndex, _): return nil
@@ -68,11 +68,11 @@ final class PlanTerm {
             guard comparison.modifier == .direct, let types = comparison.right.typesOfConstants, types.count <= 1
             else { return nil }
             (steps, terminal, expression, constantType) = ([], nil, comparison.left, types.first)
-            operation = Self.operation(comparison, types.first ?? .undefined)
+            passing = Self.passing(comparison, types.first ?? .undefined)
             atEnd = nil
         case .value, .values, .list, .aggregate, .subquery: return nil
         }
-        guard operation != nil || atEnd != nil else { return nil }
+        guard passing != nil || atEnd != nil else { return nil }
         guard !steps.isEmpty else { return }
         // Rule 1. A to-one relationship itself may be null in an index on it.
         let isOwnRelationship = steps.count == 1 && !steps[0].isToMany && terminal == .object
@@ -90,7 +90,7 @@ final class PlanTerm {
         }
     }
 
-    private static func operation(_ comparison: ResolvedComparison, _ type: AttributeType) -> PlanOperation? {
+    private static func passing(_ comparison: ResolvedComparison, _ type: AttributeType) -> PassingValues? {
         if type == .string, !comparison.options.isDisjoint(with: [.caseInsensitive, .diacriticInsensitive]) {
             guard comparison.options.isSubset(of: [.localeSensitive, .caseInsensitive, .diacriticInsensitive]),
                 [.equal, .in, .beginsWith].contains(comparison.operator)
@@ -106,7 +106,7 @@ final class PlanTerm {
         case (_, .value(let value)) where accepted(value) && !value.isNull && type != .objectID && type != .composite:
             // A NaN is in no order with other values.
             if value.isNaN { return comparison.operator.isOrder ? .oneOf([]) : nil }
-            let bound = PlanOperation.Bound(
+            let bound = PassingValues.Bound(
                 value: value,
                 isIncluded: comparison.operator == .lessThanOrEqual || comparison.operator == .greaterThanOrEqual)
             switch comparison.operator {
@@ -118,8 +118,8 @@ final class PlanTerm {
         where bounds.count == 2 && bounds.allSatisfy { accepted($0) && !$0.isNull } && type != .objectID:
             if bounds.contains(where: \.isNaN) { return .oneOf([]) }
             return .between(
-                lower: PlanOperation.Bound(value: bounds[0], isIncluded: true),
-                upper: PlanOperation.Bound(value: bounds[1], isIncluded: true))
+                lower: PassingValues.Bound(value: bounds[0], isIncluded: true),
+                upper: PassingValues.Bound(value: bounds[1], isIncluded: true))
         default: return nil
         }
     }

@@ -82,60 +82,60 @@ struct DeleteRules {
     private var model: ManagedObjectModel { schema.model }
 
     /// Deletes these rows, and applies the rules of all relationships that lead to them or away from them.
-    mutating func delete<Rows: SaveState & ~Copyable>(
-        _ deleted: [ObjectSnapshot], in rows: inout Rows
+    mutating func delete<State: SaveState & ~Copyable>(
+        _ deleted: [ObjectSnapshot], in state: inout State
     ) throws(StoreError) {
         assert(gone.isEmpty && steps.isEmpty, "the rules of one save are applied twice")
         for row in deleted { gone.insert(row.id) }
         assert(gone.count == deleted.count, "\(deleted.count) deletions of \(gone.count) rows")
         for start in stride(from: 0, to: deleted.count, by: Self.requestBatch) {
-            try remove(deleted[start..<min(start + Self.requestBatch, deleted.count)], in: &rows)
+            try remove(deleted[start..<min(start + Self.requestBatch, deleted.count)], in: &state)
         }
-        try carryOutSteps(nil, in: &rows)
-        try finish(in: &rows)
+        try carryOutSteps(nil, in: &state)
+        try finish(in: &state)
     }
 
     /// Deletes rows that are read chunk by chunk, with the same rules.
-    mutating func delete<Rows: SaveState & ~Copyable>(
-        _ selected: SelectedRows, in rows: inout Rows
+    mutating func delete<State: SaveState & ~Copyable>(
+        _ selected: SelectedRows, in state: inout State
     ) throws(StoreError) {
         assert(gone.isEmpty && steps.isEmpty, "the rules of one save are applied twice")
         gone = selected.rows
         var chunks = IDChunks(selected.rows, countMax: selected.chunkCountMax)
         while let ids = chunks.next() {
-            let found = try rows.rows(ids).compactMap(\.self)
+            let found = try state.rows(ids).compactMap(\.self)
             assert(found.count == ids.count, "\(ids.count - found.count) rows are deleted that do not exist")
             chunks.note(found)
-            try remove(found[...], in: &rows)
+            try remove(found[...], in: &state)
             // At once, so that the steps of one chunk only are held.
-            try carryOutSteps(selected.progress, in: &rows)
+            try carryOutSteps(selected.progress, in: &state)
             try selected.progress?.advance(by: ids.count)
         }
-        try finish(in: &rows)
+        try finish(in: &state)
     }
 
     /// Applies the rules to the rows that deleted ones lead to, level by level.
-    private mutating func carryOutSteps<Rows: SaveState & ~Copyable>(
-        _ progress: BatchProgress?, in rows: inout Rows
+    private mutating func carryOutSteps<State: SaveState & ~Copyable>(
+        _ progress: BatchProgress?, in state: inout State
     ) throws(StoreError) {
         while let step = steps.popLast() {
             try progress?.advance(by: 0)
             switch step {
             case .rows(let ids):
                 // Several rows may lead to one: it is deleted once.
-                let found = try rows.rows(ids).compactMap(\.self).filter { gone.insert($0.id) }
-                try remove(found[...], in: &rows)
+                let found = try state.rows(ids).compactMap(\.self).filter { gone.insert($0.id) }
+                try remove(found[...], in: &state)
             case .list(let owner, let relationship):
-                let going = try takeDestinations(of: owner, relationship, from: &rows)
+                let going = try takeDestinations(of: owner, relationship, from: &state)
                 if going.isEmptied == false { steps.append(step) }
                 for row in going.rows { gone.insert(row.id) }
-                try remove(going.rows[...], in: &rows)
+                try remove(going.rows[...], in: &state)
             }
         }
     }
 
-    private mutating func finish<Rows: SaveState & ~Copyable>(in rows: inout Rows) throws(StoreError) {
-        try clearOneWayReferences(in: &rows)
+    private mutating func finish<State: SaveState & ~Copyable>(in state: inout State) throws(StoreError) {
+        try clearOneWayReferences(in: &state)
         // Some rows were deleted after they had changed.
         for id in changed where gone.contains(id) { changed.remove(id) }
     }
@@ -143,8 +143,8 @@ struct DeleteRules {
     // MARK: Rows
 
     /// Removes rows that `gone` has, and everything that leads to them; the rows to which they lead follow later.
-    private mutating func remove<Rows: SaveState & ~Copyable>(
-        _ batch: ArraySlice<ObjectSnapshot>, in rows: inout Rows
+    private mutating func remove<State: SaveState & ~Copyable>(
+        _ batch: ArraySlice<ObjectSnapshot>, in state: inout State
     ) throws(StoreError) {
         assert(batch.allSatisfy { gone.contains($0.id) }, "a row is removed that is not deleted")
         var next: [ObjectID] = []
@@ -154,7 +154,7 @@ struct DeleteRules {
             // Rows of one entity are mostly adjacent: their common parts are looked up once.
             let tag = batch[start].id.entityTag
             let end = batch[start...].firstIndex { $0.id.entityTag != tag } ?? batch.endIndex
-            try remove(sameEntity: batch[start..<end], &next, &links, &rows)
+            try remove(sameEntity: batch[start..<end], &next, &links, &state)
             start = end
         }
         // In the order of the tree of these links.
@@ -162,37 +162,37 @@ struct DeleteRules {
             links[position].pairs.sort { ($0.owner.key, $0.destination.key) < ($1.owner.key, $1.destination.key) }
             var last: ObjectID?
             for (owner, destination) in links[position].pairs {
-                try rows.removeLink(of: owner, to: destination, links[position].list)
+                try state.removeLink(of: owner, to: destination, links[position].list)
                 if owner != last { note(owner) }
                 last = owner
             }
         }
-        try rows.remove(batch)
+        try state.remove(batch)
         if !next.isEmpty { steps.append(.rows(next)) }
     }
 
     /// Removes everything that leads to rows of one entity.
-    private mutating func remove<Rows: SaveState & ~Copyable>(
+    private mutating func remove<State: SaveState & ~Copyable>(
         sameEntity batch: ArraySlice<ObjectSnapshot>, _ next: inout [ObjectID], _ links: inout [Links],
-        _ rows: inout Rows
+        _ state: inout State
     ) throws(StoreError) {
         guard let first = batch.first else { return }
         let entity = model.entities[schema.entityIndex(of: first.id)]
         assert(batch.last?.id.entityTag == first.id.entityTag, "rows of two entities are removed together")
         for relationship in entity.relationships {
             if relationship.isToMany {
-                for row in batch { try applyRule(ofList: relationship, of: row.id, &rows) }
+                for row in batch { try applyRule(ofList: relationship, of: row.id, &state) }
             } else {
                 if let list = model.inverse(of: relationship), list.isToMany {
                     noteLinks(in: list, across: relationship.slot, batch, &links)
                 }
-                try applyRule(ofToOne: relationship, of: batch, &next, &rows)
+                try applyRule(ofToOne: relationship, of: batch, &next, &state)
             }
         }
         for relationship in schema.oneWayLinksTo[entity.index] {
             for row in batch {
-                for owner in try rows.owners(leadingTo: row.id, relationship) {
-                    try rows.removeLink(of: owner, to: row.id, relationship)
+                for owner in try state.owners(leadingTo: row.id, relationship) {
+                    try state.removeLink(of: owner, to: row.id, relationship)
                     note(owner)
                 }
             }
@@ -216,9 +216,9 @@ struct DeleteRules {
     }
 
     /// Applies the rule of a to-one relationship of deleted rows.
-    private mutating func applyRule<Rows: SaveState & ~Copyable>(
+    private mutating func applyRule<State: SaveState & ~Copyable>(
         ofToOne relationship: Relationship, of batch: ArraySlice<ObjectSnapshot>, _ next: inout [ObjectID],
-        _ rows: inout Rows
+        _ state: inout State
     ) throws(StoreError) {
         assert(!relationship.isToMany, "the rule of \(relationship.name) is that of a list")
         let (rule, slot, inverse) = (relationship.deleteRule, relationship.slot, model.inverse(of: relationship))
@@ -229,7 +229,7 @@ struct DeleteRules {
             let set = rule == .cascade || rule == .deny ? requestedDestination(at: slot, of: row.id) : nil
             // The destination from which the save unrelated the row must not lead here any more, either.
             if let back, let stored, let set, set != stored {
-                try clear(back, of: [stored], leadingTo: row.id, &rows)
+                try clear(back, of: [stored], leadingTo: row.id, &state)
             }
             guard let destination = set ?? stored else { continue }
             // Nothing to do if the save leads the other end elsewhere.
@@ -242,7 +242,7 @@ struct DeleteRules {
             case .deny:
                 deferredChecks.append(.denied(row.id, relationship, [destination]))
             case .nullify:
-                if let back { try clear(back, of: [destination], leadingTo: row.id, &rows) }
+                if let back { try clear(back, of: [destination], leadingTo: row.id, &state) }
             case .noAction:
                 if let back { deferredChecks.append(.leads(destination, back, to: row.id)) }
             }
@@ -250,13 +250,13 @@ struct DeleteRules {
     }
 
     /// Applies the rule of a to-many relationship of a deleted row.
-    private mutating func applyRule<Rows: SaveState & ~Copyable>(
-        ofList relationship: Relationship, of owner: ObjectID, _ rows: inout Rows
+    private mutating func applyRule<State: SaveState & ~Copyable>(
+        ofList relationship: Relationship, of owner: ObjectID, _ state: inout State
     ) throws(StoreError) {
         assert(relationship.isToMany && gone.contains(owner), "the rule of \(relationship.name) of \(owner)")
         let added = requested.added(to: relationship, of: owner)
         if relationship.deleteRule == .cascade, !added.isEmpty { steps.append(.rows(added)) }
-        let hasStored = try !rows.links(of: owner, relationship, countMax: 1).isEmpty
+        let hasStored = try !state.links(of: owner, relationship, countMax: 1).isEmpty
         guard hasStored || !added.isEmpty else { return }
         let isDerived = model.inverse(of: relationship)?.isToMany == false
         switch relationship.deleteRule {
@@ -265,13 +265,13 @@ struct DeleteRules {
         case .deny where isDerived, .noAction where isDerived:
             deferredChecks.append(.list(owner, relationship))
         case .deny:
-            let left = try rows.links(of: owner, relationship).filter {
+            let left = try state.links(of: owner, relationship).filter {
                 !requested.hasRemoved($0, from: relationship, of: owner)
             }
             deferredChecks.append(.denied(owner, relationship, left + added))
-            try empty(relationship, of: owner, &rows)
+            try empty(relationship, of: owner, &state)
         case .nullify, .noAction:
-            try empty(relationship, of: owner, &rows)
+            try empty(relationship, of: owner, &state)
         }
     }
 
@@ -283,14 +283,14 @@ struct DeleteRules {
     // MARK: Lists
 
     /// Unrelates a deleted row from all destinations of a to-many relationship, batch by batch.
-    private mutating func empty<Rows: SaveState & ~Copyable>(
-        _ relationship: Relationship, of owner: ObjectID, _ rows: inout Rows
+    private mutating func empty<State: SaveState & ~Copyable>(
+        _ relationship: Relationship, of owner: ObjectID, _ state: inout State
     ) throws(StoreError) {
         assert(gone.contains(owner), "the list of a row that stays is emptied")
         while true {
-            let ids = try takeLinks(of: owner, relationship, from: &rows)
+            let ids = try takeLinks(of: owner, relationship, from: &state)
             if let inverse = model.inverse(of: relationship), !inverse.isToMany {
-                try clear(inverse, of: ids, leadingTo: owner, &rows)
+                try clear(inverse, of: ids, leadingTo: owner, &state)
             }
             guard ids.count == Self.batch else { return }
         }
@@ -298,12 +298,12 @@ struct DeleteRules {
 
     /// Removes the first destinations from a list; returns those that are deleted with the owner, and whether these
     /// were all.
-    private mutating func takeDestinations<Rows: SaveState & ~Copyable>(
-        of owner: ObjectID, _ relationship: Relationship, from rows: inout Rows
+    private mutating func takeDestinations<State: SaveState & ~Copyable>(
+        of owner: ObjectID, _ relationship: Relationship, from state: inout State
     ) throws(StoreError) -> (rows: [ObjectSnapshot], isEmptied: Bool) {
         assert(relationship.deleteRule == .cascade, "the destinations of \(relationship.name) are not deleted")
-        let ids = try takeLinks(of: owner, relationship, from: &rows)
-        var found = try rows.rows(ids).compactMap(\.self).filter {
+        let ids = try takeLinks(of: owner, relationship, from: &state)
+        var found = try state.rows(ids).compactMap(\.self).filter {
             !gone.contains($0.id) && !requested.hasRemoved($0.id, from: relationship, of: owner)
         }
         if let inverse = model.inverse(of: relationship), !inverse.isToMany {
@@ -314,16 +314,16 @@ struct DeleteRules {
     }
 
     /// Removes the first destinations from a list, and the owner from their lists if the inverse is to-many.
-    private mutating func takeLinks<Rows: SaveState & ~Copyable>(
-        of owner: ObjectID, _ relationship: Relationship, from rows: inout Rows
+    private mutating func takeLinks<State: SaveState & ~Copyable>(
+        of owner: ObjectID, _ relationship: Relationship, from state: inout State
     ) throws(StoreError) -> [ObjectID] {
         assert(relationship.isToMany && gone.contains(owner), "the list \(relationship.name) of \(owner) is emptied")
-        let ids = try rows.links(of: owner, relationship, countMax: Self.batch)
+        let ids = try state.links(of: owner, relationship, countMax: Self.batch)
         let inverse = model.inverse(of: relationship)
         for id in ids {
-            try rows.removeLink(of: owner, to: id, relationship)
+            try state.removeLink(of: owner, to: id, relationship)
             guard let inverse, inverse.isToMany else { continue }
-            try rows.removeLink(of: id, to: owner, inverse)
+            try state.removeLink(of: id, to: owner, inverse)
             note(id)
         }
         assert(ids.count <= Self.batch, "invariant 1: a batch of \(ids.count) destinations")
@@ -333,17 +333,17 @@ struct DeleteRules {
     // MARK: To-one values
 
     /// Empties to-one relationships that lead to a deleted row; those in the request's own updates are emptied later.
-    private mutating func clear<Rows: SaveState & ~Copyable>(
-        _ relationship: Relationship, of ids: [ObjectID], leadingTo destination: ObjectID, _ rows: inout Rows
+    private mutating func clear<State: SaveState & ~Copyable>(
+        _ relationship: Relationship, of ids: [ObjectID], leadingTo destination: ObjectID, _ state: inout State
     ) throws(StoreError) {
         assert(!relationship.isToMany && gone.contains(destination), "\(destination) stays and may be led to")
         var changes: [(row: ObjectSnapshot, destinations: [(slot: Int, destination: ObjectID?)])] = []
-        for case let row? in try rows.rows(ids.filter { !gone.contains($0) })
+        for case let row? in try state.rows(ids.filter { !gone.contains($0) })
         where row.destination(at: relationship.slot) == destination {
             if noteEmptied(relationship, of: row.id, instead: destination) { continue }
             changes.append((row, [(relationship.slot, nil)]))
         }
-        if !changes.isEmpty { try rows.setDestinations(changes) }
+        if !changes.isEmpty { try state.setDestinations(changes) }
     }
 
     /// Notes that the relationship becomes empty; returns whether the request sets it, or its update will empty it.
@@ -372,14 +372,14 @@ struct DeleteRules {
         return save.updates[position].destinations.last { $0.slot == slot }?.destination
     }
 
-    private mutating func clearOneWayReferences<Rows: SaveState & ~Copyable>(
-        in rows: inout Rows
+    private mutating func clearOneWayReferences<State: SaveState & ~Copyable>(
+        in state: inout State
     ) throws(StoreError) {
         guard !gone.isEmpty else { return }
         for relationship in schema.oneWayToOnes(leadingTo: gone) {
             var next: UInt64? = 1
             while let key = next {
-                let found = try rows.rows(
+                let found = try state.rows(
                     of: model.entities[relationship.declaredBy], from: key, leadingInto: gone, at: relationship.slot,
                     countMax: Self.batch)
                 assert(found.next.map { $0 > key } ?? true, "reading continues at \(key) again")
@@ -392,7 +392,7 @@ struct DeleteRules {
                     else { continue }
                     changes.append((row, [(relationship.slot, nil)]))
                 }
-                if !changes.isEmpty { try rows.setDestinations(changes) }
+                if !changes.isEmpty { try state.setDestinations(changes) }
             }
         }
     }
@@ -405,13 +405,13 @@ struct DeleteRules {
     // MARK: The end
 
     /// The conflicts with the rules, after all writes.
-    func conflicts<Rows: SaveState & ~Copyable>(in rows: borrowing Rows) throws(StoreError) -> [ReferenceConflict] {
+    func conflicts<State: SaveState & ~Copyable>(in state: borrowing State) throws(StoreError) -> [ReferenceConflict] {
         var conflicts: [ReferenceConflict] = []
         for check in deferredChecks where conflicts.count < Self.conflictCountMax {
             switch check {
             case .list(let owner, let relationship):
                 assert(gone.contains(owner), "the list of a row that stays is checked")
-                let left = try rows.links(of: owner, relationship, countMax: 10)
+                let left = try state.links(of: owner, relationship, countMax: 10)
                 guard !left.isEmpty, let inverse = model.inverse(of: relationship) else { continue }
                 if relationship.deleteRule == .deny {
                     conflicts.append(.init(.denied, owner: owner, relationship: relationship.name, destinations: left))
@@ -423,16 +423,16 @@ struct DeleteRules {
             case .denied(let owner, let relationship, let destinations):
                 assert(gone.contains(owner), "the relationship of a row that stays denies its deletion")
                 let staying = destinations.filter { !gone.contains($0) }
-                let left = zip(staying, try rows.rows(staying)).compactMap { $1 == nil ? nil : $0 }
+                let left = zip(staying, try state.rows(staying)).compactMap { $1 == nil ? nil : $0 }
                 guard !left.isEmpty else { continue }
                 conflicts.append(.init(.denied, owner: owner, relationship: relationship.name, destinations: left))
             case .leads(let owner, let relationship, let destination):
-                guard let row = try rows.rows([owner])[0], row.destination(at: relationship.slot) == destination
+                guard let row = try state.rows([owner])[0], row.destination(at: relationship.slot) == destination
                 else { continue }
                 conflicts.append(
                     .init(.abandoned, owner: owner, relationship: relationship.name, destinations: [destination]))
             case .required(let owner, let relationship, let destination):
-                guard let row = try rows.rows([owner])[0], row.destination(at: relationship.slot) == nil
+                guard let row = try state.rows([owner])[0], row.destination(at: relationship.slot) == nil
                 else { continue }
                 conflicts.append(
                     .init(.required, owner: owner, relationship: relationship.name, destinations: [destination]))

@@ -39,53 +39,53 @@ struct DerivedValues {
     private var plan: DerivationPlan { schema.derivations }
 
     /// Computes the values that follow from the noted changes.
-    mutating func carryOut<Rows: SaveState & ~Copyable>(in rows: inout Rows) throws(StoreError) {
-        guard !plan.isEmpty, !rows.derivedChanges.isEmpty else { return }
+    mutating func carryOut<State: SaveState & ~Copyable>(in state: inout State) throws(StoreError) {
+        guard !plan.isEmpty, !state.derivedChanges.isEmpty else { return }
         // A row whose derived values alone change gets no new time of its save.
-        let saved = Array(rows.derivedChanges.former.keys)
+        let saved = Array(state.derivedChanges.former.keys)
         for member in plan.members {
             var updates: [ObjectID: Update] = [:]
             let isOfTime = if case .now = member.derivation.source { true } else { false }
-            let noted = isOfTime ? saved : Array(rows.derivedChanges.former.keys)
+            let noted = isOfTime ? saved : Array(state.derivedChanges.former.keys)
             for id in noted where schema.entity(of: id)?.isKind(of: member.entity) == true {
-                if case .list = member.derivation.source, !rows.derivedChanges.isNew(id) { continue }
+                if case .list = member.derivation.source, !state.derivedChanges.isNew(id) { continue }
                 updates[id] = .anew
             }
             switch member.derivation.source {
             case .own, .now: break
             case .across(let relationship, let slot, _):
-                for (row, _) in try changedSources(of: relationship, [.attribute(slot)], rows) {
-                    for id in try leading(to: row, relationship, rows) { updates[id] = .anew }
+                for (row, _) in try changedSources(of: relationship, [.attribute(slot)], state) {
+                    for id in try leading(to: row, relationship, state) { updates[id] = .anew }
                 }
-            case .list(let list): try add(list, member.derivation, to: &updates, rows)
+            case .list(let list): try add(list, member.derivation, to: &updates, state)
             }
-            try write(updates, member, in: &rows)
+            try write(updates, member, in: &state)
         }
     }
 
     /// Computes all derived values of these rows anew, in the order of one attribute.
-    mutating func recompute<Rows: SaveState & ~Copyable>(
-        _ member: DerivationPlan.Member, of found: [ObjectSnapshot], in rows: inout Rows
+    mutating func recompute<State: SaveState & ~Copyable>(
+        _ member: DerivationPlan.Member, of found: [ObjectSnapshot], in state: inout State
     ) throws(StoreError) {
-        try write(found, member, in: &rows) { _ in .anew }
+        try write(found, member, in: &state) { _ in .anew }
     }
 
     // MARK: The objects concerned
 
     /// The stored rows at the other end of a relationship that have other values in some properties than before; new
     /// ones are noted as changes of lists.
-    private func changedSources<Rows: SaveState & ~Copyable>(
-        of relationship: Relationship, _ properties: Set<Entity.Property>, _ rows: borrowing Rows
+    private func changedSources<State: SaveState & ~Copyable>(
+        of relationship: Relationship, _ properties: Set<Entity.Property>, _ state: borrowing State
     ) throws(StoreError) -> [(row: ObjectSnapshot, former: ObjectSnapshot)] {
         let destination = schema.model.destination(of: relationship)
         var ids: [ObjectID] = []
-        for (id, former) in rows.derivedChanges.former where former != nil {
+        for (id, former) in state.derivedChanges.former where former != nil {
             if schema.entity(of: id)?.isKind(of: destination) == true { ids.append(id) }
         }
         var changed: [(row: ObjectSnapshot, former: ObjectSnapshot)] = []
         for batch in Self.batches(of: &ids) {
-            for case let row? in try rows.rows(batch) {
-                guard case let former?? = rows.derivedChanges.former[row.id] else { continue }
+            for case let row? in try state.rows(batch) {
+                guard case let former?? = state.derivedChanges.former[row.id] else { continue }
                 let differs = properties.contains {
                     ValueSource.snapshot(row).value(of: $0) != ValueSource.snapshot(former).value(of: $0)
                 }
@@ -96,26 +96,26 @@ struct DerivedValues {
     }
 
     /// The objects whose relationship leads to a row.
-    private func leading<Rows: SaveState & ~Copyable>(
-        to row: ObjectSnapshot, _ relationship: Relationship, _ rows: borrowing Rows
+    private func leading<State: SaveState & ~Copyable>(
+        to row: ObjectSnapshot, _ relationship: Relationship, _ state: borrowing State
     ) throws(StoreError) -> [ObjectID] {
         guard let inverse = schema.model.inverse(of: relationship) else { return [] }
-        if inverse.isToMany { return try rows.links(of: row.id, inverse) }
+        if inverse.isToMany { return try state.links(of: row.id, inverse) }
         return row.destination(at: inverse.slot).map { [$0] } ?? []
     }
 
     /// Adds the owners of lists that have changed, or of which a destination has.
-    private func add<Rows: SaveState & ~Copyable>(
+    private func add<State: SaveState & ~Copyable>(
         _ list: ResolvedDerivation.List, _ derivation: ResolvedDerivation, to updates: inout [ObjectID: Update],
-        _ rows: borrowing Rows
+        _ state: borrowing State
     ) throws(StoreError) {
-        let owners = rows.derivedChanges.links[RelationshipID(list.relationship)] ?? [:]
+        let owners = state.derivedChanges.links[RelationshipID(list.relationship)] ?? [:]
         let sources =
-            list.properties.isEmpty ? [] : try changedSources(of: list.relationship, list.properties, rows)
+            list.properties.isEmpty ? [] : try changedSources(of: list.relationship, list.properties, state)
         guard derivation.isKeptByDifference else {
             for owner in owners.keys { updates[owner] = .anew }
             for (row, _) in sources {
-                for owner in try leading(to: row, list.relationship, rows) { updates[owner] = .anew }
+                for owner in try leading(to: row, list.relationship, state) { updates[owner] = .anew }
             }
             return
         }
@@ -123,7 +123,7 @@ struct DerivedValues {
         for owner in updates.keys { updates[owner] = .difference(0) }
         for (row, former) in sources {
             let difference = contribution(of: row, list).subtractingReportingOverflow(contribution(of: former, list))
-            for owner in try leading(to: row, list.relationship, rows) where owners[owner]?[row.id] ?? 0 == 0 {
+            for owner in try leading(to: row, list.relationship, state) where owners[owner]?[row.id] ?? 0 == 0 {
                 add(difference, to: owner, &updates)
             }
         }
@@ -137,11 +137,11 @@ struct DerivedValues {
         for start in stride(from: 0, to: pairs.count, by: Self.batchCount) {
             let batch = pairs[start..<min(start + Self.batchCount, pairs.count)]
             let isPlain = list.properties.isEmpty
-            let present = isPlain ? [] : try rows.rows(batch.map(\.destination))
+            let present = isPlain ? [] : try state.rows(batch.map(\.destination))
             for (position, pair) in batch.enumerated() {
                 var value: Int64 = 1
                 if !isPlain {
-                    let former = rows.derivedChanges.former[pair.destination] ?? nil
+                    let former = state.derivedChanges.former[pair.destination] ?? nil
                     let row = pair.isAdded ? present[position] : former ?? present[position]
                     value = row.map { contribution(of: $0, list) } ?? 0
                 }
@@ -174,40 +174,40 @@ struct DerivedValues {
 
     // MARK: Values
 
-    private mutating func write<Rows: SaveState & ~Copyable>(
-        _ updates: [ObjectID: Update], _ member: DerivationPlan.Member, in rows: inout Rows
+    private mutating func write<State: SaveState & ~Copyable>(
+        _ updates: [ObjectID: Update], _ member: DerivationPlan.Member, in state: inout State
     ) throws(StoreError) {
         var ids = Array(updates.keys)
         for batch in Self.batches(of: &ids) {
-            try write(try rows.rows(batch).compactMap(\.self), member, in: &rows) { updates[$0] ?? .anew }
+            try write(try state.rows(batch).compactMap(\.self), member, in: &state) { updates[$0] ?? .anew }
         }
     }
 
-    private mutating func write<Rows: SaveState & ~Copyable>(
-        _ found: [ObjectSnapshot], _ member: DerivationPlan.Member, in rows: inout Rows,
+    private mutating func write<State: SaveState & ~Copyable>(
+        _ found: [ObjectSnapshot], _ member: DerivationPlan.Member, in state: inout State,
         _ update: (ObjectID) -> Update
     ) throws(StoreError) {
         var changes: [(row: ObjectSnapshot, value: AttributeValue)] = []
         for row in found {
             let old = row.value(at: member.slot)
-            let new = try value(of: member.derivation, row, update(row.id), rows)
+            let new = try value(of: member.derivation, row, update(row.id), state)
             // All NaN are one value.
             if let new, UniqueValue(new) != UniqueValue(old) { changes.append((row, new)) }
         }
         guard !changes.isEmpty else { return }
         for (row, _) in changes { changed.insert(row.id) }
-        try rows.setDerivedValues(changes, at: member.slot)
+        try state.setDerivedValues(changes, at: member.slot)
     }
 
-    private func value<Rows: SaveState & ~Copyable>(
-        of derivation: ResolvedDerivation, _ row: ObjectSnapshot, _ update: Update, _ rows: borrowing Rows
+    private func value<State: SaveState & ~Copyable>(
+        of derivation: ResolvedDerivation, _ row: ObjectSnapshot, _ update: Update, _ state: borrowing State
     ) throws(StoreError) -> AttributeValue? {
         switch derivation.source {
         case .own(let slot, let function): return derivation.derived(row.value(at: slot), function)
         case .now: return .date(moment)
         case .across(let relationship, let slot, let function):
             guard let id = row.destination(at: relationship.slot) else { return derivation.derived(.null, function) }
-            return derivation.derived(try rows.rows([id])[0]?.value(at: slot) ?? .null, function)
+            return derivation.derived(try state.rows([id])[0]?.value(at: slot) ?? .null, function)
         case .list(let list):
             if case .difference(let difference) = update,
                 case .integer(let old) = row.value(at: derivation.attribute.slot)
@@ -215,19 +215,19 @@ struct DerivedValues {
                 let (sum, overflow) = old.addingReportingOverflow(difference)
                 if !overflow { return derivation.converted(.integer(sum)) }
             }
-            return try aggregate(list, derivation, of: row.id, rows)
+            return try aggregate(list, derivation, of: row.id, state)
         }
     }
 
     /// The aggregate of all destinations of one owner.
-    private func aggregate<Rows: SaveState & ~Copyable>(
-        _ list: ResolvedDerivation.List, _ derivation: ResolvedDerivation, of owner: ObjectID, _ rows: borrowing Rows
+    private func aggregate<State: SaveState & ~Copyable>(
+        _ list: ResolvedDerivation.List, _ derivation: ResolvedDerivation, of owner: ObjectID, _ state: borrowing State
     ) throws(StoreError) -> AttributeValue {
-        var ids = try rows.links(of: owner, list.relationship)
+        var ids = try state.links(of: owner, list.relationship)
         if list.properties.isEmpty { return derivation.count(ids.count) }
         var values: [AttributeValue] = []
         for batch in Self.batches(of: &ids) {
-            for case let row? in try rows.rows(batch) {
+            for case let row? in try state.rows(batch) {
                 guard let entity = schema.entity(of: row.id),
                     list.includes(OwnValues(source: .snapshot(row), entity: entity, objectID: row.id))
                 else { continue }

@@ -18,7 +18,7 @@ struct DestinationCheck {
     }
 
     /// The relationships that would lead to rows that do not exist.
-    func conflicts<Rows: SaveState & ~Copyable>(in rows: borrowing Rows) throws(StoreError) -> [ReferenceConflict] {
+    func conflicts<State: SaveState & ~Copyable>(in state: borrowing State) throws(StoreError) -> [ReferenceConflict] {
         var wanted: [ObjectID] = []
         forEachReference { _, _, destination in
             // Consecutive rows of one save mostly lead to the same few rows.
@@ -30,7 +30,7 @@ struct DestinationCheck {
         distinct.reserveCapacity(wanted.count)
         for id in wanted where distinct.last != id { distinct.append(id) }
         assert(zip(distinct, distinct.dropFirst()).allSatisfy { ($0.entityTag, $0.key) < ($1.entityTag, $1.key) })
-        let missing = Set(try rows.missing(distinct))
+        let missing = Set(try state.missing(distinct))
         guard !missing.isEmpty else { return [] }
         assert(missing.isSubset(of: distinct), "rows are missing that nothing leads to")
         var conflicts: [ReferenceConflict] = []

@@ -57,9 +57,9 @@ struct MergedInsertions {
     private(set) var changes: [SaveRequest.Update] = []
 
     /// - Throws: `StoreError.invalidRequest` if there is no such constraint, or the errors of reading rows.
-    init<Rows: SaveState & ~Copyable>(
+    init<State: SaveState & ~Copyable>(
         _ save: PreparedSave, _ actions: [ConstraintName: ConstraintAction], schema: StoreSchema,
-        in rows: borrowing Rows
+        in state: borrowing State
     ) throws(StoreError) {
         (self.save, self.schema) = (save, schema)
         guard !actions.isEmpty else { return }
@@ -84,12 +84,12 @@ struct MergedInsertions {
         for update in save.updates {
             let entity = schema.entityIndex(of: update.id)
             guard !constraints[entity].isEmpty, schema.isIndexed(update.values, update.destinations, of: entity),
-                try isStored(update.id, rows)
+                try isStored(update.id, state)
             else { continue }
             noteValues(of: update.id)
         }
         for position in order() where !constraints[schema.entityIndex(of: save.ids[position])].isEmpty {
-            try resolve(position, rows)
+            try resolve(position, state)
         }
         assert(targets.count == replacements.count, "\(targets.count) insertions have \(replacements.count) rows")
         assert(
@@ -140,15 +140,17 @@ struct MergedInsertions {
     }
 
     /// Decides whether an insertion is merged into another row.
-    private mutating func resolve<Rows: SaveState & ~Copyable>(
-        _ position: Int, _ rows: borrowing Rows
+    private mutating func resolve<State: SaveState & ~Copyable>(
+        _ position: Int, _ state: borrowing State
     ) throws(StoreError) {
         let id = save.ids[position]
         let entity = schema.entityIndex(of: id)
         var found: ObjectID?
         var action = ConstraintAction.keep
         for group in constraints[entity] {
-            guard let values = values(of: id, group), let holder = try holder(of: values, group, rows) else { continue }
+            guard let values = values(of: id, group), let holder = try holder(of: values, group, state) else {
+                continue
+            }
             let holders = schema.model.entities[schema.entityIndex(of: holder)]
             guard found == nil || found == holder, let wanted = actions[group],
                 holders.isKind(of: schema.model.entities[entity])
@@ -158,7 +160,7 @@ struct MergedInsertions {
         }
         // A stored row that has the ID of the insertion is not merged with itself: the store refuses the ID.
         guard let found, found != id else { return noteValues(of: id) }
-        if insertions[found] == nil, try !isStored(found, rows) { return noteValues(of: id) }
+        if insertions[found] == nil, try !isStored(found, state) { return noteValues(of: id) }
         assert(targets[position] == nil, "\(id) is merged into two rows")
         targets[position] = found
         replacements[id] = found
@@ -166,23 +168,23 @@ struct MergedInsertions {
     }
 
     /// The row that has these values in a constraint, with the changes of the request so far.
-    private func holder<Rows: SaveState & ~Copyable>(
-        of values: [AttributeValue], _ group: Int, _ rows: borrowing Rows
+    private func holder<State: SaveState & ~Copyable>(
+        of values: [AttributeValue], _ group: Int, _ state: borrowing State
     ) throws(StoreError) -> ObjectID? {
         assert(schema.groups[group].isUnique, "rows may share values in \(schema.groups[group].name)")
         let key = key(of: values, group)
         func has(_ id: ObjectID) -> Bool { self.values(of: id, group).map { self.key(of: $0, group) } == key }
         if let id = brought[key], has(id) { return id }
-        guard let id = try rows.holder(of: values, inGroup: group) else { return nil }
+        guard let id = try state.holder(of: values, inGroup: group) else { return nil }
         return storedRows[id] == nil || has(id) ? id : nil
     }
 
     /// Reads a stored row, once; returns whether there is one.
-    private mutating func isStored<Rows: SaveState & ~Copyable>(
-        _ id: ObjectID, _ rows: borrowing Rows
+    private mutating func isStored<State: SaveState & ~Copyable>(
+        _ id: ObjectID, _ state: borrowing State
     ) throws(StoreError) -> Bool {
         if storedRows[id] != nil { return true }
-        guard let row = try rows.rows([id])[0] else { return false }
+        guard let row = try state.rows([id])[0] else { return false }
         assert(row.id == id, "\(row.id) was read instead of \(id)")
         let entity = schema.model.entities[schema.entityIndex(of: id)]
         var values = TargetRow.Values(

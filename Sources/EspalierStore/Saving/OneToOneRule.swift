@@ -51,44 +51,44 @@ struct OneToOneRule {
     }
 
     /// Makes the other ends match, after the rows of the save were written.
-    mutating func carryOut<Rows: SaveState & ~Copyable>(in rows: inout Rows) throws(StoreError) {
+    mutating func carryOut<State: SaveState & ~Copyable>(in state: inout State) throws(StoreError) {
         for setting in settings {
             let (owner, slot, back) = (setting.owner, setting.relationship.slot, setting.inverse.slot)
-            let now = try rows.rows([owner])[0]?.destination(at: slot)
-            if let old = setting.old, old != now, let other = try rows.rows([old])[0],
+            let now = try state.rows([owner])[0]?.destination(at: slot)
+            if let old = setting.old, old != now, let other = try state.rows([old])[0],
                 other.destination(at: back) == owner
             {
-                try set(setting.inverse, of: other, to: nil, instead: owner, &rows)
+                try set(setting.inverse, of: other, to: nil, instead: owner, &state)
             }
             // The check of destinations reports a destination that is missing.
-            guard let new = setting.new, now == new, let other = try rows.rows([new])[0] else { continue }
+            guard let new = setting.new, now == new, let other = try state.rows([new])[0] else { continue }
             let former = other.destination(at: back)
             guard former != owner else { continue }
-            if let former, let row = try rows.rows([former])[0], row.destination(at: slot) == new {
-                try set(setting.relationship, of: row, to: nil, instead: new, &rows)
+            if let former, let row = try state.rows([former])[0], row.destination(at: slot) == new {
+                try set(setting.relationship, of: row, to: nil, instead: new, &state)
             }
             // The first step may have changed the same row.
-            guard let other = try rows.rows([new])[0] else { continue }
+            guard let other = try state.rows([new])[0] else { continue }
             assert(other.id == new, "\(other.id) was read instead of \(new)")
-            try set(setting.inverse, of: other, to: owner, instead: owner, &rows)
+            try set(setting.inverse, of: other, to: owner, instead: owner, &state)
         }
     }
 
-    private mutating func set<Rows: SaveState & ~Copyable>(
+    private mutating func set<State: SaveState & ~Copyable>(
         _ relationship: Relationship, of row: ObjectSnapshot, to destination: ObjectID?, instead former: ObjectID,
-        _ rows: inout Rows
+        _ state: inout State
     ) throws(StoreError) {
         assert(!relationship.isToMany, "\(relationship.name) is a list")
-        try rows.setDestinations([(row, [(relationship.slot, destination)])])
+        try state.setDestinations([(row, [(relationship.slot, destination)])])
         changed.insert(row.id)
         if destination == nil, !relationship.isOptional { emptied.append((row.id, relationship, former)) }
     }
 
     /// The required relationships that have lost their destination, after all writes.
-    func conflicts<Rows: SaveState & ~Copyable>(in rows: borrowing Rows) throws(StoreError) -> [ReferenceConflict] {
+    func conflicts<State: SaveState & ~Copyable>(in state: borrowing State) throws(StoreError) -> [ReferenceConflict] {
         var conflicts: [ReferenceConflict] = []
         for (id, relationship, destination) in emptied {
-            guard let row = try rows.rows([id])[0], row.destination(at: relationship.slot) == nil else { continue }
+            guard let row = try state.rows([id])[0], row.destination(at: relationship.slot) == nil else { continue }
             conflicts.append(
                 .init(.required, owner: id, relationship: relationship.name, destinations: [destination]))
         }

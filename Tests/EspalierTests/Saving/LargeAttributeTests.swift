@@ -59,6 +59,31 @@ import Testing
         }
     }
 
+    @Test func `a change beside a large value writes a few pages, however large the value is (MD-22)`() throws {
+        try withStorePath { path in
+            let coordinator = try Self.coordinator(.btree, path)
+            let store = try #require(coordinator.persistentStores.first as? BTreeStore)
+            let context = ManagedObjectContext(coordinator)
+            let page = try context.insertNewObject(forEntityName: "Page")
+            // Bytes of which no two pages are equal.
+            let scan = Data((0..<1 << 18).flatMap { number in withUnsafeBytes(of: UInt32(number)) { Array($0) } })
+            try page.setValue(.binary(scan), forKey: "scan")
+            try context.save()
+            let before = store.statistics.logLiveByteCount
+            for title in ["t", "a longer title", "", String(repeating: "very long ", count: 200)] {
+                try page.setValue(.string(title), forKey: "title")
+                try context.save()
+            }
+            let written = store.statistics.logLiveByteCount - before
+            #expect(written < 200_000, "\(written) bytes for four titles beside \(scan.count)")
+            #expect(try store.check().isOK)
+            try store.close()
+            let reopened = ManagedObjectContext(try Self.coordinator(.btree, path))
+            #expect(try reopened.existingObject(with: page.objectID)[attribute: "scan"] == .binary(scan))
+            for store in reopened.persistentStoreCoordinator.persistentStores { try store.close() }
+        }
+    }
+
     @Test func `the pages of a deleted value are used again (MD-22)`() throws {
         try withStorePath { path in
             var sizes: [Int] = []
