@@ -92,8 +92,10 @@ import Testing
             EntityDescription("A", attributes: [AttributeDescription("n", .integer64)], indexes: [index])
         ])
         let system = SimulatedFileSystem(seed: 1)
+        var options = SampleStores.options
+        options.applicationID = BTreeStore.applicationID
         let store = try BTreeStore.open(
-            Database.open("store", in: system, options: SampleStores.options), path: "store", model: model)
+            Database.open("store", in: system, options: options), path: "store", model: model)
         var request = SaveRequest()
         for number in [0, -3, .max, 7] as [Int64] {
             request.insertions.append(
