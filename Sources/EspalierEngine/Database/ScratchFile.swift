@@ -2,8 +2,8 @@
 //
 // Invariants
 //   1. The file loses its name before its first byte is written, so the system frees it when it is closed, and also
-//      when the process is killed. A process that is killed between the two leaves an empty file `PATH.tmp-...`; a power
-//      loss may leave one with any bytes, because removals are not synced. No code ever reads such a file.
+//      when the process is killed. A process that is killed between the two leaves an empty file `PATH.tmp-...`; a
+//      power loss may leave one with any bytes, because removals are not synced. No code ever reads such a file.
 //   2. Nothing in it is synced: no later process needs it.
 
 /// A file without a name.

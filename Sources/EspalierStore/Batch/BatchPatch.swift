@@ -1,8 +1,8 @@
 // Updates of a command that only write over bytes of rows: each row is read, computed and changed in one visit.
 //
 // Invariants
-//   1. The assignments read nothing but the row, and write attributes of fixed width, from which no index entry, no list
-//      and no derived value follows.
+//   1. The assignments read nothing but the row, and write attributes of fixed width, from which no index entry, no
+//      list and no derived value follows.
 //   2. An expression sees the row as it was before the command: each row is visited once.
 //   3. A row that has no room for a value is not changed; it is updated as a save updates rows.
 
