@@ -61,8 +61,8 @@ import Testing
             """)
         let words = snippet.faults.filter { $0.text.contains("a class with @Entity inherits from ManagedObject") }
 
-        // The compiler puts what a macro adds to a class at the end of the class, and notes the macro on its line. It adds
-        // that nothing is overridden: macros cannot see what a superclass has.
+        // The compiler puts what a macro adds to a class at the end of the class, and notes the macro on its line. It
+        // adds that nothing is overridden: macros cannot see what a superclass has.
         #expect(words.map(\.line) == [6], "\(snippet.log)")
         #expect(snippet.faults.allSatisfy { $0.line < 7 }, "\(snippet.log)")
     }
