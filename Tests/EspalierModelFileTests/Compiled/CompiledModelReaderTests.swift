@@ -310,7 +310,8 @@ import Testing
         var builder = builder
         let description = builder.add("NSEntityDescription", [("NSEntityName", .text("E"))] + entity)
         let entities = builder.map([("E", description)])
-        return builder.archive(builder.add("NSManagedObjectModel", [("NSEntities", entities)] + model))
+        let root = builder.add("NSManagedObjectModel", [("NSEntities", entities)] + model)
+        return builder.archive(root)
     }
 
     @Test func `of the names of very many requests only the first ones are kept`() throws {
