@@ -152,7 +152,7 @@ import Testing
                 if round % 2 == 1 { try database.checkpoint() }
                 system.arm(SimulatedFault(operation: system.operationCount + call, kind: .syncForgets))
                 // Write the same keys again, so that recovery overwrites pages with acknowledged content.
-                isUnknown = commit(database, 3, 4000) == .transaction(.commitOutcomeUnknown)
+                isUnknown = commit(database, 3, 4000 + call) == .transaction(.commitOutcomeUnknown)
                 system.arm(nil)
             }
             #expect(isUnknown)

@@ -2,6 +2,7 @@
 // kind (MD-22). `ESPALIER_LARGE_MIB` says how many MiB a value has.
 
 import Espalier
+import EspalierEngine
 import EspalierModel
 import EspalierStore
 import Foundation
@@ -66,7 +67,10 @@ import Testing
             let context = ManagedObjectContext(coordinator)
             let page = try context.insertNewObject(forEntityName: "Page")
             // Bytes of which no two pages are equal.
-            let scan = Data((0..<1 << 18).flatMap { number in withUnsafeBytes(of: UInt32(number)) { Array($0) } })
+            var scan = Data()
+            for number in UInt32(0)..<1 << 18 {
+                scan.append(contentsOf: [0, 8, 16].map { UInt8(truncatingIfNeeded: number >> $0) })
+            }
             try page.setValue(.binary(scan), forKey: "scan")
             try context.save()
             let before = store.statistics.logLiveByteCount
