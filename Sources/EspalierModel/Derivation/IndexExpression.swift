@@ -39,6 +39,8 @@ package final class IndexExpression: Sendable, Hashable {
             operand = try resolver.resolve(source)
             if let mixed = try resolver.mixedPart(of: source) {
                 problem = "the values of \(mixed) may be of several types; give all alternatives one type with CAST"
+            } else if operand.expression.hasRegularExpression {
+                problem = "a regular expression may take too long for one text; use LIKE"
             } else {
                 problem = try source.indexProblem(entity, model)
             }
@@ -117,8 +119,6 @@ extension FetchExpression {
     ) throws(FetchPredicateError) -> String? {
         switch self {
         case .function("now", _): return "the time is another one whenever it is asked for; use a constant"
-        case .conditional(let condition, _, _) where condition.hasRegularExpression:
-            return "a regular expression may take too long for one text; use LIKE"
         case .list: return nil
         case .value, .keyPath, .evaluatedObject, .variable, .function, .conditional, .subquery: break
         }
@@ -131,17 +131,5 @@ extension FetchExpression {
             return "an ID names another object in another store; compare relationships with nil only"
         }
         return nil
-    }
-}
-
-extension FetchPredicate {
-    /// Whether a comparison is one by a regular expression, whose evaluation has a limit of steps.
-    fileprivate var hasRegularExpression: Bool {
-        switch self {
-        case .constant: false
-        case .comparison(let comparison): comparison.operator == .matches
-        case .and(let parts), .or(let parts): parts.contains(where: \.hasRegularExpression)
-        case .not(let part): part.hasRegularExpression
-        }
     }
 }
