@@ -199,6 +199,20 @@ private enum ItemModel {
         #expect(try (fixture.store as? BTreeStore)?.check().findings.isEmpty == true)
     }
 
+    @Test func `a change between equal values that a condition tells apart adds the entry, and removes it`() throws {
+        let model = try ItemModel.make([.init("i", on: [.init("quantity")], predicateFormat: "weight ** -1 > 0")])
+        let fixture = try StoreFixture(.treeInFile, model)
+        let format = "quantity == 5 AND weight ** -1 > 0"
+        let id = try fixture.insert("Item", ["weight": .double(0.0), "quantity": .integer(5)])
+        #expect(try plan(fixture, format)[0].hasPrefix("tree \"index:Item.i\""))
+        for weight in [-0.0, 0.0, -0.0] {
+            try fixture.change(id, ["weight": .double(weight)])
+
+            #expect(try fixture.find("Item", format) == (weight.sign == .plus ? [id] : []), "\(weight)")
+            #expect(try (fixture.store as? BTreeStore)?.check().findings.isEmpty == true, "\(weight)")
+        }
+    }
+
     // MARK: The same rows in every store
 
     @Test func `random rows and questions have the same answers with indexes of expressions as without`() throws {
