@@ -30,8 +30,8 @@ public final class BTreeStore: PersistentStore {
     private let isClosed = Atomic(false)
     /// Guards the newest planner statistics and their commit: most fetches have no save between them.
     let plannerStatistics = Mutex<(commit: UInt64, statistics: PlannerStatistics)?>(nil)
-    /// Guards the newest sample of each index that a planner has asked for, by position of the group.
-    let indexSamples = Mutex<[Int: DatedSample]>([:])
+    /// Guards the samples of indexes that planners have asked for.
+    let indexSamples = Mutex(KnownSamples())
     /// Guards the sessions of all open snapshots.
     private let openSessions = Mutex<[ObjectIdentifier: SharedSession]>([:])
 
