@@ -96,4 +96,7 @@ extension BTreeStore {
             return nil
         }
     }
+
+    /// Forgets the samples from before the commit of a command.
+    func forgetSamples(before commit: UInt64) { indexSamples.withLock { $0.forget(before: commit) } }
 }

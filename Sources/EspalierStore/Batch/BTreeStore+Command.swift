@@ -27,7 +27,7 @@ extension BTreeStore {
                 return try execution.run()
             }
         }
-        indexSamples.withLock { $0.forget(before: result.generation) }
+        forgetSamples(before: result.generation)
         return result
     }
 }

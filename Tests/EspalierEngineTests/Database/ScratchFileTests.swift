@@ -71,7 +71,7 @@ private final class WatchedFileSystem: FileSystem {
 
     func entry(at path: String) throws(StorageError) -> DirectoryEntry {
         try WrappedDirectory.entry(at: path, of: PosixFileSystem.shared) { [unowned self] name, file in
-            if file.role == .scratch { note(name) }
+            if file.role == .scratch { self.note(name) }
             return file
         }
     }

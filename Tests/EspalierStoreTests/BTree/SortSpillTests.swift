@@ -80,7 +80,8 @@ import Testing
     private static func spilledByteCount(_ store: BTreeStore, _ fetch: StoreFetch) throws -> Int {
         let action = try store.snapshot().analyze(fetch).action
         let parts = action.components(separatedBy: " bytes were sorted in a temporary file")
-        return parts.count == 1 ? 0 : try #require(parts[0].split(separator: " ").last.flatMap { Int($0) }, "\(action)")
+        guard parts.count > 1 else { return 0 }
+        return try #require(parts[0].split(separator: " ").last.flatMap { Int($0) }, "\(action)")
     }
 
     private static func hasSpilled(_ store: BTreeStore, _ fetch: StoreFetch) throws -> Bool {
