@@ -18,8 +18,8 @@ import Synchronization
 
 // These functions are outside `Platform`, because its members have the same names.
 // SAFETY: the strings live for the length of the calls.
-private func openFile(_ folder: Int32, _ path: String, _ flags: Int32) -> Int32 {
-    unsafe openat(folder, path, flags, 0o644)
+private func openFile(_ folder: Int32, _ path: String, _ flags: Int32, _ permissions: mode_t = 0o644) -> Int32 {
+    unsafe openat(folder, path, flags, permissions)
 }
 private func closeFile(_ descriptor: Int32) -> Int32 { close(descriptor) }
 private func atFork(_ body: @escaping @convention(c) () -> Void) -> Int32 { pthread_atfork(nil, nil, body) }
@@ -56,10 +56,14 @@ package enum Platform {
     /// Opens `name` in a directory without following a symbolic link; returns a descriptor.
     ///
     /// Never waits for another process, as opening a pipe would, and never makes a terminal the controlling one.
-    package static func open(_ name: String, in directory: Int32, writable: Bool, createExclusively: Bool) -> Int {
+    ///
+    /// - Parameter isPrivate: whether only its owner may read a file that is created.
+    package static func open(
+        _ name: String, in directory: Int32, writable: Bool, createExclusively: Bool, isPrivate: Bool
+    ) -> Int {
         let creating = createExclusively ? O_CREAT | O_EXCL : 0
         let flags = (writable ? O_RDWR : O_RDONLY) | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | creating
-        return retrying { Int(openFile(directory, name, flags)) }
+        return retrying { Int(openFile(directory, name, flags, isPrivate ? 0o600 : 0o644)) }
     }
 
     /// Opens the directory at `path`, which may be relative to another one; returns a descriptor.

@@ -5,6 +5,8 @@
 //      when the process is killed. A process that is killed between the two leaves an empty file `PATH.tmp-...`; a
 //      power loss may leave one with any bytes, because removals are not synced. No code ever reads such a file.
 //   2. Nothing in it is synced: no later process needs it.
+//   3. Only the owner of the process may read the file, and its name is random: in a folder that users share, nobody can
+//      open it, or make a link of that name before, which would lead it elsewhere.
 
 /// A file without a name.
 package final class ScratchFile: Sendable {
@@ -49,8 +51,9 @@ extension Database {
     package func makeScratchFile(elsewhere folder: String) throws(StorageError) -> ScratchFile {
         try checkOpen()
         let files = engine.fileSystem
-        let place = isReadOnly ? try files.entry(at: folder + "/espalier") : engine.entry
-        let entry = place.temporary(files.random())
+        let random = files.random()
+        let suffix = "tmp-" + String(random, radix: 36)
+        let entry = isReadOnly ? try files.entry(at: "\(folder)/espalier.\(suffix)") : engine.entry.temporary(random)
         let scratch = ScratchFile(try entry.open(role: .scratch, mode: .createExclusively))
         try entry.remove(role: .scratch)
         return scratch

@@ -64,7 +64,8 @@ final class PosixDirectory: StorageDirectory {
     func open(_ name: String, role: FileRole, mode: OpenMode) throws(StorageError) -> any StorageFile {
         if mode != .createExclusively { try checkRegular(name, role) }
         let code = Platform.open(
-            name, in: descriptor, writable: mode != .readOnly, createExclusively: mode == .createExclusively)
+            name, in: descriptor, writable: mode != .readOnly, createExclusively: mode == .createExclusively,
+            isPrivate: role == .scratch)
         guard code >= 0 else { throw Self.openingFailure(errno: Int32(-code), role) }
         let opened = Int32(code)
         var status: Platform.FileStatus?

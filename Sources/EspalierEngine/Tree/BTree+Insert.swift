@@ -2,7 +2,8 @@
 //
 // Invariants
 //   1. A run of neighboring insertions or replacements does not descend: the leaf of the last one is tried first, if
-//      its fences contain the key.
+//      its fences contain the key. Only for a value that is too long for a leaf the tree is descended once, to find the
+//      value that it may replace.
 //   2. A leaf is changed only if its fences contain the key.
 
 extension BTree where Source: WritablePageSource {
@@ -10,12 +11,13 @@ extension BTree where Source: WritablePageSource {
     ///
     /// - Returns: whether it replaced an older value.
     /// - Throws: `keyTooLong`, `valueTooLarge`, with nothing changed; `corruption` or what the source throws.
-    /// - Complexity: O(log n) pages; O(1) in a run of neighboring keys.
+    /// - Complexity: O(log n) pages; O(1) in a run of neighboring keys whose values fit in a leaf. For a longer value
+    ///   also its own pages and those of the value that it replaces.
     package func insert(
         _ key: TreeKey, _ value: ByteString, into record: inout TreeRecord
     ) throws(StorageError) -> Bool {
         if value.count > StoreGeometry(pageSize: source.pageSize).cellByteCountMax,
-            value.count <= StoreGeometry.valueByteCountMax, try replaceKeepingTail(of: key, by: value, in: &record)
+            value.count <= StoreGeometry.valueByteCountMax, try replaceLongValue(of: key, by: value, in: &record)
         {
             return true
         }

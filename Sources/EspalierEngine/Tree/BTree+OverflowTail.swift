@@ -1,7 +1,7 @@
 // Replaces a value in overflow pages by another one, whose last pages stay where they are if their bytes are equal.
 //
 // So a change near the beginning of a long value, such as a new title beside 30 MB of a picture, writes a page or two,
-// whatever the length of the value.
+// whatever the length of the value. The pages of the former value are read once, whether some of them stay or not.
 //
 // Invariants
 //   1. The pages that stay are not changed, and the others are new: the old value is whole in the file until its first
@@ -11,21 +11,22 @@
 //      and at most one page more than its bytes need.
 
 extension BTree where Source: WritablePageSource {
-    /// The last pages of a chain, which hold the last bytes of a new value, too.
-    private struct Tail {
-        /// The pages before it.
+    /// The pages of a former value, divided into those that are replaced and those that stay.
+    private struct Former {
+        /// The pages that are replaced: the first ones, or all.
         let head: [PageNumber]
-        let first: PageNumber
-        /// Where its bytes begin in the new value.
-        let offset: Int
+        /// The first page that stays; 0 if none does.
+        let tail: PageNumber
+        /// The number of bytes of the new value that are not in the pages that stay.
+        let headByteCount: Int
     }
 
-    /// Stores `value`, which is too long for a leaf, in place of a value of `key` that shares its last pages.
+    /// Stores `value`, which is too long for a leaf, in place of a value of `key` in overflow pages.
     ///
-    /// - Returns: whether that was possible; otherwise nothing has changed.
+    /// - Returns: `false`, with nothing changed, if `key` has no value or a short one.
     /// - Throws: `corruption` or what the source throws.
-    /// - Complexity: reads the pages of the former value, and writes those before the common ones.
-    func replaceKeepingTail(
+    /// - Complexity: O(log n) pages; reads the pages of the former value once, and writes those before the common ones.
+    func replaceLongValue(
         of key: TreeKey, by value: ByteString, in record: inout TreeRecord
     ) throws(StorageError) -> Bool {
         let (leaf, index, first, byteCount): (PageNumber, Int, PageNumber, UInt64)
@@ -36,10 +37,10 @@ extension BTree where Source: WritablePageSource {
             }
             (leaf, index, first, byteCount) = (found.pin.number, found.index, page, length)
         }
-        guard let tail = try tail(of: value, first, byteCount: byteCount, treeID: record.treeID) else { return false }
-        let head = value.prefix(tail.offset)
-        let newFirst = head.count == 0 ? tail.first : try writeOverflow(head, of: record, before: tail.first)
-        for page in tail.head { try source.free(page) }
+        let former = try former(of: value, first, byteCount: byteCount, treeID: record.treeID)
+        let head = value.prefix(former.headByteCount)
+        let newFirst = head.count == 0 ? former.tail : try writeOverflow(head, of: record, before: former.tail)
+        for page in former.head { try source.free(page) }
         let pin = try source.edit(leaf)
         record.hint.note(leaf, index, isAppend: false)
         let isDone = pin.view.replaceValue(index, .overflow(first: newFirst, byteCount: UInt64(value.count)))
@@ -47,13 +48,12 @@ extension BTree where Source: WritablePageSource {
         return true
     }
 
-    /// The longest tail of the chain from `first` on that holds the last bytes of `value` as well; `nil` if the last
-    /// page differs already.
+    /// The chain from `first` on, of which the longest tail stays that holds the last bytes of `value` as well.
     ///
     /// - Throws: `corruption` if the chain does not hold exactly `byteCount` bytes of tree `treeID`.
-    private func tail(
+    private func former(
         of value: ByteString, _ first: PageNumber, byteCount: UInt64, treeID: UInt32
-    ) throws(StorageError) -> Tail? {
+    ) throws(StorageError) -> Former {
         try checkLength(byteCount, of: first, treeID: treeID)
         let payload = StoreGeometry(pageSize: source.pageSize).overflowByteCount
         var pages: [PageNumber] = []
@@ -74,8 +74,8 @@ extension BTree where Source: WritablePageSource {
             pages.append(view.storedNumber)
             offset += part.count
         }
-        guard let tail else { return nil }
         assert(offset == value.count, "a chain of \(byteCount) bytes ends at byte \(offset) of \(value.count)")
-        return Tail(head: Array(pages[..<tail.index]), first: pages[tail.index], offset: tail.offset)
+        guard let tail else { return Former(head: pages, tail: 0, headByteCount: value.count) }
+        return Former(head: Array(pages[..<tail.index]), tail: pages[tail.index], headByteCount: tail.offset)
     }
 }

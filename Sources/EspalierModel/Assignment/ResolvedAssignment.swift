@@ -57,6 +57,9 @@ public struct ResolvedAssignment: Sendable {
     /// Whether the new value follows from attributes and to-one relationships of the object itself.
     package var readsOwnValuesOnly: Bool { expression.ownProperties != nil }
 
+    /// Whether the evaluation can be stopped, because a regular expression takes too many steps.
+    package var hasRegularExpression: Bool { expression.hasRegularExpression }
+
     /// The new value for an object, whose entity is that of the assignment or inherits from it.
     ///
     /// - Returns: the error of the property if it cannot have the value.

@@ -5,6 +5,11 @@
 //      changes only with those of `properties`, and is the same in every process.
 //   2. Its values are null or of the one kind that `type` names, so they have one order.
 //   3. Its evaluation cannot be stopped: it has no regular expression.
+//   4. It does not divide text into characters (`characterCount`, `[w]`): each version of Unicode may divide the same text
+//      differently, so a process with another standard library would look for other entries. Case, case folding and
+//      decompositions of assigned characters are the same in all later versions. Indexes of folded text rely on that,
+//      and so do `uppercase`, `lowercase` and `[cd]` here: only a text with characters that the library does not know
+//      yet may get another value from a later one. A check finds such an entry, and a rebuild replaces it.
 // Not here: the meaning of functions, and where they have no value (ResolvedFunction).
 
 /// An expression whose values are the entries of an index.
@@ -39,6 +44,10 @@ package final class IndexExpression: Sendable, Hashable {
             operand = try resolver.resolve(source)
             if let mixed = try resolver.mixedPart(of: source) {
                 problem = "the values of \(mixed) may be of several types; give all alternatives one type with CAST"
+            } else if operand.expression.hasRegularExpression {
+                problem = "a regular expression may take too long for one text; use LIKE"
+            } else if operand.expression.dividesText {
+                problem = Self.divisionProblem
             } else {
                 problem = try source.indexProblem(entity, model)
             }
@@ -64,6 +73,11 @@ package final class IndexExpression: Sendable, Hashable {
     package func value<Subject: PredicateSubject>(on subject: Subject) throws(Subject.Failure) -> AttributeValue {
         try expression.value(on: subject)
     }
+
+    /// The problem of an expression or a condition that divides text into characters (invariant 4).
+    static let divisionProblem =
+        "it divides text into characters, and versions of Unicode divide the same text differently; store the result in "
+        + "an attribute"
 
     /// Whether both compute the same values in the same way.
     package static func == (left: IndexExpression, right: IndexExpression) -> Bool {
@@ -117,8 +131,6 @@ extension FetchExpression {
     ) throws(FetchPredicateError) -> String? {
         switch self {
         case .function("now", _): return "the time is another one whenever it is asked for; use a constant"
-        case .conditional(let condition, _, _) where condition.hasRegularExpression:
-            return "a regular expression may take too long for one text; use LIKE"
         case .list: return nil
         case .value, .keyPath, .evaluatedObject, .variable, .function, .conditional, .subquery: break
         }
@@ -131,17 +143,5 @@ extension FetchExpression {
             return "an ID names another object in another store; compare relationships with nil only"
         }
         return nil
-    }
-}
-
-extension FetchPredicate {
-    /// Whether a comparison is one by a regular expression, whose evaluation has a limit of steps.
-    fileprivate var hasRegularExpression: Bool {
-        switch self {
-        case .constant: false
-        case .comparison(let comparison): comparison.operator == .matches
-        case .and(let parts), .or(let parts): parts.contains(where: \.hasRegularExpression)
-        case .not(let part): part.hasRegularExpression
-        }
     }
 }

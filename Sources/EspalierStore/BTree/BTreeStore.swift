@@ -30,8 +30,8 @@ public final class BTreeStore: PersistentStore {
     private let isClosed = Atomic(false)
     /// Guards the newest planner statistics and their commit: most fetches have no save between them.
     let plannerStatistics = Mutex<(commit: UInt64, statistics: PlannerStatistics)?>(nil)
-    /// Guards the newest sample of each index that a planner has asked for, by position of the group.
-    let indexSamples = Mutex<[Int: DatedSample]>([:])
+    /// Guards the samples of indexes that planners have asked for.
+    let indexSamples = Mutex(KnownSamples())
     /// Guards the sessions of all open snapshots.
     private let openSessions = Mutex<[ObjectIdentifier: SharedSession]>([:])
 
@@ -68,9 +68,10 @@ public final class BTreeStore: PersistentStore {
     ///
     /// A sort that needs more writes sorted parts into a temporary file without a name, in the folder of the store, or
     /// in the temporary folder of the system if the store is open for reading only, and merges them. The file of a
-    /// store in memory is in memory, too. Errors of the file are `StoreError.storage` with the role `scratch`;
-    /// neither an error nor the end of the process leaves bytes there. `analyze` tells how many bytes a sort has
-    /// written.
+    /// store in memory is in memory, too. If no file can be made, or its first rows cannot be written, as on a full
+    /// disk, the sort goes on in memory, whatever it needs. Later errors of the file are `StoreError.storage` with the
+    /// role `scratch`; neither an error nor the end of the process leaves bytes there. `analyze` tells how many bytes a
+    /// sort has written.
     ///
     /// The number bounds the work of the sort, not its result: a fetch of objects keeps all of its rows, one of IDs 16
     /// bytes for each row. The limit and the offset of a fetch count together, because rows that are skipped are sorted

@@ -4,7 +4,8 @@
 //   1. A planner gets one sample of an index as long as its session lives; so a session has one plan for a fetch.
 //   2. An index is sampled again only if the number of its entries has changed by more than a tenth, after
 //      `commitCountMax` commits, or after a command, which may change all rows and leave their number.
-//   3. An index that cannot be read has no sample. That is no error of the fetch, which may not need the index.
+//   3. No sample from before the last command is kept after it, and none from after it serves a session from before it.
+//   4. An index that cannot be read has no sample. That is no error of the fetch, which may not need the index.
 
 internal import EspalierEngine
 internal import EspalierModel
@@ -24,6 +25,29 @@ struct DatedSample {
         let distance = max(commit, self.commit) - min(commit, self.commit)
         let change = max(entryCount, sample.entryCount) - min(entryCount, sample.entryCount)
         return distance < Self.commitCountMax && change <= sample.entryCount / 10
+    }
+}
+
+/// The newest sample of each index that a planner has asked for, by position of the group.
+struct KnownSamples {
+    private var samples: [Int: DatedSample] = [:]
+    /// The commit of the last command.
+    private var commandCommit: UInt64 = 0
+
+    /// The sample of an index for sessions of a commit; `nil` if there is none, or a command has come between.
+    func sample(of group: Int, at commit: UInt64) -> DatedSample? { commit < commandCommit ? nil : samples[group] }
+
+    /// Keeps a sample, if it is newer than the one that is known and not from before the last command.
+    mutating func keep(_ sample: DatedSample, of group: Int) {
+        guard sample.commit >= commandCommit, samples[group].map({ $0.commit < sample.commit }) ?? true else { return }
+        samples[group] = sample
+    }
+
+    /// Forgets all samples from before the commit of a command, which may have changed any number of rows.
+    mutating func forget(before commit: UInt64) {
+        commandCommit = max(commandCommit, commit)
+        let least = commandCommit
+        samples = samples.filter { $0.value.commit >= least }
     }
 }
 
@@ -55,7 +79,7 @@ extension BTreeStore {
     ) -> IndexSample? {
         assert(catalog.groupTrees.indices.contains(group), "there is no group \(group)")
         let commit = transaction.number
-        let known = indexSamples.withLock { $0[group] }
+        let known = indexSamples.withLock { $0.sample(of: group, at: commit) }
         if let known, known.commit == commit { return known.sample }
         do throws(StoreError) {
             let tree = catalog.groupTrees[group]
@@ -65,17 +89,14 @@ extension BTreeStore {
             let entries = try transaction.lookup(in: tree)
             let keys = try withStoreErrors(try entries.sampledKeys(atMost: IndexSample.keyCountMax))
             let sample = IndexSample(keys, of: entryCount)
-            indexSamples.withLock { samples in
-                if samples[group].map({ $0.commit < commit }) ?? true {
-                    samples[group] = DatedSample(sample: sample, commit: commit)
-                }
-            }
+            let dated = DatedSample(sample: sample, commit: commit)
+            indexSamples.withLock { $0.keep(dated, of: group) }
             return sample
         } catch {
             return nil
         }
     }
 
-    /// Forgets all samples, because a command may have changed any number of rows.
-    func forgetSamples() { indexSamples.withLock { $0.removeAll() } }
+    /// Forgets the samples from before the commit of a command.
+    func forgetSamples(before commit: UInt64) { indexSamples.withLock { $0.forget(before: commit) } }
 }

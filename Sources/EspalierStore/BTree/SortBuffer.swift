@@ -4,7 +4,10 @@
 // Invariants
 //   1. The order is total: sort keys, then the ascending primary key, all in one byte string.
 //   2. With a limit, at most 2 x (offset + limit) rows are held at any time, or 16 if that is more.
-//   3. Between two insertions the rows in memory take at most the memory of the sort.
+//   3. Between two insertions the rows in memory take at most the memory of the sort, unless no file can be written:
+//      then the sort goes on in memory.
+//   4. With a limit, the file gets about as many rows as the result for each time that the number of rows doubles, if
+//      their order is random: `worst` is read from it whenever it has as many more.
 
 internal import EspalierModel
 
@@ -14,8 +17,9 @@ struct SortBuffer {
         let id: ObjectID
         let row: [UInt8]
 
-        /// About the bytes of memory that the entry takes: its own, those of both arrays and of their headers.
-        var byteCount: Int { MemoryLayout<Entry>.stride + 64 + key.count + row.count }
+        /// About the bytes of memory that the entry takes: its own, those that both arrays have reserved, and those of
+        /// their headers.
+        var byteCount: Int { MemoryLayout<Entry>.stride + 64 + key.capacity + row.capacity }
     }
 
     private let keep: Int
@@ -29,11 +33,16 @@ struct SortBuffer {
     private let byteCountMax: Int
     /// The rows that were written into a file.
     private var runs: SortRuns?
+    /// Whether the first rows could not be written into a file, so that all rows stay in memory.
+    private var hasNoFile = false
+    /// The number of rows in the file at which `worst` is read from it.
+    private var boundCount: Int
 
     /// A buffer that keeps the first `keep` rows; `nil` = all.
     init(keep: Int?, in space: SortSpace) {
         assert(keep ?? 0 >= 0, "the first \(keep ?? 0) rows are kept")
         self.keep = keep ?? Int.max
+        boundCount = max(1, self.keep)
         (self.space, byteCountMax) = (space, space.byteCountMax)
     }
 
@@ -87,13 +96,14 @@ struct SortBuffer {
 
     /// Adds a wanted row.
     ///
-    /// - Throws: `.storage` with `diskFull`, `io` or `path` if a file is needed and cannot be written.
+    /// - Throws: `.storage` with `diskFull`, `io` or `corruption` if the file has rows, and no more can be written or
+    ///   those that it has cannot be read.
     mutating func insert(_ entry: Entry) throws(StoreError) {
         entries.append(entry)
         byteCount += entry.byteCount
         let isFull = keep < Int.max / 2 && entries.count >= max(2 * keep, 16)
         if isFull { cut() }
-        if byteCount > byteCountMax { try spill() }
+        if byteCount > byteCountMax, !hasNoFile { try spill() }
         assert(!isFull || checkInvariants())
     }
 
@@ -114,16 +124,35 @@ struct SortBuffer {
         cut()
         guard byteCount > byteCountMax / 2 else { return }
         try writeRun()
+        try readWorst()
     }
 
-    /// Writes the rows in memory, which are sorted, into the file.
+    /// Writes the rows in memory, which are sorted, into the file; they stay in memory if no file can be written.
     private mutating func writeRun() throws(StoreError) {
-        var written: SortRuns
-        if let runs { written = runs } else { written = SortRuns(try space.makeFile()) }
-        try written.append(entries)
-        runs = written
+        do throws(StoreError) {
+            var written: SortRuns
+            if let runs { written = runs } else { written = SortRuns(try space.makeFile()) }
+            try written.append(entries)
+            runs = written
+        } catch {
+            // Without a run nothing is lost: a fetch does not fail because of a folder that cannot be written.
+            guard runs == nil else { throw error }
+            hasNoFile = true
+            return
+        }
         entries.removeAll(keepingCapacity: true)
         byteCount = 0
+    }
+
+    /// Reads the key of the last wanted row of the file into `worst`, if the file has got many rows since it was read.
+    private mutating func readWorst() throws(StoreError) {
+        guard keep > 0, let runs, runs.rowCount >= boundCount else { return }
+        boundCount = runs.rowCount + keep
+        var rows = try runs.merged(byteCountMax)
+        for _ in 1..<keep { _ = try rows.next() }
+        let bound = try rows.next()?.key
+        assert(bound != nil, "\(runs.rowCount) rows in the file end before row \(keep)")
+        worst = bound
     }
 
     /// The wanted rows in order.
@@ -141,7 +170,7 @@ struct SortBuffer {
 
     /// Asserts the invariants, and that no row was refused too early; to be called in `assert`.
     private func checkInvariants() -> Bool {
-        assert(byteCount <= byteCountMax, "invariant 3: \(byteCount) bytes of \(byteCountMax)")
+        assert(byteCount <= byteCountMax || hasNoFile, "invariant 3: \(byteCount) bytes of \(byteCountMax)")
         assert(byteCount == entries.reduce(0) { $0 + $1.byteCount }, "\(entries.count) rows take \(byteCount) bytes")
         guard keep < Int.max / 2 else { return true }
         assert(entries.count <= max(2 * keep, 16), "invariant 2: \(entries.count) rows are held for \(keep)")

@@ -19,6 +19,8 @@ struct SortRuns {
 
     private let file: ScratchFile
     private var runs: [Range<UInt64>] = []
+    /// The number of rows in all runs.
+    private(set) var rowCount = 0
 
     init(_ file: ScratchFile) { self.file = file }
 
@@ -46,6 +48,7 @@ struct SortRuns {
         try withStoreErrors(try file.write(bytes, at: end))
         end += UInt64(bytes.count)
         runs.append(begin..<end)
+        rowCount += entries.count
     }
 
     /// The rows of all runs in order, read with about `byteCountMax` bytes of memory.

@@ -17,13 +17,17 @@ extension BTreeStore {
     ///   entities from which derived attributes are computed, and a check for each row whose relationship may deny the
     ///   deletion, or is required and becomes empty.
     public func execute(_ command: StoreCommand) throws(StoreError) -> CommandResult {
-        // A migration owns the transaction: the command becomes a save in it.
-        if case .migrationTransaction = access { return try executeBySaving(command) }
-        return try withPath { () throws(StoreError) in
-            let execution = try CommandExecution(command, self)
-            let result = try execution.run()
-            forgetSamples()
-            return result
+        let result: CommandResult
+        if case .migrationTransaction = access {
+            // A migration owns the transaction: the command becomes a save in it.
+            result = try executeBySaving(command)
+        } else {
+            result = try withPath { () throws(StoreError) in
+                let execution = try CommandExecution(command, self)
+                return try execution.run()
+            }
         }
+        forgetSamples(before: result.generation)
+        return result
     }
 }

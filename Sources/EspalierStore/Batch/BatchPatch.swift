@@ -4,7 +4,8 @@
 //   1. The assignments read nothing but the row, and write attributes of fixed width, from which no index entry, no
 //      list and no derived value follows.
 //   2. An expression sees the row as it was before the command: each row is visited once.
-//   3. A row that has no room for a value is not changed; it is updated as a save updates rows.
+//   3. The evaluation of an assignment cannot be stopped, as that of a regular expression can: `OwnBytes` has no error.
+//   4. A row that has no room for a value is not changed; it is updated as a save updates rows.
 
 internal import EspalierEngine
 internal import EspalierModel
@@ -21,19 +22,21 @@ struct BatchPatch {
     private var bytes: [UInt8] = []
     private var values: [(slot: Int, value: AttributeValue)] = []
 
-    /// `nil` if the assignments need more than the row (invariant 1).
+    /// `nil` if the assignments need more than the row (invariant 1), or can fail (invariant 3).
     init?(_ assignments: [ResolvedAssignment], of command: StoreCommand, _ catalog: StoreCatalog) {
         guard catalog.schema.derivations.isEmpty else { return nil }
         var found: [(slot: Int, assignment: ResolvedAssignment)] = []
         for assignment in assignments {
-            guard case .attribute(let slot) = assignment.property, assignment.readsOwnValuesOnly else { return nil }
+            guard case .attribute(let slot) = assignment.property, assignment.readsOwnValuesOnly,
+                !assignment.hasRegularExpression
+            else { return nil }
             found.append((slot, assignment))
         }
         (self.assignments, self.catalog) = (found, catalog)
         rules = command.validates ? BatchRules() : nil
     }
 
-    /// Updates rows, all of which exist; returns the IDs of those that were not changed (invariant 3).
+    /// Updates rows, all of which exist; returns the IDs of those that were not changed (invariant 4).
     ///
     /// - Throws: `.brokenRules`; the errors of damaged rows.
     mutating func update(

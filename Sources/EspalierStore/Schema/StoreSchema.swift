@@ -73,8 +73,9 @@ package final class KeyGroup: Sendable {
     package let condition: ResolvedPredicate?
     /// The properties that decide which entry a row has, and whether it has one.
     let sources: Set<Entity.Property>
-    /// Whether an element is an expression.
-    let hasExpression: Bool
+    /// The properties of which an element or the condition computes something: it can tell values apart that are equal,
+    /// such as 0 and -0.
+    let computedSources: Set<Entity.Property>
 
     init(
         name: String, entity: ManagedObjectModel.EntityIndex, elements: [Element], properties: [String],
@@ -84,8 +85,9 @@ package final class KeyGroup: Sendable {
         assert(!isUnique || condition == nil && elements.allSatisfy(\.isPlain), "\(name) is a plain constraint")
         (self.name, self.entity, self.elements) = (name, entity, elements)
         (self.properties, self.isUnique, self.condition) = (properties, isUnique, condition)
-        hasExpression = elements.contains { $0.expression != nil }
-        sources = elements.reduce(condition?.root.ownProperties ?? []) { $0.union($1.sources) }
+        let conditionSources = condition?.root.ownProperties ?? []
+        computedSources = elements.reduce(conditionSources) { $0.union($1.expression?.properties ?? []) }
+        sources = elements.reduce(conditionSources) { $0.union($1.sources) }
     }
 
     /// Whether every row has an entry with the values of the properties unchanged.

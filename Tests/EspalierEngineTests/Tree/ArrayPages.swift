@@ -14,6 +14,8 @@ import Testing
 final class ArrayPages: WritablePageSource {
     let pageSize: Int
     private(set) var changeCount: UInt64 = 0
+    /// The number of times that a page was pinned for reading.
+    private(set) var readCount = 0
     private var memory: [UnsafeMutableRawPointer] = unsafe []
     private var isUsed: [Bool] = []
     private var freePages: [PageNumber] = []
@@ -58,6 +60,7 @@ final class ArrayPages: WritablePageSource {
 
     func pin(_ number: PageNumber) throws(StorageError) -> PagePin {
         guard number < pageCount else { throw .corrupt(.pageBeyondEnd, page: number) }
+        readCount += 1
         if isValidating { try PageValidation.validate(page(number), number: number, depth: depth) }
         unsafe pinCounter.pointee.add(1, ordering: .relaxed)
         return unsafe PagePin(number: number, view: page(number), counter: pinCounter)

@@ -85,6 +85,27 @@ import Testing
         try oracle.expectSame()
     }
 
+    @Test func `a long value that another one replaces is read once, whether its last page stays or not`() throws {
+        var random = SeededGenerator(seed: testSeed(default: 3))
+        let oracle = try TreeOracle(.integer)
+        var value = bytes(20_000, &random)
+        try oracle.insert(.integer(1), value)
+        for change in 0..<4 {
+            switch change {
+            case 0: value[10] ^= 0xFF
+            case 1: value[value.count - 1] ^= 0xFF
+            case 2: value = bytes(20_000, &random)
+            default: value = bytes(30_000, &random)
+            }
+            let pageCount = oracle.pages.usedPageCount
+            let before = oracle.pages.readCount
+            try oracle.insert(.integer(1), value)
+            let reads = oracle.pages.readCount - before
+            #expect(reads <= pageCount + 3, "change \(change): \(reads) reads of \(pageCount) pages")
+            try oracle.expectSame()
+        }
+    }
+
     @Test func `a chain with two pages before its end that are not full is refused by the check`() throws {
         let oracle = try TreeOracle(.integer)
         var value = [UInt8](repeating: 7, count: 3000)

@@ -36,7 +36,7 @@ import Testing
 
     @Test(arguments: [
         ("lowercase:(name)", AttributeType.string, ["name"]), ("price * quantity", .undefined, ["price", "quantity"]),
-        ("characterCount(name)", .undefined, ["name"]), ("day + 3600", .date, ["day"]),
+        ("sqrt(weight)", .undefined, ["weight"]), ("day + 3600", .date, ["day"]),
         ("size.width + 1", .undefined, ["size"]), ("CAST(quantity, 'string')", .string, ["quantity"]),
         ("TERNARY(box == nil, 0, quantity)", .undefined, ["box", "quantity"]),
         ("TERNARY(name IN {'a', 'b'} OR name LIKE 'x*', key, key)", .uuid, ["name", "key"]),
@@ -80,6 +80,9 @@ import Testing
         ("noindex(name)", "noindex hides it"),
         ("TERNARY(quantity > 1, name, quantity)", "several types"), ("TERNARY(name == 'a', nil, 1)", "several types"),
         ("TERNARY(name MATCHES '(a+)+', 1, 2)", "regular expression"),
+        ("characterCount(name)", "store the result in an attribute"),
+        ("quantity + characterCount(uppercase(name))", "versions of Unicode"),
+        ("TERNARY(name CONTAINS[w] 'e', 1, 2)", "versions of Unicode"),
     ])
     func `an expression that no store can keep is refused by name`(format: String, text: String) throws {
         let error = try #require(throws: ModelError.self) { try Self.model(.init(expression: format)) }

@@ -76,8 +76,32 @@ import Testing
         return rows.map { $0.value(at: slot) }
     }
 
+    /// The number of bytes that a fetch writes into a temporary file.
+    private static func spilledByteCount(_ store: BTreeStore, _ fetch: StoreFetch) throws -> Int {
+        let action = try store.snapshot().analyze(fetch).action
+        let parts = action.components(separatedBy: " bytes were sorted in a temporary file")
+        guard parts.count > 1 else { return 0 }
+        return try #require(parts[0].split(separator: " ").last.flatMap { Int($0) }, "\(action)")
+    }
+
     private static func hasSpilled(_ store: BTreeStore, _ fetch: StoreFetch) throws -> Bool {
-        try store.snapshot().analyze(fetch).action.contains(" bytes were sorted in a temporary file")
+        try spilledByteCount(store, fetch) > 0
+    }
+
+    /// A store with a line for each text, whose serial numbers count up.
+    private static func store(_ texts: [String]) throws -> BTreeStore {
+        let store = try BTreeStore.inMemory(model: try model())
+        let line = try #require(store.model.entity(named: "Line"))
+        var request = SaveRequest()
+        for (serial, text) in texts.enumerated() {
+            let values: [String: AttributeValue] = ["text": .string(text), "serial": .integer(Int64(serial))]
+            request.insertions.append(
+                SaveRequest.Insertion(
+                    id: ObjectID(temporaryFor: line.name), values: line.attributes.map { values[$0.name] ?? .null },
+                    destinations: [nil]))
+        }
+        _ = try store.save(request)
+        return store
     }
 
     @Test(arguments: [StoreKind.treeInFile, .treeInMemory])
@@ -164,34 +188,97 @@ import Testing
         system.beforeEachCall(nil)
         let offsets = calls.withLock { $0 }.map { $0 - before }
         let step = campaignCount("ESPALIER_SORT_STEP", default: 13)
-        let chosen = offsets.enumerated().filter { $0.offset < 4 || $0.offset % step == 0 }.map(\.element)
-        for offset in chosen {
+        // Opening the file, removing its name and writing the first rows: then the sort goes on in memory.
+        let firstCount = 3
+        let chosen = offsets.enumerated().filter { $0.offset <= firstCount || $0.offset % step == 0 }
+        for (number, offset) in chosen {
             for kind: SimulatedFault.Kind in [.inputOutput, .noSpace, .short] {
                 system.arm(SimulatedFault(operation: system.operationCount + offset, kind: kind))
                 do throws(StoreError) {
                     let ids = try store.fetch(fetch).ids
-                    #expect(ids == expected && kind != .inputOutput, "call \(offset), \(kind)")
+                    #expect(ids == expected, "call \(number), \(kind)")
+                    #expect(kind != .inputOutput || number < firstCount, "call \(number), \(kind)")
                 } catch {
-                    guard case .storage(let cause, _) = error else {
-                        Issue.record("call \(offset), \(kind): \(error)")
+                    guard number >= firstCount, case .storage(let cause, _) = error else {
+                        Issue.record("call \(number), \(kind): \(error)")
                         continue
                     }
                     errors.append(cause)
                 }
                 system.arm(nil)
                 let left = system.paths.filter { $0.contains(".tmp-") }.compactMap { system.contents(of: $0) }
-                #expect(left.allSatisfy { $0.isEmpty }, "call \(offset), \(kind)")
+                #expect(left.allSatisfy { $0.isEmpty }, "call \(number), \(kind)")
             }
         }
 
         #expect(errors.contains(.diskFull))
-        for operation in [IOOperation.open, .remove, .write, .read] {
+        for operation in [IOOperation.write, .read] {
             let failure = IOFailure(operation: operation, file: .scratch, errno: Platform.ioError)
             #expect(errors.contains(.io(failure)), "\(operation)")
         }
         #expect(try store.fetch(fetch).ids == expected)
         #expect(try store.check().isOK)
         try store.close()
+    }
+
+    @Test func `a sort for which no file can be written goes on in memory, and one that has written rows ends`()
+        throws
+    {
+        let system = SimulatedFileSystem(seed: 191_500)
+        var random = SeededGenerator(seed: 191_500)
+        let store = try Self.open(system)
+        try Self.fill(store, 120, &random)
+        let all = try Self.request(store, sort: [SortKey("text"), SortKey("serial")])
+        let some = try Self.request(store, sort: [SortKey("text"), SortKey("serial")], offset: 3, limit: 90)
+        let expected = try [all, some].map { try store.fetch($0).ids }
+        store.sortByteCountMax = 0
+
+        system.limitSpace(to: 0)
+        for (fetch, ids) in zip([all, some], expected) {
+            #expect(try store.fetch(fetch).ids == ids)
+            #expect(try !Self.hasSpilled(store, fetch))
+        }
+        system.limitSpace(to: 12_000)
+        let error = #expect(throws: StoreError.self) { try store.fetch(all) }
+        if case .storage(.diskFull, _)? = error {} else { Issue.record("\(String(describing: error))") }
+        system.limitSpace(to: nil)
+
+        #expect(try store.fetch(all).ids == expected[0])
+        #expect(try Self.hasSpilled(store, all))
+        try store.close()
+    }
+
+    @Test func `a key takes its own bytes of memory, however long a key before it is`() throws {
+        let long = String(repeating: "long ", count: 4000)
+        let store = try Self.store([long] + (0..<1000).map { "text \($0 * 7 % 1000)" })
+        store.sortByteCountMax = 1 << 20
+
+        let fetch = try Self.request(store, sort: [SortKey("text")])
+
+        #expect(try !Self.hasSpilled(store, fetch))
+        #expect(try store.fetch(fetch).count == 1001)
+    }
+
+    @Test func `a sort with a limit beyond its memory writes a part of the rows, not all that it reads`() throws {
+        let seed = testSeed(default: 191_600)
+        var random = SeededGenerator(seed: seed)
+        let count = 2000
+        let texts = (0..<count).map { "text \(100_000 + $0)" }.shuffled(using: &random)
+        let store = try Self.store(texts)
+        let sort = [SortKey("text")]
+        let expected = try Self.serials(store.fetch(Self.request(store, sort: sort)), store)
+        store.sortByteCountMax = 0
+        let all = try Self.spilledByteCount(store, Self.request(store, sort: sort))
+        for limit in [50, 60, 100] {
+            let fetch = try Self.request(store, sort: sort, limit: limit)
+
+            let written = try Self.spilledByteCount(store, fetch)
+
+            // About `limit` rows each time that the number of rows doubles.
+            let bound = all / count * limit * (Int(Double(count / limit).squareRoot().rounded(.up)) + 3)
+            #expect(written > 0 && written < min(bound, all / 2), "seed \(seed), limit \(limit): \(written) of \(all)")
+            #expect(try Self.serials(store.fetch(fetch), store) == Array(expected.prefix(limit)), "seed \(seed)")
+        }
     }
 
     @Test func `a bit of the temporary file that changes is an error, never another row`() throws {

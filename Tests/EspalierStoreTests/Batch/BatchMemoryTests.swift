@@ -23,6 +23,7 @@ import Testing
                 "Item",
                 attributes: [
                     AttributeDescription("number", .integer64, isIndexed: true), AttributeDescription("text", .string),
+                    AttributeDescription("mark", .double),
                 ])
         ])
     }
@@ -37,7 +38,7 @@ import Testing
     /// The bytes by which the peak may grow with the commands over all rows: a constant for what the allocator keeps,
     /// 16 bytes for each row, and 200 for each page of rows and entries, whose places in the log the transaction keeps.
     private static var allowance: Int {
-        let pageCount = count * 3 * (textByteCount + 100) / 4096
+        let pageCount = count * 4 * (textByteCount + 100) / 4096
         return 3 << 20 + 16 * count + 200 * pageCount
     }
 
@@ -46,20 +47,36 @@ import Testing
         let filling = String(repeating: "x", count: textByteCount)
         var command = StoreCommand(
             .insert(item) {
-                rest.next().map { .init(values: [.integer(Int64($0)), .string("\($0) \(filling)")], destinations: []) }
+                rest.next().map { number in
+                    .init(
+                        values: [.integer(Int64(number)), .string("\(number) \(filling)"), .double(0)],
+                        destinations: [])
+                }
             })
         command.chunkCountMax = chunkCountMax
         #expect(try store.execute(command).count == count)
     }
 
-    private static func update(_ count: Int, in store: BTreeStore, _ item: Entity) throws {
-        let next = try FetchExpression(format: "number + 1")
+    private static func assign(
+        _ name: String, _ format: String, _ count: Int, in store: BTreeStore, _ item: Entity
+    ) throws {
+        let value = try FetchExpression(format: format)
         var command = StoreCommand(
             .update(
                 .matching(StoreFetch(entity: item)),
-                [try ResolvedAssignment("number", next, for: item, in: store.model)]))
+                [try ResolvedAssignment(name, value, for: item, in: store.model)]))
         command.chunkCountMax = chunkCountMax
         #expect(try store.execute(command).count == count)
+    }
+
+    /// Updates an indexed attribute, which replaces entries.
+    private static func update(_ count: Int, in store: BTreeStore, _ item: Entity) throws {
+        try assign("number", "number + 1", count, in: store, item)
+    }
+
+    /// Updates an attribute that no index has, which writes over bytes of rows.
+    private static func patch(_ count: Int, in store: BTreeStore, _ item: Entity) throws {
+        try assign("mark", "number * 0.5", count, in: store, item)
     }
 
     private static func delete(_ count: Int, from store: BTreeStore, _ item: Entity) throws {
@@ -80,9 +97,10 @@ import Testing
         let few = max(400, 2 * chunkCountMax)
         try insert(few, into: store, item)
         try update(few, in: store, item)
+        try patch(few, in: store, item)
         try delete(few, from: store, item)
         let before = try peakByteCount()
-        for (name, command) in [("insert", insert), ("update", update), ("delete", delete)] {
+        for (name, command) in [("insert", insert), ("update", update), ("patch", patch), ("delete", delete)] {
             try command(count, store, item)
             let grown = try peakByteCount() - before
             print("\(name) \(count) rows: \(grown >> 10) KiB more memory, \(allowance >> 10) KiB are allowed")

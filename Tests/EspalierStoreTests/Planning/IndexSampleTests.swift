@@ -197,6 +197,22 @@ import Testing
         #expect(try fixture.find("Song", "bitrate IN {3} AND length == nil") == ids)
     }
 
+    @Test func `a snapshot from before a command leaves no sample for those after it`() throws {
+        let fixture = try songs(600) { ["bitrate": .integer(Int64(100 + $0))] }
+        let old = try fixture.store.snapshot()
+        let ids = try fixture.store.fetchIDs(fixture.request("Song"))
+        let three = try ResolvedAssignment(
+            "bitrate", .value(.integer(3)), for: fixture.entity("Song"), in: fixture.model)
+        #expect(try fixture.store.execute(StoreCommand(.update(.ids(ids), [three]))).count == 600)
+        let format = "bitrate IN {3} AND length == nil"
+
+        let former = try #require(try old.explain(fetch(fixture, format)).first)
+
+        #expect(former.hasPrefix("tree \"index:Song.bitrate\""))
+        #expect(try plan(fixture, format) == "read all rows of Media")
+        #expect(try fixture.find("Song", format) == ids)
+    }
+
     // MARK: Damage
 
     @Test func `an index whose pages are damaged is planned by fixed shares, and reading it gives an error`() throws {

@@ -286,6 +286,7 @@ private enum IndexedModel {
         (.init("i", on: [.init("home")]), "has no order"),
         (.init("i", on: [.init("age")], predicateFormat: "age >"), "cannot be kept"),
         (.init("i", on: [.init("age")], predicateFormat: "team.name == 'x'"), "more than the values of the object"),
+        (.init("i", on: [.init("age")], predicateFormat: "characterCount(name) > 3"), "versions of Unicode"),
         (.init("i", on: [.init("age")], predicateFormat: "ages > 1"), "did you mean 'age'?"),
         (.init("i", on: [.init("age")], predicateFormat: "ANY team.members.age > 1"), "more than the values"),
     ])

@@ -48,6 +48,30 @@ import Testing
     }
 
     @Test(arguments: StoreKind.allCases)
+    func `a context sees an update in place and saves after it, and one that does not merge has a conflict`(
+        _ kind: StoreKind
+    ) throws {
+        let stack = try Stack(kind)
+        try stack.context.execute(BatchInsertRequest(entityName: "Track", objects: rows(3)))
+        let request = FetchRequest<Track>(sortedBy: [SortKey("seconds")])
+        let tracks = try stack.context.fetch(request)
+        let stale = stack.newContext()
+        let others = try stale.fetch(request)
+        #expect((tracks + others).allSatisfy { $0.bytes == 0 })
+
+        try stack.context.execute(BatchUpdateRequest(entityName: "Track", propertiesToUpdate: ["bytes": 7]))
+
+        #expect(tracks.map(\.bytes) == [7, 7, 7])
+        tracks[0].name = "after"
+        try stack.context.save()
+        others[1].name = "stale"
+        #expect(contextError { try stale.save() }?.conflicts.map(\.object) == [others[1].objectID])
+        let stored = try stack.stored(Track.self)
+        #expect(stored.map(\.bytes) == [7, 7, 7])
+        #expect(Set(stored.map(\.name)) == ["after", "Track 1", "Track 2"])
+    }
+
+    @Test(arguments: StoreKind.allCases)
     func `unsaved objects are not touched: new ones stay, changed ones of deleted rows are reported`(_ kind: StoreKind)
         throws
     {
