@@ -140,6 +140,7 @@ extension EntityClass {
             let name = Self.propertyName(of: path)
             return found.filter { $0.object == storedID && $0.property == name }
         case .several(let errors): return errors.flatMap { violations(of: path, in: $0) }
+        case .partlySaved(let underlying): return violations(of: path, in: underlying)
         default: return []
         }
     }
