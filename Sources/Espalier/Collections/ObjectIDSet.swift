@@ -111,7 +111,7 @@ struct ObjectIDSet: Sequence {
         guard count == other.count else { return false }
         if let sum, let otherSum = other.sum { return sum == otherSum }
         assert(StepCount.note(count))
-        return ids == other.ids || ids.allSatisfy(other.contains)
+        return ids == other.ids || ids.allSatisfy { other.contains($0) }
     }
 
     private static func hash(_ id: ObjectID) -> UInt64 {

@@ -34,7 +34,7 @@ struct MappingFileReader {
     /// The number of references that may still be followed: the editor names each object once.
     private var referenceBudget = XMLReader.elementCountMax
     /// The bytes of text that the objects to which references lead may still have.
-    private var textBudget = repeatedByteCountMax
+    private var textBudget = Self.repeatedByteCountMax
     /// The number of parts that all expressions may still have.
     private var expressionBudget = 100_000
 
