@@ -338,8 +338,8 @@ import Testing
 
     @Test func `nothing more of an archive is read once its texts are too long together`() throws {
         var builder = ArchiveBuilder()
-        let text = builder.add(.text(String(repeating: "t", count: 1_000_000)))
-        let texts = builder.map((0..<100).map { ("k\($0)", text) })
+        let text = builder.add(.text(String(repeating: "t", count: 200_000)))
+        let texts = builder.map((0..<500).map { ("k\($0)", text) })
         let first = builder.add("NSEntityDescription", [("NSEntityName", .text("A")), ("NSUserInfo", texts)])
         // That this one has too many fields is not told.
         let fields = (0..<5_000).map { ("f\($0)", ArchiveBuilder.Item.integer(1)) }
@@ -354,13 +354,13 @@ import Testing
 
     @Test func `a long version identifier or class name that an archive names again and again is refused`() throws {
         var builder = ArchiveBuilder()
-        let text = builder.add(.text(String(repeating: "t", count: 1_000_000)))
-        let identifiers = builder.add("NSSet", [("NS.objects", .copies(text, 100))])
+        let text = builder.add(.text(String(repeating: "t", count: 200_000)))
+        let identifiers = builder.add("NSSet", [("NS.objects", .copies(text, 500))])
         let bytes = Self.archive(builder, model: [("NSVersionIdentifiers", identifiers)])
         let error = try #require(throws: ModelFileError.self) { try ModelDocument(compiled: bytes, path: "f") }
         #expect(error.description == "f: model: the archive has too many parts")
 
-        let entities = (0..<100).map { number in
+        let entities = (0..<500).map { number in
             let fields = [("NSEntityName", ArchiveBuilder.Item.text("E")), ("NSClassNameForEntity", text)]
             return ("E\(number)", builder.add("NSEntityDescription", fields))
         }
