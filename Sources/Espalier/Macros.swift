@@ -27,6 +27,9 @@ public import EspalierModel
 ///         self.name = name
 ///     }
 ///
+/// A class that belongs to an actor has no table of key paths, because none may be formed outside of the actor: its
+/// properties are named by texts in requests and checks.
+///
 /// An initializer that fails after this call leaves the object in the context: check the arguments before it.
 ///
 /// - Parameters:

@@ -55,15 +55,20 @@ extension TypeSyntax {
         return only.type
     }
 
-    /// A default of this type for an expansion, in which a literal of another type is no second error.
+    /// A default of this type for an expansion, in which a literal of another type is no second error; `nil` if the
+    /// expansion has to do without it.
     ///
     /// The compiler judges such a literal where it stands, because the application may have made the type expressible
-    /// by it. So it is not left out here.
-    func judging(_ defaultValue: ExprSyntax) -> ExprSyntax {
-        guard let literal = Literal(defaultValue), literal != .nothing, let kind = AttributeKind(wrapped),
-            !kind.accepts(literal, asLimit: false)
-        else { return defaultValue }
-        return "EntityDescription._literal(\(defaultValue.trimmed), of: (\(trimmed)).self)"
+    /// by it. So it is not left out here. A list or dictionary is: without a type of its elements, as `[]`, it would be
+    /// an error of its own, and nobody makes numbers, texts or dates of lists.
+    func judging(_ defaultValue: ExprSyntax) -> ExprSyntax? {
+        guard let literal = Literal(defaultValue), literal != .nothing, let kind = AttributeKind(wrapped) else {
+            return defaultValue
+        }
+        // No kind takes a dictionary, not even the one that takes lists.
+        if defaultValue.is(DictionaryExprSyntax.self) { return nil }
+        if kind.accepts(literal, asLimit: false) { return defaultValue }
+        return literal == .list ? nil : "EntityDescription._literal(\(defaultValue.trimmed), of: (\(trimmed)).self)"
     }
 
     /// Whether the type is spelled as an optional.

@@ -74,7 +74,7 @@ enum CompositeMacro: ExtensionMacro {
             return nil
         }
         return CompositeElement(
-            name: name, type: type, defaultValue: binding.initializer.map { type.judging($0.value) })
+            name: name, type: type, defaultValue: binding.initializer.flatMap { type.judging($0.value) })
     }
 }
 

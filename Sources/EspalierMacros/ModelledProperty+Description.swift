@@ -40,7 +40,9 @@ extension ModelledProperty {
             }
         } else if let defaultValue, !defaultValue.is(NilLiteralExprSyntax.self) {
             reportMomentary(defaultValue, in: context)
-            arguments.append("defaultValue: \(type.judging(defaultValue).trimmedDescription)")
+            if let value = type.judging(defaultValue) {
+                arguments.append("defaultValue: \(value.trimmedDescription)")
+            }
         }
         let options = options(of: className, in: context)
         if !options.isEmpty { arguments.append("options: PropertyOptions(\(options.joined(separator: ", ")))") }

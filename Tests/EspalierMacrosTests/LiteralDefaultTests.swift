@@ -50,10 +50,14 @@ extension URL: @retroactive ExpressibleByStringLiteral {
                 var seen: Date? = "today" // error: cannot convert value of type 'String'
                 var code: UUID = 5 // error: cannot convert value of type 'Int'
                 var bytes: Data = "x" // error: cannot convert value of type 'String'
+                var count: Int = [] // error: cannot convert value of type
+                var rate: Double? = [:] // error: cannot convert value of type
+                var title: String = [1] // error: cannot convert value of type
             }
             @Composite struct Place {
                 var page: URL = "https://example.com" // error: cannot convert value of type 'String'
                 var count: Int = 0
+                var size: Int = [] // error: cannot convert value of type
             }
             """)
 

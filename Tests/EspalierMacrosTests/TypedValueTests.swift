@@ -100,6 +100,7 @@ import Testing
         #expect(others[1].violations(of: \.votes, in: error).isEmpty)
         let several = ContextError.several([error, .objectNotFound(ballot.objectID)])
         #expect(ballot.violations(of: \.votes, in: several).count == 1)
+        #expect(ballot.violations(of: \.votes, in: .partlySaved(underlying: several)).count == 1)
         #expect(ballot.violations(of: \.half, in: error).isEmpty)
     }
 }

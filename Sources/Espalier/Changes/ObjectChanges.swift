@@ -136,6 +136,12 @@ struct ToManyChange {
     /// Whether both have no order, or the same one, which neither has changed since it was copied.
     func hasSameOrder(as other: ToManyChange) -> Bool { order === other.order }
 
+    /// Makes comparisons of added and removed destinations with those that there are now cost O(1).
+    mutating func keepSums() {
+        added.keepSum()
+        removed.keepSum()
+    }
+
     /// The difference between `base` and the new order; `nil` if there is no order, or if it is not known or long.
     var edits: OrderEdits? { isFromBase ? order.flatMap { OrderEdits($0.ids) } : nil }
 

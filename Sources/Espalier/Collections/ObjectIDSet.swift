@@ -8,6 +8,8 @@
 //      another.
 //   3. One multiplication with a random odd number of the process hashes an ID: keys come from files. Both halves of
 //      the product count: see Decisions, "Sets of IDs".
+//   4. `sum` is kept only if somebody has asked for it. Sets with different sums differ. Different sets have the same
+//      sum once in 2^64 pairs, and no file can choose them: the hashes depend on a random number of the process.
 
 import EspalierModel
 
@@ -21,6 +23,8 @@ struct ObjectIDSet: Sequence {
     private var places: [UInt32] = []
     private var multiplier: UInt64 = 1
     private var isAscending = true
+    /// The sum of the hashes of all IDs; `nil` until `keepSum` asks for it.
+    private var sum: UInt64?
 
     init() {}
 
@@ -41,7 +45,7 @@ struct ObjectIDSet: Sequence {
     @discardableResult
     mutating func insert(_ id: ObjectID) -> Bool {
         if places.isEmpty, isAscending, ids.last.map({ ObjectID.inOrderOfCreation($0, id) }) ?? true {
-            ids.append(id)
+            append(id)
             assert(checkInvariants())
             return true
         }
@@ -56,7 +60,7 @@ struct ObjectIDSet: Sequence {
             places[place] = UInt32(ids.count + 1)
         }
         isAscending = false
-        ids.append(id)
+        append(id)
         assert(checkInvariants())
         return true
     }
@@ -79,8 +83,46 @@ struct ObjectIDSet: Sequence {
             free(place)
         }
         ids.removeLast()
+        if let former = sum { sum = former &- Self.hash(id) }
         assert(!contains(id) && checkInvariants(), "\(id) is still found")
         return true
+    }
+
+    private mutating func append(_ id: ObjectID) {
+        ids.append(id)
+        if let former = sum { sum = former &+ Self.hash(id) }
+    }
+
+    // MARK: Comparisons
+
+    /// Keeps the sum from now on, so that this set can be compared again and again with what it is now.
+    ///
+    /// - Complexity: O(n) at the first call, else O(1).
+    mutating func keepSum() {
+        guard sum == nil else { return }
+        assert(StepCount.note(ids.count))
+        sum = ids.reduce(0) { $0 &+ Self.hash($1) }
+    }
+
+    /// Whether both have the same IDs, in whatever order.
+    ///
+    /// - Complexity: O(1) if both keep their sums, else O(n).
+    func hasSameIDs(as other: ObjectIDSet) -> Bool {
+        guard count == other.count else { return false }
+        if let sum, let otherSum = other.sum { return sum == otherSum }
+        assert(StepCount.note(count))
+        return ids == other.ids || ids.allSatisfy { other.contains($0) }
+    }
+
+    private static func hash(_ id: ObjectID) -> UInt64 {
+        mixed(mixed(id.key ^ tableMultiplier) ^ (UInt64(id.entityTag) << 32 | UInt64(id.storeTag)))
+    }
+
+    /// A number in which each bit depends on all bits of `bits`: sums of products alone would be equal too often.
+    private static func mixed(_ bits: UInt64) -> UInt64 {
+        let first = (bits ^ bits >> 30) &* 0xBF58_476D_1CE4_E5B9
+        let second = (first ^ first >> 27) &* 0x94D0_49BB_1331_11EB
+        return second ^ second >> 31
     }
 
     func makeIterator() -> IndexingIterator<[ObjectID]> { ids.makeIterator() }

@@ -25,6 +25,7 @@ extension ManagedObjectContext {
         _ request: FetchRequest<Object>, progress: FetchProgress
     ) async throws(ContextError) -> [Object] {
         for _ in 0..<2 {
+            beginRefreshing(for: request.terms)
             let fetch = try processAndResolve(request.terms)
             let pending = try pendingChanges(for: fetch, request.terms.includesPendingChanges)
             let positions = try positions(for: fetch)
@@ -54,6 +55,7 @@ extension ManagedObjectContext {
                 }
                 objects.append(typed)
             }
+            refresh(found, for: request.terms)
             try loadRequestedContents(found, request.terms)
             return objects
         }

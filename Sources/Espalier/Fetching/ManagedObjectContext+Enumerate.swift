@@ -18,6 +18,9 @@ extension ManagedObjectContext {
     /// context reads at that moment, unless the rows have to be sorted, an index leads to them, or unsaved changes join
     /// the fetch.
     ///
+    /// With `shouldRefreshRefetchedObjects`, objects in use adopt the newest values before `body` gets the first one of
+    /// their batch (FR-14).
+    ///
     /// `body` may change, insert, delete and save. Objects that are deleted before their turn are skipped; objects
     /// inserted meanwhile are not visited.
     ///
@@ -48,6 +51,7 @@ extension ManagedObjectContext {
 
     @usableFromInline
     func forEachObject(_ terms: FetchTerms, batchSize: Int, _ body: (ManagedObject) throws -> Void) throws {
+        beginRefreshing(for: terms)
         let fetch = try processAndResolve(terms)
         let pending = try pendingChanges(for: fetch, terms.includesPendingChanges)
         guard pending == nil, terms.relationshipKeyPathsForPrefetching.isEmpty,
@@ -55,6 +59,7 @@ extension ManagedObjectContext {
         else {
             // Unsaved changes, rows of several stores and prefetched relationships need all objects first.
             let objects = try readObjects(fetch, pending)
+            refresh(objects, for: terms)
             try loadRequestedContents(objects, terms)
             for object in objects where !object.isDeleted { try body(object) }
             return
@@ -65,6 +70,9 @@ extension ManagedObjectContext {
                 try snapshot.fetchBatch(next, of: batchSize > 0 ? batchSize : .max)
             }
             memory.rowsFetched += batch.rows.count
+            if terms.shouldRefreshRefetchedObjects {
+                refresh(batch.rows.ids.compactMap { memory.registry[$0] }, for: terms)
+            }
             try forEachObject(of: batch.rows, firesFaults: !terms.returnsObjectsAsFaults, body)
             rest = batch.rest
         }

@@ -43,15 +43,27 @@ extension ManagedObjectContext {
     /// The objects that `fetch(_:)` returns, before their class is checked.
     @usableFromInline
     func fetchObjects(_ terms: FetchTerms) throws(ContextError) -> [ManagedObject] {
-        if terms.shouldRefreshRefetchedObjects { advanceGeneration() }
+        beginRefreshing(for: terms)
         let fetch = try processAndResolve(terms)
         let pending = try pendingChanges(for: fetch, terms.includesPendingChanges)
         let found = try terms.includesPropertyValues ? readObjects(fetch, pending) : faults(fetch, pending)
-        if terms.shouldRefreshRefetchedObjects {
-            for object in found where !object.isFault { reread(object, mergesChanges: true) }
-            if !locked.isEmpty { renewLocks(of: found.filter { locked[$0] != nil }) }
-        }
+        refresh(found, for: terms)
         return found
+    }
+
+    /// Moves to the newest generation, if the request asks for the newest values of objects in use (FR-14).
+    ///
+    /// Call it before the request is resolved, and `refresh(_:for:)` with what it finds.
+    func beginRefreshing(for terms: FetchTerms) {
+        if terms.shouldRefreshRefetchedObjects { advanceGeneration() }
+    }
+
+    /// Makes the results of a request adopt the newest values, and their locks hold for these (MC-35), if the request
+    /// asks for it.
+    func refresh(_ found: [ManagedObject], for terms: FetchTerms) {
+        guard terms.shouldRefreshRefetchedObjects else { return }
+        for object in found where !object.isFault { reread(object, mergesChanges: true) }
+        if !locked.isEmpty { renewLocks(of: found.filter { locked[$0] != nil }) }
     }
 
     /// The matching objects, in order, without their rows; unsaved changes that affect the fetch need rows (FR-06).

@@ -96,11 +96,14 @@ extension ManagedObjectContext {
     /// The objects that `fetch(_:)` returns, in pages of `fetchBatchSize` objects whose rows are read when the page is
     /// used (FR-04).
     ///
+    /// With `shouldRefreshRefetchedObjects`, objects in use adopt the newest values at once (FR-14).
+    ///
     /// - Throws: as `fetch(_:)`.
     /// - Complexity: that of `fetchIDs(_:)`.
     public func fetchPages<Object: ManagedObject>(
         _ request: FetchRequest<Object>
     ) throws(ContextError) -> ObjectPages<Object> {
+        beginRefreshing(for: request.terms)
         let ids = try fetchIDs(request)
         var tag: UInt32?
         for id in ids where id.entityTag != tag {
@@ -111,6 +114,9 @@ extension ManagedObjectContext {
                 throw .wrongResultType(
                     entity: id.entityName, found: "\(objectClass ?? ManagedObject.self)", expected: "\(Object.self)")
             }
+        }
+        if request.terms.shouldRefreshRefetchedObjects {
+            refresh(ids.compactMap { memory.registry[$0] }, for: request.terms)
         }
         return ObjectPages(PageReader(ids, of: request.terms, in: self))
     }

@@ -3,8 +3,10 @@
 // Invariants
 //   1. The watch is quiet as long as each hook, when it returns, leaves the values and the lists of changed objects
 //      that there were when the watch began. This does not depend on the order in which the hooks are called.
-//   2. The cost after a hook is that of the objects that it has changed. All objects are compared only after a change
-//      that the context has counted for no single object.
+//   2. The cost after a hook is that of the objects that it has changed, however many destinations a to-many
+//      relationship without order has gained and lost before. All objects are compared only after a change that the
+//      context has counted for no single object.
+//   3. Values are the same if a store keeps the same bytes of them.
 
 import EspalierModel
 import EspalierStore
@@ -23,6 +25,7 @@ final class ChangeWatch {
 
         init(_ object: ManagedObject) {
             object.newValues?.share()
+            object.changes?.values.toMany.modifyAll { $0.keepSums() }
             object.changes?.isShared = true
             (self.object, newValues, changes) = (object, object.newValues, object.changes)
             lists = object.state.intersection(ChangeWatch.lists)
@@ -52,7 +55,7 @@ final class ChangeWatch {
 
     /// Begins a watch over the changed objects of a context.
     ///
-    /// - Complexity: O(changed objects, and additions to relationships of new ones that nobody has read).
+    /// - Complexity: O(changed objects and their added and removed destinations).
     init(_ changes: ChangeSet, in context: ManagedObjectContext) {
         // A hook that only reads a relationship of a new object applies these.
         context.applyUnreadInverses()
@@ -70,7 +73,8 @@ final class ChangeWatch {
 
     /// Compares the objects that a hook has changed, after it has returned.
     ///
-    /// - Complexity: O(values of the changed objects); O(1) if the hook has set none.
+    /// - Complexity: O(values of the changed objects, and the destinations of ordered relationships whose order has
+    ///   changed); O(1) if the hook has set none.
     func check(_ context: ManagedObjectContext) {
         guard isQuiet, context.changeCount != changeCount else { return }
         // The objects are released after the access: freeing one may run code that changes others.
@@ -121,26 +125,40 @@ extension ManagedObject {
 
 extension ToManyChange {
     fileprivate func hasSameDestinations(as other: ToManyChange) -> Bool {
-        // A copy that has not changed since shares its arrays: equality of these then costs nothing.
-        if added.ids == other.added.ids, removed.ids == other.removed.ids, hasSameOrder(as: other) { return true }
-        return isWhole || other.isWhole
-            ? list == other.list : Set(added) == Set(other.added) && Set(removed) == Set(other.removed)
+        guard isWhole || other.isWhole else {
+            return added.hasSameIDs(as: other.added) && removed.hasSameIDs(as: other.removed)
+        }
+        if hasSameOrder(as: other) { return true }
+        let (now, before) = (list, other.list)
+        assert(StepCount.note(now?.count ?? 0))
+        return now == before
     }
 }
 
 extension AttributeValue {
-    /// Whether a store would keep the same for both: unlike `==`, also for what is no number.
+    /// Whether a store would keep the same for both: unlike `==`, bytes of texts and signs of zeros count, and all
+    /// values that are no numbers are one.
     fileprivate func isSame(as other: AttributeValue) -> Bool {
         switch (self, other) {
-        case (.double(let one), .double(let other)): one == other || one.isNaN && other.isNaN
-        case (.float(let one), .float(let other)): one == other || one.isNaN && other.isNaN
+        case (.double(let one), .double(let other)): one.isStored(as: other)
+        case (.float(let one), .float(let other)): one.bitPattern == other.bitPattern || one.isNaN && other.isNaN
         case (.decimal(let one), .decimal(let other)): one == other || one.isNaN && other.isNaN
         case (.date(let one), .date(let other)):
-            one == other || one.timeIntervalSinceReferenceDate.isNaN && other.timeIntervalSinceReferenceDate.isNaN
+            one.timeIntervalSinceReferenceDate.isStored(as: other.timeIntervalSinceReferenceDate)
+        case (.string(let one), .string(let other)): one.isStored(as: other)
+        case (.uri(let one), .uri(let other)): one.absoluteString.isStored(as: other.absoluteString)
         case (.composite(let one), .composite(let other)):
             one.count == other.count
                 && one.allSatisfy { name, value in other[name].map { value.isSame(as: $0) } ?? false }
         default: self == other
         }
     }
+}
+
+extension Double {
+    fileprivate func isStored(as other: Double) -> Bool { bitPattern == other.bitPattern || isNaN && other.isNaN }
+}
+
+extension String {
+    fileprivate func isStored(as other: String) -> Bool { utf8.elementsEqual(other.utf8) }
 }

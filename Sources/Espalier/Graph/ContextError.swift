@@ -78,6 +78,9 @@ public enum ContextError: Error, Sendable {
     case batchRowSource(underlying: any Error)
     /// A batch request has a limit or an offset, but several stores have rows of its entity.
     case limitAcrossStores(entity: String)
+    /// A call by key path about an object of a class that has no table of key paths: it belongs to an actor, or is not
+    /// marked with `@Entity`.
+    case classWithoutKeyPaths(String)
     /// An asynchronous fetch was cancelled, by its progress or with its task (3072).
     case fetchCancelled
     /// The store has failed.
@@ -106,7 +109,7 @@ public enum ContextError: Error, Sendable {
             .objectWithoutContext, .contextEnded, .wrongResultType, .invalidPredicate, .unknownRelationship, .noStore,
             .relationshipAcrossStores,
             .queryGenerationOfOtherStores, .invalidURI, .eventIsNotRecorded, .storeIsChosen, .storeRefusesEntity,
-            .unknownConfiguration, .batchRowSource, .limitAcrossStores:
+            .unknownConfiguration, .batchRowSource, .limitAcrossStores, .classWithoutKeyPaths:
             134060
         }
     }
@@ -193,6 +196,9 @@ extension ContextError: CustomStringConvertible {
         case .limitAcrossStores(let entity):
             "several stores have rows of \(entity), so a limit or an offset is ambiguous; fetch the IDs, and delete "
                 + "these"
+        case .classWithoutKeyPaths(let name):
+            "the class \(name) has no table of key paths, because it is not marked with @Entity or belongs to an actor; "
+                + "name the property in a call that takes names, or mark the class with @Entity and no actor"
         case .fetchCancelled: "the fetch was cancelled by its progress or with its task; the context is as it was"
         case .store(let error): "\(error)"
         }

@@ -38,7 +38,9 @@ extension ManagedObject {
     /// without notifying anybody (MO-21).
     ///
     /// The value of an attribute is saved if the object has other changes, too; otherwise it lasts until the object
-    /// becomes a fault. A hook `willSave` that sets a value in this way is not called again because of it. To announce
+    /// becomes a fault. A hook `willSave` that sets a value in this way is not called again because of it. If a
+    /// validation hook sets the value of a changed object in this way, the hooks validate again, as after any change,
+    /// unless the attribute is transient: what is saved was validated after its last change. To announce
     /// the change, call `willChangeValue(forKey:)` before and `didChangeValue(forKey:)` after it. A relationship is set
     /// as `setValue(_:forKey:)` does it: the objects at both ends become changed, because both have to be saved.
     ///
@@ -70,7 +72,10 @@ extension ManagedObject {
             if context.memory.pendingValues.isActive { context.memory.pendingValues.noteChange(of: storedID) }
             // A child sees the value of a changed object. A running save must not take it for the change of `willSave`,
             // but a hook that validates one object may have set a value of another that was validated before.
-            let isCounted = context.stage.map { $0.hook == .transaction || $0.hook.isValidation } ?? true
+            // No store gets a transient value, so that a hook which sets one needs no second validation.
+            let isTransient = entity.attributes[slot].isTransient
+            let isCounted =
+                context.stage.map { $0.hook == .transaction || $0.hook.isValidation && !isTransient } ?? true
             if hasChanges, isCounted { context.countChange(of: self) }
         }
         return nil

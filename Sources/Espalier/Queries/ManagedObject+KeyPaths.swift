@@ -3,7 +3,8 @@
 // Invariants
 //   1. A key path that leads to no property of the model stands for a name that no property has: calls that take names
 //      refuse it, and their error has the text of the key path.
-//   2. A value that is none of the property's type is an error, and never read as the absence of a value.
+//   2. A class without a table of key paths, such as one that belongs to an actor, is an error of each call that throws.
+//   3. A value that is none of the property's type is an error, and never read as the absence of a value.
 
 import EspalierModel
 
@@ -11,6 +12,10 @@ extension EntityClass {
     // MARK: Names
 
     /// The name of a property of the class, for calls that take names.
+    ///
+    /// A class that belongs to an actor, or is not marked with `@Entity`, has no table of key paths: write the names
+    /// of its properties instead. For such a class, as for a key path of no property, the result is the text of the key
+    /// path, which is the name of no property: a save reports it as an unknown name among `validatedKeys`.
     ///
     ///     override class var validatedKeys: [String] { Person.propertyNames(of: \.name, \.age) }
     ///
@@ -26,6 +31,12 @@ extension EntityClass {
         paths.map { propertyName(of: $0) }
     }
 
+    /// The name of a property, for calls that may fail.
+    private static func knownName(of path: PartialKeyPath<Self>) throws(ContextError) -> String {
+        if PropertyPaths.of(Self.self).propertyNames.isEmpty { throw .classWithoutKeyPaths("\(Self.self)") }
+        return propertyName(of: path)
+    }
+
     // MARK: Committed values
 
     /// The value of an attribute that was last read or saved (MO-34); `nil` for a new object.
@@ -33,7 +44,7 @@ extension EntityClass {
     /// Values of registered transformers are read by name.
     ///
     /// - Throws: as `committedValues(forKeys:)`; `ContextError.violations` also for a stored value that is none of the
-    ///   property's type.
+    ///   property's type; `.classWithoutKeyPaths` for a class that belongs to an actor or is not marked with `@Entity`.
     /// - Complexity: O(1).
     @_disfavoredOverload
     public func committedValue<Value>(of path: KeyPath<Self, Value>) throws(ContextError) -> Value? {
@@ -52,7 +63,7 @@ extension EntityClass {
     /// The destination of a to-one relationship that was last read or saved (MO-34); `nil` for none, and for a new
     /// object.
     ///
-    /// - Throws: as `committedValues(forKeys:)`.
+    /// - Throws: as `committedValues(forKeys:)`; `.classWithoutKeyPaths`.
     /// - Complexity: O(1).
     public func committedValue<Destination: ManagedObject>(
         of path: KeyPath<Self, Destination?>
@@ -64,7 +75,7 @@ extension EntityClass {
     /// The destinations of a to-many relationship that were last read or saved (MO-34), in their order if it is
     /// ordered; `nil` for a new object.
     ///
-    /// - Throws: as `committedValues(forKeys:)`.
+    /// - Throws: as `committedValues(forKeys:)`; `.classWithoutKeyPaths`.
     /// - Complexity: O(destinations); the list is loaded if it is not in memory.
     public func committedValue<Destination: ManagedObject, List: Sequence>(
         of path: KeyPath<Self, List>
@@ -74,7 +85,7 @@ extension EntityClass {
     }
 
     private func committedProperty(_ path: PartialKeyPath<Self>) throws(ContextError) -> PropertySnapshot? {
-        let name = Self.propertyName(of: path)
+        let name = try Self.knownName(of: path)
         return try committedValues(forKeys: [name])[name]
     }
 
@@ -93,17 +104,17 @@ extension EntityClass {
 
     /// Whether a property differs from its committed value (MO-35); a change that was reverted is none.
     ///
-    /// - Throws: as `changedValues(forKeys:)`.
+    /// - Throws: as `changedValues(forKeys:)`; `.classWithoutKeyPaths`.
     /// - Complexity: as `changedValues(forKeys:)`.
     public func isChanged(_ path: PartialKeyPath<Self>) throws(ContextError) -> Bool {
-        try !changedValues(forKeys: [Self.propertyName(of: path)]).isEmpty
+        try !changedValues(forKeys: [Self.knownName(of: path)]).isEmpty
     }
 
     // MARK: Validation
 
     /// Checks whether an attribute may have `value`, which the class may replace (MO-37).
     ///
-    /// - Throws: as `validateValue(_:forKey:)`; then `value` is as before.
+    /// - Throws: as `validateValue(_:forKey:)`, and `.classWithoutKeyPaths`; then `value` is as before.
     /// - Complexity: O(1), and what the hook takes.
     public func validateValue<Value: AttributeConvertible>(
         _ value: inout Value, for path: KeyPath<Self, Value>
@@ -113,7 +124,7 @@ extension EntityClass {
 
     /// Checks whether an optional attribute may have `value`, which the class may replace (MO-37).
     ///
-    /// - Throws: as `validateValue(_:forKey:)`; then `value` is as before.
+    /// - Throws: as `validateValue(_:forKey:)`, and `.classWithoutKeyPaths`; then `value` is as before.
     /// - Complexity: O(1), and what the hook takes.
     public func validateValue<Value: AttributeConvertible>(
         _ value: inout Value?, for path: KeyPath<Self, Value?>
@@ -124,7 +135,7 @@ extension EntityClass {
     private func checkedValue<Value>(
         _ value: AttributeValue, _ path: PartialKeyPath<Self>
     ) throws(ContextError) -> Value? {
-        let name = Self.propertyName(of: path)
+        let name = try Self.knownName(of: path)
         var property = PropertyValue.attribute(value)
         try validateValue(&property, forKey: name)
         guard case .attribute(let checked) = property else { return nil }
@@ -133,6 +144,8 @@ extension EntityClass {
 
     /// The violations of an error that concern a property of this object, for a form that shows them beside it.
     ///
+    /// None for a class without a table of key paths (`propertyName(of:)`): compare the names of properties instead.
+    ///
     /// - Complexity: O(violations).
     public func violations(of path: PartialKeyPath<Self>, in error: ContextError) -> [Violation] {
         switch error {
@@ -140,6 +153,7 @@ extension EntityClass {
             let name = Self.propertyName(of: path)
             return found.filter { $0.object == storedID && $0.property == name }
         case .several(let errors): return errors.flatMap { violations(of: path, in: $0) }
+        case .partlySaved(let underlying): return violations(of: path, in: underlying)
         default: return []
         }
     }

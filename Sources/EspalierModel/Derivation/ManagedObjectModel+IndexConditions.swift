@@ -5,7 +5,8 @@ extension ManagedObjectModel {
     var indexConditionProblems: [ModelError.Problem] {
         entities.flatMap { entity in
             entity.description.indexes.compactMap { index in
-                guard let format = index.predicateFormat, let problem = problem(of: format, entity) else { return nil }
+                guard let format = index.predicateFormat, let problem = problem(ofIndexCondition: format, entity)
+                else { return nil }
                 return .init(
                     entity: entity.name, "the condition of index '\(index.name)', \(format), cannot be kept: \(problem)"
                 )
@@ -13,7 +14,8 @@ extension ManagedObjectModel {
         }
     }
 
-    private func problem(of format: String, _ entity: Entity) -> String? {
+    /// The reason why a store cannot keep an index of an entity with the condition `format`; `nil` if it can.
+    package func problem(ofIndexCondition format: String, _ entity: Entity) -> String? {
         do throws(FetchPredicateError) {
             let predicate = try FetchPredicate(format: format)
             let condition = try ResolvedPredicate(predicate, for: entity, in: self)

@@ -30,6 +30,9 @@ public struct FetchTerms: Sendable {
     public var fetchBatchSize = 0
     /// Whether results that are in use already adopt the newest values of their stores; unsaved changes are kept
     /// (FR-14).
+    ///
+    /// It holds for whatever returns objects: `fetch`, also with progress, `fetchPages` and `enumerate`. Requests for
+    /// IDs, values and counts use no objects.
     public var shouldRefreshRefetchedObjects = false
     /// Relationships whose destinations are fetched together with the results (FR-10).
     public var relationshipKeyPathsForPrefetching: [String] = []

@@ -4,8 +4,9 @@
 //   1. A field with an unknown name is not dropped: it becomes an attribute of that name. Model files have no such
 //      attribute, so making a model of the document is refused by name (ModelFeature.unknownAttributes).
 //   2. Each object is read at its owner, and back references are used for names only, so cycles are not followed.
-//   3. Work is bounded: an object that is referenced several times counts each time, and of texts that are joined only
-//      the beginnings of the first ones are kept.
+//   3. Work is bounded: an object that is referenced several times counts each time, and so do its texts by their
+//      length, before anything is done with them. Once the budget is gone, nothing more is read. Of texts that are
+//      joined only the beginnings of the first ones are kept, and of equal texts only one is compared with others.
 //   4. Entities and properties are sorted by name, because the archive keeps no other order.
 
 import EspalierModel
@@ -13,7 +14,7 @@ import EspalierModel
 struct CompiledModelReader {
     private let archive: KeyedArchive
     private(set) var problems: [ModelFileError.Problem] = []
-    /// The remaining number of fields and entries that may be read.
+    /// The remaining number of fields, entries and parts of texts that may be read.
     private var budget = 1_000_000
     /// The maximum number of texts that are joined.
     private static let textCountMax = 100
@@ -24,15 +25,16 @@ struct CompiledModelReader {
     mutating func root() -> ModelElement? {
         guard let model = archive.object(archive.root), model.className == "NSManagedObjectModel" else { return nil }
         var root = ModelElement(.model)
-        let identifiers = archive.items(model.fields["NSVersionIdentifiers"]).compactMap { archive.text($0) }.sorted()
+        let identifiers = archive.items(model.fields["NSVersionIdentifiers"]).compactMap { archive.text($0) }
+        let requests = archive.entries(model.fields["NSFetchRequestTemplates"]).compactMap { archive.text($0.key) }
+        let texts = Self.textParts(in: identifiers) + Self.textParts(in: requests)
+        guard spend(parts(in: model) + requests.count + identifiers.count + texts, on: root) else { return nil }
         if identifiers.count > 1 {
             report("model", "has \(identifiers.count) version identifiers, but a document can have only one")
         }
-        root["userDefinedModelVersionIdentifier"] = identifiers.first ?? ""
-        let requests = archive.entries(model.fields["NSFetchRequestTemplates"]).compactMap { archive.text($0.key) }
-        guard spend(requests.count + identifiers.count, on: root) else { return nil }
+        root["userDefinedModelVersionIdentifier"] = identifiers.min() ?? ""
         if !requests.isEmpty {
-            let names = requests.sorted().prefix(Self.textCountMax).map(\.shortened)
+            let names = requests.map(\.shortened).sorted().prefix(Self.textCountMax)
             let more = requests.count > names.count ? ["…"] : []
             root["NSFetchRequestTemplates"] = (names + more).joined(separator: ", ")
         }
@@ -45,14 +47,18 @@ struct CompiledModelReader {
                     "the model has \(entities.count) entities; at most \(XMLReader.childCountMax) are allowed"))
             return nil
         }
-        let named = entities.map { (name: archive.text($0.fields["NSEntityName"]) ?? "", object: $0) }
-        root.children = named.sorted { $0.name < $1.name }.map { entity($0.object, name: $0.name) }
+        let names = entities.map { archive.text($0.fields["NSEntityName"]) ?? "" }
+        for place in order(of: names, on: root) {
+            guard budget >= 0 else { break }
+            root.children.append(entity(entities[place], name: names[place]))
+        }
         return root
     }
 
     private mutating func entity(_ object: KeyedArchive.Object, name: String) -> ModelElement {
         let fields = object.fields
         var element = ModelElement(.entity, [.init("name", name)])
+        guard spend(parts(in: object), on: element) else { return element }
         element["representedClassName"] = archive.text(fields["NSClassNameForEntity"])
         if fields["NSIsAbstract"] == .boolean(true) { element["isAbstract"] = "YES" }
         element["parentEntity"] = archive.object(fields["NSSuperentity"]).flatMap {
@@ -66,24 +72,29 @@ struct CompiledModelReader {
                 "NSManagedObjectModel", "NSProperties", "NSRenamingIdentifier", "NSVersionHashModifier", "NSUserInfo",
                 "NSFetchIndexDescriptions", "NSCompoundIndexes", "NSUniqueTuples",
             ])
-        let inherited = inheritedNames(of: object)
-        guard spend(fields.count + inherited.count, on: element) else { return element }
-        let properties = archive.entries(fields["NSProperties"]).compactMap { entry -> (String, KeyedArchive.Object)? in
-            guard let name = archive.text(entry.key), !inherited.contains(name) else { return nil }
+        let inherited = inheritedNames(of: object, element)
+        let entries = archive.entries(fields["NSProperties"])
+        let names = entries.map { archive.text($0.key) }
+        guard spend(entries.count + Self.textParts(in: names.compactMap(\.self)), on: element) else { return element }
+        let properties = zip(names, entries).compactMap { name, entry -> (name: String, object: KeyedArchive.Object)? in
+            guard let name, !inherited.contains(name) else { return nil }
             return archive.object(entry.value).map { (name, $0) }
         }
-        guard spend(properties.count, on: element) else { return element }
-        element.children = properties.sorted { $0.0 < $1.0 }.map { property($0.1, name: $0.0, of: name) }
+        for place in order(of: properties.map(\.name), on: element) {
+            guard budget >= 0 else { return element }
+            let (propertyName, property) = properties[place]
+            element.children.append(self.property(property, name: propertyName, of: name))
+        }
         // Older compilers wrote indexes over several properties in `NSCompoundIndexes` only.
         if let indexes = fields["NSFetchIndexDescriptions"] {
-            element.children += archive.items(indexes).compactMap { index($0) }
+            element.children += items(indexes, on: element).compactMap { index($0) }
         } else {
-            let lists = archive.items(fields["NSCompoundIndexes"]).map { names(in: $0, .index) }
+            let lists = items(fields["NSCompoundIndexes"], on: element).map { self.names(in: $0, .index) }
             let groups = lists.map { ModelElement(.compoundIndex, children: $0) }
             if !groups.isEmpty { element.children.append(ModelElement(.compoundIndexes, children: groups)) }
         }
-        let constraints = archive.items(fields["NSUniqueTuples"]).map {
-            ModelElement(.uniquenessConstraint, children: names(in: $0, .constraint))
+        let constraints = items(fields["NSUniqueTuples"], on: element).map {
+            ModelElement(.uniquenessConstraint, children: self.names(in: $0, .constraint))
         }
         if !constraints.isEmpty { element.children.append(ModelElement(.uniquenessConstraints, children: constraints)) }
         keepUserInfo(object, in: &element)
@@ -91,19 +102,23 @@ struct CompiledModelReader {
     }
 
     /// The names of inherited properties: it depends on the compiler whether an entity repeats them.
-    private func inheritedNames(of entity: KeyedArchive.Object) -> Set<String> {
+    private mutating func inheritedNames(of entity: KeyedArchive.Object, _ element: ModelElement) -> Set<String> {
         var names: Set<String> = []
         var line: Set<Int> = [entity.number]
         var above = archive.object(entity.fields["NSSuperentity"])
         while let next = above, line.insert(next.number).inserted, line.count <= ModelConverter.inheritanceDepthMax {
-            names.formUnion(archive.entries(next.fields["NSProperties"]).compactMap { archive.text($0.key) })
+            let entries = archive.entries(next.fields["NSProperties"])
+            let inherited = entries.compactMap { archive.text($0.key) }
+            guard spend(1 + entries.count + Self.textParts(in: inherited), on: element) else { return [] }
+            names.formUnion(inherited)
             above = archive.object(next.fields["NSSuperentity"])
         }
         return names
     }
 
     private mutating func property(_ object: KeyedArchive.Object, name: String, of entity: String) -> ModelElement {
-        var element: ModelElement
+        var element = ModelElement(.attribute, [.init("name", name)])
+        guard spend(parts(in: object), on: element) else { return element }
         var known: Set = [
             "_P", "NSEntity", "NSPropertyName", "NSRenamingIdentifier", "NSIsOptional", "NSIsTransient", "NSIsIndexed",
             "NSUserInfo", "NSVersionHashModifier",
@@ -128,7 +143,6 @@ struct CompiledModelReader {
             ])
             if readFlags(object.fields["NSFlagsKey"], into: &element) { known.insert("NSFlagsKey") }
         }
-        guard spend(object.fields.count, on: element) else { return element }
         if object.fields["NSIsOptional"] == .boolean(true) { element["optional"] = "YES" }
         if object.fields["NSIsTransient"] == .boolean(true) { element["transient"] = "YES" }
         nameFormerly(object, name: name, in: &element)
@@ -263,10 +277,10 @@ struct CompiledModelReader {
         guard let object = archive.object(field) else { return nil }
         let name = archive.text(object.fields["NSIndexName"]) ?? ""
         var element = ModelElement(.fetchIndex, [.init("name", name)])
-        guard spend(1 + archive.items(object.fields["NSIndexElements"]).count, on: element) else { return nil }
+        let parts = archive.items(object.fields["NSIndexElements"])
+        guard spend(self.parts(in: object) + parts.count, on: element) else { return nil }
         if object.fields["NSPartialIndexPredicate"] != nil { element["partialIndexPredicate"] = "?" }
-        element.children = archive.items(object.fields["NSIndexElements"]).compactMap { archive.object($0) }.map {
-            part in
+        element.children = parts.compactMap { archive.object($0) }.map { part in
             var element = ModelElement(.fetchIndexElement)
             element["property"] = archive.text(part.fields["NSPropertyName"])
             if element["property"] == nil { element["expression"] = "?" }
@@ -295,7 +309,8 @@ struct CompiledModelReader {
 
     private mutating func keepUserInfo(_ object: KeyedArchive.Object, in element: inout ModelElement) {
         let texts = archive.entries(object.fields["NSUserInfo"])
-        guard spend(texts.count, on: element) else { return }
+        let length = Self.textParts(in: texts.compactMap { archive.text($0.value) })
+        guard spend(texts.count + length, on: element) else { return }
         let entries = texts.compactMap { entry -> ModelElement? in
             guard let key = archive.text(entry.key) else { return nil }
             guard let value = archive.text(entry.value) else {
@@ -304,7 +319,7 @@ struct CompiledModelReader {
             }
             return ModelElement(.entry, [.init("key", key), .init("value", value)])
         }
-        let sorted = entries.sorted { ($0["key"] ?? "") < ($1["key"] ?? "") }
+        let sorted = order(of: entries.map { $0["key"] ?? "" }, on: element).map { entries[$0] }
         if !sorted.isEmpty { element.children.append(ModelElement(.userInfo, children: sorted)) }
     }
 
@@ -313,7 +328,6 @@ struct CompiledModelReader {
         _ object: KeyedArchive.Object, in element: inout ModelElement, known: Set<String>
     ) {
         let names = object.fields.keys.filter { !known.contains($0) }
-        // An element finds its attributes one after the other.
         guard names.count <= XMLReader.childCountMax else {
             guard problems.count < ModelElementChecker.problemCountMax else { return }
             problems.append(
@@ -322,12 +336,45 @@ struct CompiledModelReader {
                     "has \(names.count) fields with unknown names; at most \(XMLReader.childCountMax) are allowed"))
             return
         }
-        for name in names.sorted() where element[name] == nil {
+        // An element finds its attributes one after the other, so they are looked up in a table.
+        let present = Set(element.attributes.map(\.name))
+        for name in names.sorted() where !present.contains(name) {
             let field = object.fields[name]
             // An empty list has no effect, so it is not kept.
             if let list = archive.object(field), list.fields["NS.objects"] == .array([]) { continue }
             if field == .boolean(false) { continue }
-            element[name] = "?"
+            element.attributes.append(.init(name, "?"))
+        }
+    }
+
+    // MARK: The budget
+
+    /// The items of a list, which count; none if the budget is gone.
+    private mutating func items(_ list: KeyedArchive.Value?, on element: ModelElement) -> [KeyedArchive.Value] {
+        guard budget >= 0 else { return [] }
+        let items = archive.items(list)
+        return spend(items.count, on: element) ? items : []
+    }
+
+    /// The places of texts in their order, each place once; none if the texts are too long for the budget.
+    ///
+    /// - Complexity: O(bytes of the texts + bytes of different texts * log(texts)).
+    private mutating func order(of texts: [String], on element: ModelElement) -> [Int] {
+        guard spend(Self.textParts(in: texts), on: element) else { return [] }
+        let ranks = Dictionary(uniqueKeysWithValues: Set(texts).sorted().enumerated().map { ($1, $0) })
+        let numbered = texts.enumerated().map { (place: $0, rank: ranks[$1] ?? 0) }
+        return numbered.sorted { ($0.rank, $0.place) < ($1.rank, $1.place) }.map(\.place)
+    }
+
+    /// The parts as which texts count: to compare, to hash and to copy them takes as long as they are.
+    private static func textParts(in texts: some Sequence<String>) -> Int {
+        texts.reduce(0) { $0 + $1.utf8.count / 64 }
+    }
+
+    /// The parts as which an object counts, with its fields and their texts.
+    private func parts(in object: KeyedArchive.Object) -> Int {
+        object.fields.reduce(1) { sum, field in
+            sum + 1 + field.key.utf8.count / 64 + (archive.text(field.value)?.utf8.count ?? 0) / 64
         }
     }
 

@@ -136,7 +136,8 @@ private struct ArchivedComparison {
             if case .integer(let count)? = relationship[field] { count } else { 0 }
         }
         let isRequired = relationship["NSIsOptional"] != .boolean(true)
-        let (least, greatest) = (max(number("NSMinCount"), isRequired ? 1 : 0), number("NSMaxCount"))
+        // An optional relationship may be empty, whatever its minimum is.
+        let (least, greatest) = (isRequired ? max(number("NSMinCount"), 1) : 0, number("NSMaxCount"))
         switch (left, limit) {
         case (.itself, .null): return kind == Self.differs && isRequired
         case (.keyPath("count"), .integer(let count)), (.keyPath("@count"), .integer(let count)):

@@ -3,6 +3,7 @@
 // Invariants
 //   1. References are followed one step at a time, by number: archives contain cycles, and no method here recurses.
 //   2. Each object is decoded once: an archive that lists one object several times is refused.
+//   3. Names of fields are short: each of them is looked up for each object that has it.
 
 /// A keyed archive.
 struct KeyedArchive {
@@ -17,6 +18,9 @@ struct KeyedArchive {
         let fields: [String: Value]
     }
 
+    /// The maximum length of the name of a field in bytes; those of Core Data have up to 30.
+    private static let nameByteCountMax = 256
+
     private let list: BinaryPropertyList
     /// The objects of the archive, as numbers in the property list.
     private let numbers: [Int]
@@ -27,6 +31,7 @@ struct KeyedArchive {
 
     /// The archive in a property list; `nil` if the list is not a keyed archive.
     init?(_ list: BinaryPropertyList) {
+        guard Self.hasShortNames(list) else { return nil }
         self.list = list
         let top = Self.strings(list, list.top)
         guard let objects = top["$objects"], case .array(let numbers) = list.objects[objects],
@@ -99,6 +104,16 @@ struct KeyedArchive {
         return numbers.allSatisfy { number in
             guard case .dictionary = list.objects[number] else { return true }
             return seen.insert(number).inserted
+        }
+    }
+
+    /// Whether no dictionary has a key that is too long for the name of a field.
+    private static func hasShortNames(_ list: BinaryPropertyList) -> Bool {
+        list.objects.allSatisfy { object in
+            guard case .dictionary(let keys, _) = object else { return true }
+            return keys.allSatisfy { key in
+                if case .string(let name) = list.objects[key] { name.utf8.count <= nameByteCountMax } else { true }
+            }
         }
     }
 

@@ -3,7 +3,8 @@
 // Invariants
 //   1. Work and memory are bounded by the document. Entities, inheritance depth and parts of composites are limited,
 //      because composites can refer to each other.
-// Not here: properties (ModelConverter+Properties), constraints and indexes (ModelConverter+Indexes).
+// Not here: properties (ModelConverter+Properties), constraints and indexes (ModelConverter+Indexes), indexes that no
+// store can keep (ModelConverter+SpecialIndexes).
 
 import EspalierModel
 
@@ -48,6 +49,8 @@ struct ModelConverter {
     var compositePartBudget = XMLReader.elementCountMax
 
     var entities: [EntityDescription] = []
+    /// The indexes that have to be checked when all entities are known.
+    var expressionIndexes: [ExpressionIndex] = []
     var versionIdentifiers: [String] = []
     var configurations: [ConfigurationDescription] = []
     var templates: [FetchRequestTemplate] = []
@@ -76,6 +79,7 @@ struct ModelConverter {
         if let problem = root.formatProblem { unsupported.append(problem) }
         noteUnknownAttributes(of: root, path: [])
         for element in elements { entities.append(entity(element)) }
+        leaveOutSpecialIndexes()
         nameIndexes()
         for composite in root.children(.composite) { checkTwice(composite) }
         for element in root.children {
@@ -103,7 +107,14 @@ struct ModelConverter {
             case .relationship: entity.relationships.append(relationship(child, of: element))
             case .fetchedProperty:
                 if let property = fetchedProperty(child, of: element) { entity.fetchedProperties.append(property) }
-            case .fetchIndex: if let index = index(child, of: element) { entity.indexes.append(index) }
+            case .fetchIndex:
+                guard let index = self.index(child, of: element) else { continue }
+                if index.predicateFormat != nil || child.children.contains(where: { $0.text("expression") != nil }) {
+                    expressionIndexes.append(
+                        ExpressionIndex(
+                            entity: entities.count, position: entity.indexes.count, element: child, owner: element))
+                }
+                entity.indexes.append(index)
             case .compoundIndexes: entity.indexes += compoundIndexes(child, of: name)
             case .uniquenessConstraints:
                 entity.uniquenessConstraints += child.children.map { $0.children.compactMap { $0["value"] } }

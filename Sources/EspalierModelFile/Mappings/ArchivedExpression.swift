@@ -49,6 +49,8 @@ indirect enum ArchivedExpression {
     /// The objects that `mapping` made of those that an expression gives.
     static func following(_ sources: ArchivedExpression, through mapping: String?) -> ArchivedExpression {
         guard case .source(let path) = sources else { return .other(sources.text) }
+        // Few paths have operators, and only those have to be taken apart.
+        guard path.utf8.contains(UInt8(ascii: "@")) else { return .successors(path: path, through: mapping) }
         let steps = path.split(separator: ".", omittingEmptySubsequences: false).filter { !unions.contains(String($0)) }
         guard !steps.contains(where: { $0.hasPrefix("@") }) else { return .other("$source.\(path)") }
         return .successors(path: steps.joined(separator: "."), through: mapping)

@@ -8,7 +8,8 @@
 //   1. References are followed downwards only: from the model to entities, from an entity to properties. So a file
 //      whose references form a cycle ends.
 //   2. Objects to which none of these references leads are leftovers of the editor, and have no meaning.
-//   3. Work is bounded: an object, an archive and a part of an expression count each time that they are named.
+//   3. Work is bounded: an object with its texts, an archive and a part of an expression count each time that they are
+//      named. The editor names each object once, so the texts of all objects may be read once, and few again.
 
 import EspalierModel
 import FoundationEssentials
@@ -19,6 +20,8 @@ struct MappingFileReader {
         let line: Int
         var attributes: [String: (text: String, line: Int)] = [:]
         var references: [String: [String]] = [:]
+        /// The bytes of all texts, which everything costs that is done with the object.
+        var byteCount = 0
 
         /// The text of an attribute; `nil` if it is absent or empty.
         func text(_ name: String) -> String? { attributes[name].flatMap { $0.text.isEmpty ? nil : $0.text } }
@@ -30,8 +33,13 @@ struct MappingFileReader {
     private var objects: [String: Object] = [:]
     /// The number of references that may still be followed: the editor names each object once.
     private var referenceBudget = XMLReader.elementCountMax
+    /// The bytes of text that the objects to which references lead may still have.
+    private var textBudget = Self.repeatedByteCountMax
     /// The number of parts that all expressions may still have.
     private var expressionBudget = 100_000
+
+    /// The maximum number of bytes that are read again, because several references lead to one object.
+    private static let repeatedByteCountMax = 16 << 20
 
     /// The mappings in a document; without a meaning if `problems` are found.
     mutating func description(of root: XMLElement) -> MappingDescription {
@@ -48,11 +56,9 @@ struct MappingFileReader {
             return MappingDescription()
         }
         let mappings = referents(of: model, "entitymappings", "XDDEVENTITYMAPPING", "the mapping model")
-        let numbered = mappings.enumerated().sorted {
-            let (left, right) = (number($0.element), number($1.element))
-            return left == right ? $0.offset < $1.offset : left < right
-        }
-        var result = MappingDescription(numbered.map { entityMapping($0.element) })
+        let numbered = mappings.enumerated().map { (place: $0.offset, number: number($0.element)) }
+            .sorted { $0.number == $1.number ? $0.place < $1.place : $0.number < $1.number }
+        var result = MappingDescription(numbered.map { entityMapping(mappings[$0.place]) })
         result.sourceModelPath = model.text("sourcemodelpath")
         result.destinationModelPath = model.text("destinationmodelpath")
         return result
@@ -67,51 +73,74 @@ struct MappingFileReader {
         var object = Object(type: type, line: element.line)
         for child in element.children {
             guard let name = child["name"] else {
-                report(.missingAttribute, child.line, "\(type) '\(id)', \(child.name)", "needs a name")
+                report(.missingAttribute, child.line, "\(Self.label(type, id)), \(child.name)", "needs a name")
                 continue
             }
             switch child.name {
             case "attribute":
                 object.attributes[name] = (child.text, child.line)
+                object.byteCount += child.text.utf8.count
             case "relationship":
-                object.references[name] = (child["idrefs"] ?? "").split(separator: " ").map(String.init)
-            default: report(.unknownElement, child.line, "\(type) '\(id)'", "<\(child.name)> is not expected here")
+                let ids = child["idrefs"] ?? ""
+                object.references[name] = ids.split(separator: " ").map(String.init)
+                object.byteCount += ids.utf8.count
+            default: report(.unknownElement, child.line, Self.label(type, id), "<\(child.name)> is not expected here")
             }
         }
         guard objects.updateValue(object, forKey: id) == nil else {
-            return report(.invalidValue, element.line, "\(type) '\(id)'", "another object has the same id")
+            return report(.invalidValue, element.line, Self.label(type, id), "another object has the same id")
         }
+        textBudget += object.byteCount
     }
 
     /// The objects to which a relationship leads.
     private mutating func referents(
         of object: Object, _ relationship: String, _ type: String, _ owner: String
     ) -> [Object] {
-        let ids = object.references[relationship] ?? []
+        // Once the file has named too much, it has no meaning, and nothing of it is read any more.
+        guard textBudget >= 0 else { return [] }
+        let (ids, line) = (object.references[relationship] ?? [], object.line)
         guard ids.count <= referenceBudget else {
             report(
-                .tooLarge, object.line, owner,
+                .tooLarge, line, owner,
                 "\(relationship): the file follows more than \(XMLReader.elementCountMax) references; name each object "
                     + "once")
             return []
         }
         referenceBudget -= ids.count
-        return ids.compactMap { id in
-            guard let found = objects[id], found.type == type else {
-                report(.invalidModel, object.line, owner, "\(relationship): there is no object '\(id)' of type \(type)")
-                return nil
+        var found: [Object] = []
+        for id in ids {
+            guard let object = objects[id], object.type == type else {
+                report(
+                    .invalidModel, line, owner,
+                    "\(relationship): there is no object '\(id.shortened)' of type \(type)")
+                continue
             }
-            return found
+            textBudget -= object.byteCount
+            guard textBudget >= 0 else {
+                report(
+                    .tooLarge, line, owner,
+                    "\(relationship): the objects that are named again and again have more than "
+                        + "\(Self.repeatedByteCountMax) bytes of text; name each object once")
+                return []
+            }
+            found.append(object)
         }
+        return found
     }
 
     private func number(_ object: Object) -> Int { object.text("mappingnumber").flatMap { Int($0) } ?? .max }
 
+    /// The name of an object in reports; a file may repeat a long one in each of them.
+    private static func label(_ type: String, _ id: String) -> String { "\(type.shortened) '\(id.shortened)'" }
+
+    /// Adds a problem, unless there are enough already; only then its texts are made.
     private mutating func report(
-        _ kind: ModelFileError.Kind, _ line: Int, _ element: String?, _ message: String
+        _ kind: ModelFileError.Kind, _ line: Int, _ element: @autoclosure () -> String?,
+        _ message: @autoclosure () -> String
     ) {
         guard problems.count < ModelElementChecker.problemCountMax else { return }
-        problems.append(ModelFileError.Problem(kind, line: line, element: element, message))
+        problems.append(ModelFileError.Problem(kind, line: line, element: element(), message()))
     }
 
     // MARK: Mappings
@@ -120,7 +149,7 @@ struct MappingFileReader {
         let (source, destination) = (object.text("sourcename"), object.text("destinationname"))
         let ends = [source, destination].compactMap(\.self)
         let name = object.text("name") ?? ends.joined(separator: "To")
-        let element = "entity mapping '\(name)'"
+        let element = "entity mapping '\(name.shortened)'"
         if ends.isEmpty {
             report(.missingAttribute, object.line, element, "needs a sourcename, a destinationname or both")
         }
@@ -139,17 +168,17 @@ struct MappingFileReader {
                 report(.missingAttribute, property.line, element, "a property mapping needs a name")
                 continue
             }
-            let source = propertySource(property, "\(element), property '\(name)'", name)
+            let source = propertySource(property, "\(element), property '\(name.shortened)'", name)
             mapping.propertyMappings.append(PropertyMappingDescription(name, source))
         }
         return mapping
     }
 
     private mutating func propertySource(
-        _ object: Object, _ element: String, _ name: String
+        _ object: Object, _ element: @autoclosure () -> String, _ name: String
     ) -> PropertyMappingDescription.Source {
         if !object.isTrue("autogenerateexpression"),
-            let expression = expression(object, "valueexpressiondata", element)
+            let expression = expression(object, "valueexpressiondata", element())
         {
             return expression.propertySource
         }
@@ -160,16 +189,18 @@ struct MappingFileReader {
     }
 
     /// The expression in an attribute; `nil` if there is none, or it is damaged, which is reported.
-    private mutating func expression(_ object: Object, _ name: String, _ element: String) -> ArchivedExpression? {
+    private mutating func expression(
+        _ object: Object, _ name: String, _ element: @autoclosure () -> String
+    ) -> ArchivedExpression? {
         guard let (text, line) = object.attributes[name], !text.isEmpty else { return nil }
         // An archive that several references lead to is decoded for each of them.
         expressionBudget -= ArchivedExpressionReader.parts(in: text.utf8.count)
         guard expressionBudget >= 0 else {
-            reportManyParts(line, element, name)
+            reportManyParts(line, element(), name)
             return nil
         }
         guard let bytes = Data(base64Encoded: text, options: .ignoreUnknownCharacters) else {
-            report(.invalidValue, line, element, "\(name) is not base64")
+            report(.invalidValue, line, element(), "\(name) is not base64")
             return nil
         }
         do throws(ArchivedExpressionError) {
@@ -177,8 +208,8 @@ struct MappingFileReader {
         } catch {
             switch error {
             case .noExpression:
-                report(.malformedArchive, line, element, "\(name) is not the archive of an expression")
-            case .tooManyParts: reportManyParts(line, element, name)
+                report(.malformedArchive, line, element(), "\(name) is not the archive of an expression")
+            case .tooManyParts: reportManyParts(line, element(), name)
             }
             return nil
         }

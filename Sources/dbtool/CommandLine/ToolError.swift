@@ -106,7 +106,8 @@ enum ToolError: Error, CustomStringConvertible {
             .contextEnded, .objectNotFound, .wrongResultType, .unknownRelationship, .noStore, .unsupportedStore,
             .unknownConfiguration, .readOnlyStore,
             .relationshipAcrossStores, .queryGenerationOfOtherStores, .eventIsNotRecorded, .storeIsChosen,
-            .storeRefusesEntity, .assignment, .batchRowSource, .limitAcrossStores, .fetchCancelled:
+            .storeRefusesEntity, .assignment, .batchRowSource, .limitAcrossStores, .classWithoutKeyPaths,
+            .fetchCancelled:
             .unavailable
         case .queryGenerationExpired: .locked
         case .invalidPredicate, .invalidURI: .usage

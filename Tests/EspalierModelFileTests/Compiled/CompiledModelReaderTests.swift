@@ -337,6 +337,49 @@ import Testing
         #expect(error.description.hasPrefix("f: the texts of the model have 20"), "\(error.description.prefix(200))")
     }
 
+    @Test func `nothing more of an archive is read once its texts are too long together`() throws {
+        var builder = ArchiveBuilder()
+        let text = builder.add(.text(String(repeating: "t", count: 200_000)))
+        let texts = builder.map((0..<500).map { ("k\($0)", text) })
+        let first = builder.add("NSEntityDescription", [("NSEntityName", .text("A")), ("NSUserInfo", texts)])
+        // That this one has too many fields is not told.
+        let fields = (0..<5_000).map { ("f\($0)", ArchiveBuilder.Item.integer(1)) }
+        let second = builder.add("NSEntityDescription", [("NSEntityName", .text("B"))] + fields)
+        let root = builder.add("NSManagedObjectModel", [("NSEntities", builder.map([("A", first), ("B", second)]))])
+        let error = try #require(throws: ModelFileError.self) {
+            try ModelDocument(compiled: builder.archive(root), path: "f")
+        }
+
+        #expect(error.description == "f: entity 'A': the archive has too many parts")
+    }
+
+    @Test func `a long version identifier or class name that an archive names again and again is refused`() throws {
+        var builder = ArchiveBuilder()
+        let text = builder.add(.text(String(repeating: "t", count: 200_000)))
+        let identifiers = builder.add("NSSet", [("NS.objects", .copies(text, 500))])
+        let bytes = Self.archive(builder, model: [("NSVersionIdentifiers", identifiers)])
+        let error = try #require(throws: ModelFileError.self) { try ModelDocument(compiled: bytes, path: "f") }
+        #expect(error.description == "f: model: the archive has too many parts")
+
+        let entities = (0..<500).map { number in
+            let fields = [("NSEntityName", ArchiveBuilder.Item.text("E")), ("NSClassNameForEntity", text)]
+            return ("E\(number)", builder.add("NSEntityDescription", fields))
+        }
+        let root = builder.add("NSManagedObjectModel", [("NSEntities", builder.map(entities))])
+        let other = try #require(throws: ModelFileError.self) {
+            try ModelDocument(compiled: builder.archive(root), path: "f")
+        }
+        #expect(other.description == "f: entity 'E': the archive has too many parts")
+    }
+
+    @Test func `the name of a field is short, since it is looked up in each object`() throws {
+        let name = String(repeating: "n", count: 257)
+        let bytes = Self.archive(ArchiveBuilder(), entity: [(name, .integer(1))])
+        let error = try #require(throws: ModelFileError.self) { try ModelDocument(compiled: bytes, path: "f") }
+
+        #expect(error.description == "f: the property list is not a keyed archive")
+    }
+
     @Test func `an entity with very many unknown fields is refused`() throws {
         let fields = (0..<5_000).map { ("f\($0)", ArchiveBuilder.Item.integer(1)) }
         let error = try #require(throws: ModelFileError.self) {

@@ -255,6 +255,18 @@ import Testing
         let relationship = try #require(conversion.entities.first?.relationships.first)
         #expect(relationship.minCount == 2 && relationship.maxCount == 5 && !relationship.isOptional)
 
+        // An optional relationship with a minimum may be empty.
+        let optional = try compiled(limits: 2...5, isOptional: true) { builder in
+            [
+                builder.comparison(.keyPath("count"), atLeast, .integer(0)),
+                builder.comparison(.keyPath("count"), atLeast, .integer(1)),
+                builder.comparison(.keyPath("@count"), atLeast, .integer(2)),
+                builder.comparison(.keyPath("count"), atMost, .integer(5)),
+            ]
+        }
+        let rules = try #require(optional.root.children(.entity).first?.children(.relationship).first)
+        #expect(rules["validationPredicates"] == "count >= 1; @count >= 2")
+
         let tighter = try compiled(limits: 0...0, isOptional: true, warnings: [.text("too few")]) { builder in
             [
                 builder.comparison(.keyPath("count"), atLeast, .integer(1)),

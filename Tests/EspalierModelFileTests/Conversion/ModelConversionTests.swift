@@ -286,6 +286,47 @@ import Testing
         #expect(refused.entities[0].indexes.isEmpty)
     }
 
+    @Test func `an index that needs more than values of the object itself is left out by feature, and no other`()
+        throws
+    {
+        let special = [
+            "album.title", "canonical:(album.title)", "canonical:(day)", "day - now()", "uppercase(album.title)", "tag",
+            "nam", "name.@count",
+        ]
+        let kept = ["lowercase:(name)", "rank * 2", "name", "album", "canonical:(name)"]
+        var parts = (kept + special).enumerated().map { place, expression in
+            "<fetchIndex name='i\(place)'><fetchIndexElement expression='\(expression)' order='ascending'/></fetchIndex>"
+        }
+        parts.append(
+            "<fetchIndex name='j' partialIndexPredicate='album.title == \"a\"'>"
+                + "<fetchIndexElement property='name' order='ascending'/></fetchIndex>")
+        parts.append(
+            "<fetchIndex name='k'><fetchIndexElement property='name' order='ascending'/>"
+                + "<fetchIndexElement expression='name' order='ascending'/></fetchIndex>")
+        let xml =
+            "<model><entity name='Album'><attribute name='title' optional='YES' attributeType='String'/></entity>"
+            + "<entity name='Track'><attribute name='name' optional='YES' attributeType='String'/>"
+            + "<attribute name='day' optional='YES' attributeType='Date'/>"
+            + "<attribute name='rank' optional='YES' attributeType='Integer 32'/>"
+            + "<attribute name='tag' optional='YES' transient='YES' attributeType='String'/>"
+            + "<relationship name='album' optional='YES' maxCount='1' destinationEntity='Album'/>"
+            + parts.joined() + "</entity></model>"
+        let document = try ModelDocument(xml: Data(xml.utf8), path: "f")
+
+        let conversion = try document.conversion()
+        #expect(conversion.unsupportedFeatures == [.specialIndexes])
+        #expect(conversion.unsupported.count == special.count + 2)
+        #expect(conversion.entities[1].indexes.map(\.name) == kept.indices.map { "i\($0)" })
+        #expect(throws: ModelFileError.self) { try ManagedObjectModel(document) }
+        let model = try ManagedObjectModel(document, ignoring: [.specialIndexes])
+        #expect(model.descriptions[1].indexes.count == kept.count)
+        // A property that is none, and no expression, is an error as before.
+        let wrong = xml.replacing("fetchIndexElement property='name'", with: "fetchIndexElement property='nam'")
+        #expect(throws: ModelFileError.self) {
+            try ManagedObjectModel(ModelDocument(xml: Data(wrong.utf8)), ignoring: [.specialIndexes])
+        }
+    }
+
     @Test func `a request that gives no objects is left out if the application can do without`() throws {
         let xml = "<model><entity name='A'/><fetchRequest name='q' entity='A' resultType='2'/></model>"
         let document = try ModelDocument(xml: Data(xml.utf8), path: "f")

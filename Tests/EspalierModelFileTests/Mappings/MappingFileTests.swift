@@ -294,6 +294,25 @@ enum MappingFiles {
                 + "references; name each object once")
     }
 
+    @Test func `an object of long texts that a file names again and again is refused`() throws {
+        let path = String(repeating: "street.", count: 10_000) + "name"
+        func description(count: Int) throws(ModelFileError) -> MappingDescription {
+            let file = MappingFiles.file(relationship: MappingFiles.attribute("sourcekeypath", path))
+            let links = [String](repeating: "z4", count: count).joined(separator: " ")
+            let text = String(decoding: file, as: UTF8.self).replacing("idrefs=\"z4\"", with: "idrefs=\"\(links)\"")
+            return try MappingDescription(xml: Data(text.utf8), path: "f")
+        }
+        // Each text may be read once, and 16 MiB of all of them again.
+        #expect(try description(count: 20).entityMappings.first?.propertyMappings.count == 21)
+        let error = try #require(throws: ModelFileError.self) { try description(count: 300) }
+
+        #expect(
+            error.description
+                == "f: line 4: entity mapping 'CatToPet': relationshipmappings: the objects that are named again and "
+                + "again have more than 16777216 bytes of text; name each object once")
+        #expect(error.problems.map(\.kind) == [.tooLarge])
+    }
+
     // MARK: Errors
 
     @Test func `what is wrong is reported with line, mapping and remedy`() throws {

@@ -100,6 +100,58 @@ import Testing
         #expect(try stack.stored(Track.self).filter { $0.seconds == 7 }.map(\.name) == ["track 2!"])
     }
 
+    /// The calls that return the objects of a request.
+    enum Fetching: CaseIterable {
+        case list, enumeration, pages, progress
+    }
+
+    private func names(
+        _ request: FetchRequest<Track>, _ way: Fetching, in context: ManagedObjectContext
+    ) async throws -> [String] {
+        switch way {
+        case .list: return try context.fetch(request).map(\.name)
+        case .enumeration:
+            var names: [String] = []
+            try context.enumerate(request, batchSize: 2) { names.append($0.name) }
+            return names
+        case .pages: return try context.fetchPages(request).map(\.name)
+        case .progress: return try await context.fetch(request, progress: FetchProgress()).map(\.name)
+        }
+    }
+
+    @Test(arguments: StoreKind.allCases, Fetching.allCases)
+    func `whatever fetches refreshes objects in use and their locks if it is asked to (FR-14, MC-35)`(
+        _ kind: StoreKind, _ way: Fetching
+    ) async throws {
+        let stack = try makeTracks(3, kind)
+        let context = stack.context
+        var request = FetchRequest<Track>(sortedBy: [SortKey("bytes")])
+        let tracks = try context.fetch(request)
+        #expect(tracks.map(\.name) == ["track 2", "track 1", "track 0"])
+        try context.detectConflicts(for: tracks[1])
+        let other = stack.newContext()
+        for track in try other.fetch(request) { track.name += "!" }
+        try other.save()
+
+        let kept = try await names(request, way, in: context)
+        request.shouldRefreshRefetchedObjects = true
+        let refreshed = try await names(request, way, in: context)
+        #expect(kept == ["track 2", "track 1", "track 0"])
+        #expect(refreshed == ["track 2!", "track 1!", "track 0!"])
+        #expect(tracks.map(\.name) == ["track 2!", "track 1!", "track 0!"])
+        // The lock holds for the row that was read.
+        tracks[0].seconds = 7
+        try context.save()
+
+        tracks[0].seconds = 8
+        let third = stack.newContext()
+        for track in try third.fetch(request) where track.name == "track 1!" { track.name = "track 1?" }
+        try third.save()
+        let again = try await names(request, way, in: context)
+        #expect(again == ["track 2!", "track 1?", "track 0!"])
+        #expect(tracks[1].name == "track 1?" && tracks[0].seconds == 8 && tracks[0].hasChanges)
+    }
+
     @Test(arguments: StoreKind.allCases, [true, false])
     func `texts are sorted by the numbers in them, and for readers, in stores as in memory (FR-26)`(
         _ kind: StoreKind, _ isSaved: Bool
