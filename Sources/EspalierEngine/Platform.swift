@@ -16,8 +16,7 @@ import Synchronization
     import Darwin
 #endif
 
-// These functions are outside `Platform`, because its members have the same names.
-// SAFETY: the strings live for the length of the calls.
+// SAFETY: the strings live for the length of the calls. (Outside `Platform`, whose members have the same names.)
 private func openFile(_ folder: Int32, _ path: String, _ flags: Int32, _ permissions: mode_t = 0o644) -> Int32 {
     unsafe openat(folder, path, flags, permissions)
 }
@@ -53,11 +52,9 @@ package enum Platform {
     /// The descriptor that means the working directory of the process.
     package static let workingDirectory = Int32(AT_FDCWD)
 
-    /// Opens `name` in a directory without following a symbolic link; returns a descriptor.
+    /// Opens `name` in a directory, and no symbolic link; only its owner may read a private file that is created.
     ///
     /// Never waits for another process, as opening a pipe would, and never makes a terminal the controlling one.
-    ///
-    /// - Parameter isPrivate: whether only its owner may read a file that is created.
     package static func open(
         _ name: String, in directory: Int32, writable: Bool, createExclusively: Bool, isPrivate: Bool
     ) -> Int {

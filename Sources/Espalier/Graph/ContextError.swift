@@ -197,8 +197,8 @@ extension ContextError: CustomStringConvertible {
             "several stores have rows of \(entity), so a limit or an offset is ambiguous; fetch the IDs, and delete "
                 + "these"
         case .classWithoutKeyPaths(let name):
-            "the class \(name) has no table of key paths, because it is not marked with @Entity or belongs to an actor; "
-                + "name the property in a call that takes names, or mark the class with @Entity and no actor"
+            "the class \(name) has no table of key paths, because it is not marked with @Entity or belongs to an "
+                + "actor; name the property in a call that takes names, or mark the class with @Entity and no actor"
         case .fetchCancelled: "the fetch was cancelled by its progress or with its task; the context is as it was"
         case .store(let error): "\(error)"
         }

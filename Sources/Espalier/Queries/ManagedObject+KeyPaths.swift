@@ -3,7 +3,8 @@
 // Invariants
 //   1. A key path that leads to no property of the model stands for a name that no property has: calls that take names
 //      refuse it, and their error has the text of the key path.
-//   2. A class without a table of key paths, such as one that belongs to an actor, is an error of each call that throws.
+//   2. A class without a table of key paths, such as one that belongs to an actor, is an error of each call that
+//      throws.
 //   3. A value that is none of the property's type is an error, and never read as the absence of a value.
 
 import EspalierModel

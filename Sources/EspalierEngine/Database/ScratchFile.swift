@@ -5,8 +5,8 @@
 //      when the process is killed. A process that is killed between the two leaves an empty file `PATH.tmp-...`; a
 //      power loss may leave one with any bytes, because removals are not synced. No code ever reads such a file.
 //   2. Nothing in it is synced: no later process needs it.
-//   3. Only the owner of the process may read the file, and its name is random: in a folder that users share, nobody can
-//      open it, or make a link of that name before, which would lead it elsewhere.
+//   3. Only the owner of the process may read the file, and its name is random: in a folder that users share, nobody
+//      can open it, or make a link of that name before, which would lead it elsewhere.
 
 /// A file without a name.
 package final class ScratchFile: Sendable {

@@ -5,8 +5,8 @@
 //      changes only with those of `properties`, and is the same in every process.
 //   2. Its values are null or of the one kind that `type` names, so they have one order.
 //   3. Its evaluation cannot be stopped: it has no regular expression.
-//   4. It does not divide text into characters (`characterCount`, `[w]`): each version of Unicode may divide the same text
-//      differently, so a process with another standard library would look for other entries. Case, case folding and
+//   4. It does not divide text into characters (`characterCount`, `[w]`): each version of Unicode may divide the same
+//      text differently, so a process with another standard library would look for other entries. Case, case folding and
 //      decompositions of assigned characters are the same in all later versions. Indexes of folded text rely on that,
 //      and so do `uppercase`, `lowercase` and `[cd]` here: only a text with characters that the library does not know
 //      yet may get another value from a later one. A check finds such an entry, and a rebuild replaces it.
@@ -76,8 +76,8 @@ package final class IndexExpression: Sendable, Hashable {
 
     /// The problem of an expression or a condition that divides text into characters (invariant 4).
     static let divisionProblem =
-        "it divides text into characters, and versions of Unicode divide the same text differently; store the result in "
-        + "an attribute"
+        "it divides text into characters, and versions of Unicode divide the same text differently; store "
+        + "the result in an attribute"
 
     /// Whether both compute the same values in the same way.
     package static func == (left: IndexExpression, right: IndexExpression) -> Bool {

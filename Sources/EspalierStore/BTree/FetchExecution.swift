@@ -389,7 +389,8 @@ struct FetchExecution: ~Copyable {
     private mutating func addToSortBuffer(_ row: RawSpan, _ id: ObjectID) throws(StoreError) {
         guard sortBuffer?.isWanted(sortBytes) == true else { return }
         let bytes = sink.needsRow ? row.copy(0..<row.byteCount) : []
-        // An exact copy: a shared array would make `sortBytes` a new one for each row, with the room of its longest key.
+        // An exact copy: a shared array would make `sortBytes` a new one for each row, with the room of its longest
+        // key.
         let key = sortBytes.withRawSpan { $0.copy(0..<$0.byteCount) }
         try sortBuffer?.insert(SortBuffer.Entry(key: key, id: id, row: bytes))
     }

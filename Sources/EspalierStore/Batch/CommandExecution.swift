@@ -1,8 +1,8 @@
 // One command on a B-tree store: many saves, chunk by chunk, in one write transaction.
 //
-// The steps of `run`: find the rows; update those of which an update only writes over bytes, in place and without a save
-// (`BatchPatch`); then for each chunk of the others read the rows, make a `SaveRequest` and carry it out as a save does;
-// commit. Deletions are one save, which reads its rows chunk by chunk itself (`DeleteRules`).
+// The steps of `run`: find the rows; update those of which an update only writes over bytes, in place and without a
+// save (`BatchPatch`); then for each chunk of the others read the rows, make a `SaveRequest` and carry it out as a save
+// does; commit. Deletions are one save, which reads its rows chunk by chunk itself (`DeleteRules`).
 //
 // Invariants
 //   1. The transaction begins before the rows are found: no other writer can come between.

@@ -4,10 +4,11 @@
 // whether an index has the rows in the wanted order. A fetch whose only condition is that an attribute equals a value
 // needs none of these steps (`equalityPlan`).
 // Counts are exact. The share of the entries that a range has comes from a sample of the index (`IndexSample`). The
-// planner asks for it if choices have to be compared, and for the number of rows in a range that is read in the order of
-// the result: not for `equalityPlan`, and not beside one value of a unique index, which no choice beats. Fixed shares stand for an index that cannot be read: a point leads to few rows, a
-// closed range to a tenth of them and an open one to a third.
-// A wrong estimate costs time, never correctness: conditions that the choice does not answer stay in `residual`.
+// planner asks for it if choices have to be compared, and for the number of rows in a range that is read in the order
+// of the result: not for `equalityPlan`, and not beside one value of a unique index, which no choice beats. Fixed
+// shares stand for an index that cannot be read: a point leads to few rows, a closed range to a tenth of them and an
+// open one to a third. A wrong estimate costs time, never correctness: conditions that the choice does not answer stay
+// in `residual`.
 
 internal import EspalierModel
 

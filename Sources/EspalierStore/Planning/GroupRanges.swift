@@ -8,7 +8,7 @@ internal import FoundationEssentials
 
 /// The ranges of one index that answer some of a fetch's terms.
 struct GroupRanges {
-    /// Ascending and disjoint; empty = nothing passes. If `used` is empty, there are none, and nothing is known.
+    /// Ascending and disjoint; empty = nothing passes, or nothing is known if `used` is empty.
     private(set) var ranges: [EntryRange] = []
     /// The positions of the terms that the ranges answer.
     private(set) var used: [Int] = []

@@ -295,7 +295,8 @@ import Testing
         ]
         let kept = ["lowercase:(name)", "rank * 2", "name", "album", "canonical:(name)"]
         var parts = (kept + special).enumerated().map { place, expression in
-            "<fetchIndex name='i\(place)'><fetchIndexElement expression='\(expression)' order='ascending'/></fetchIndex>"
+            "<fetchIndex name='i\(place)'>"
+                + "<fetchIndexElement expression='\(expression)' order='ascending'/></fetchIndex>"
         }
         parts.append(
             "<fetchIndex name='j' partialIndexPredicate='album.title == \"a\"'>"

@@ -186,8 +186,8 @@ private struct LockWalk: RandomWalk {
         }
     }
 
-    /// Checks what a side shows after a save in conflict: what it has shown before, but a save is an event, which merges
-    /// the waiting saves of others into the pegs that the side has not changed.
+    /// Checks what a side shows after a save in conflict: what it has shown before, but a save is an event, which
+    /// merges the waiting saves of others into the pegs that the side has not changed.
     private mutating func checkShown(_ index: Int, _ before: [Int], _ newest: [Int]) {
         let (side, shown) = (sides[index], sides[index].shown)
         let isMerged = side.context.automaticallyMergesChangesFromParent

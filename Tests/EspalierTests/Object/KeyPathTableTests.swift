@@ -1,4 +1,5 @@
-// Calls by key path for a class without a table of key paths, such as one that belongs to an actor or is written by hand.
+// Calls by key path for a class without a table of key paths, such as one that belongs to an actor or is written by
+// hand.
 
 import Espalier
 import Testing
