@@ -6,10 +6,10 @@
 //   2. Its values are null or of the one kind that `type` names, so they have one order.
 //   3. Its evaluation cannot be stopped: it has no regular expression.
 //   4. It does not divide text into characters (`characterCount`, `[w]`): each version of Unicode may divide the same
-//      text differently, so a process with another standard library would look for other entries. Case, case folding and
-//      decompositions of assigned characters are the same in all later versions. Indexes of folded text rely on that,
-//      and so do `uppercase`, `lowercase` and `[cd]` here: only a text with characters that the library does not know
-//      yet may get another value from a later one. A check finds such an entry, and a rebuild replaces it.
+//      text differently, so a process with another standard library would look for other entries. Case, case folding
+//      and decompositions of assigned characters are the same in all later versions. Indexes of folded text rely on
+//      that, and so do `uppercase`, `lowercase` and `[cd]` here: only a text with characters that the library does not
+//      know yet may get another value from a later one. A check finds such an entry, and a rebuild replaces it.
 // Not here: the meaning of functions, and where they have no value (ResolvedFunction).
 
 /// An expression whose values are the entries of an index.
