@@ -101,8 +101,8 @@ package enum TextFolding {
         if options.isDisjoint(with: [.caseInsensitive, .diacriticInsensitive, .normalized, .numeric, .natural]) {
             return ordered(left, right)
         }
+        // SAFETY: the bytes of both are read within the closures only.
         return unsafe withFolded(left, options) { left in
-            // SAFETY: the bytes of both are read within the closures only.
             unsafe withFolded(right, options) { right in unsafe compareBytes(left, right) }
         }
     }

@@ -203,6 +203,10 @@ private enum ItemModel {
         let model = try ItemModel.make([.init("i", on: [.init("quantity")], predicateFormat: "weight ** -1 > 0")])
         let fixture = try StoreFixture(.treeInFile, model)
         let format = "quantity == 5 AND weight ** -1 > 0"
+        // Other rows, without which reading all would cost no more than the index.
+        for number in 0..<30 {
+            _ = try fixture.insert("Item", ["weight": .double(1), "quantity": .integer(Int64(100 + number))])
+        }
         let id = try fixture.insert("Item", ["weight": .double(0.0), "quantity": .integer(5)])
         #expect(try plan(fixture, format)[0].hasPrefix("tree \"index:Item.i\""))
         for weight in [-0.0, 0.0, -0.0] {

@@ -145,10 +145,13 @@ import Testing
         let predicate = try ResolvedPredicate(FetchPredicate(format: format), for: song, in: fixture.model)
 
         let fetch = StoreFetch(entity: song, predicate: predicate)
-        for ask in [
+        let asks: [() throws -> Void] = [
             { _ = try fixture.store.fetch(fetch) }, { _ = try fixture.store.count(fetch) },
             { _ = try fixture.store.fetchIDs(fetch) }, { _ = try fixture.store.fetchBatch(fetch, of: 10) },
-        ] as [() throws -> Void] {
+        ]
+        // Each takes 10,000,000 steps, so the kinds of stores share them; a file answers all.
+        let place = StoreKind.allCases.firstIndex(of: kind) ?? 0
+        for ask in kind == .treeInFile ? asks : [asks[place % asks.count]] {
             do {
                 try ask()
                 Issue.record("no error")
