@@ -54,14 +54,11 @@ struct Bench {
         let text = """
             # Growth
 
-            Written by `\(command)`. Processor time of the whole operation, the least of three runs; the exponent is \
-            the greatest of a decade whose time is above 0.2 ms. Expected is 0 for an operation on one object among \
-            all, 1 for one on all of them. The peak is how much more memory the process has in use during the \
-            operation than before it, the least of three runs; it counts as growing too fast where it grows faster \
-            than the objects.
-
-            \(facts)
-            \(table)
+            Written by `\(command)`. Processor time of the whole operation, the least of three runs, or of up to nine \
+            while an operation seems to grow too fast; the exponent is the greatest of a decade whose time is above \
+            0.2 ms. Expected is 0 for an operation on one object among all, 1 for one on all of them. The peak is how \
+            much more memory the process has in use during the operation than before it, the least of these runs; it \
+            counts as growing too fast where it grows faster than the objects.
             """
         try text.write(toFile: path, atomically: true, encoding: .utf8)
     }
