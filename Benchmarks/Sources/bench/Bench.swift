@@ -59,6 +59,9 @@ struct Bench {
             0.2 ms. Expected is 0 for an operation on one object among all, 1 for one on all of them. The peak is how \
             much more memory the process has in use during the operation than before it, the least of these runs; it \
             counts as growing too fast where it grows faster than the objects.
+
+            \(facts)
+            \(table)
             """
         try text.write(toFile: path, atomically: true, encoding: .utf8)
     }
