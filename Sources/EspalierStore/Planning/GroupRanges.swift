@@ -136,7 +136,8 @@ struct GroupRanges {
         // In a descending index the bounds are exchanged, because the order of the codes is reversed.
         let (low, high) = element.isAscending ? (lower, upper) : (upper, lower)
         let mark: UInt8 = element.isAscending ? KeyCoding.valueMark : ~KeyCoding.valueMark
-        let whole = EntryRange.beginning(with: prefix + [mark])
+        // Cut like the entries: a long fixed value leaves no byte of this one in them.
+        let whole = range(beginningWith: prefix + [mark])
         var range = whole
         if let low { range.lower = bound(low, element, isLower: true) ?? whole.lower }
         if let high { range.upper = bound(high, element, isLower: false) ?? whole.upper }
