@@ -1,4 +1,5 @@
-// The only file that imports the platform's C library: what the engine needs from it, under Swift names.
+// What the engine needs from the platform's C library, under Swift names. Only this file and its extensions
+// (`Platform+….swift`) import that library.
 //
 // Invariants
 //   1. Calls that can fail return a negative error number; EINTR is retried here and never returned.
@@ -40,7 +41,7 @@ package enum Platform {
     }
 
     /// Calls `body` until it is not interrupted; a negative result becomes the negated error number.
-    private static func retrying(_ body: () -> Int) -> Int {
+    static func retrying(_ body: () -> Int) -> Int {
         while true {
             let result = body()
             if result >= 0 || errno != EINTR { return result >= 0 ? result : -Int(errno) }
@@ -128,41 +129,6 @@ package enum Platform {
 
     /// Makes the entries of an open directory durable.
     package static func syncDirectory(_ descriptor: Int32) -> Int { retrying { Int(fsync(descriptor)) } }
-
-    /// The status of a file, as the file system reports it.
-    package struct FileStatus {
-        package let device: UInt64, inode: UInt64, byteCount: UInt64
-        /// The number of names of the file.
-        package let linkCount: UInt64
-        package let isRegular: Bool, isDirectory: Bool
-
-        fileprivate init(_ raw: stat) {
-            device = UInt64(raw.st_dev)
-            inode = UInt64(raw.st_ino)
-            byteCount = UInt64(max(raw.st_size, 0))
-            linkCount = UInt64(raw.st_nlink)
-            isRegular = raw.st_mode & S_IFMT == S_IFREG
-            isDirectory = raw.st_mode & S_IFMT == S_IFDIR
-        }
-    }
-
-    /// The status of an open file.
-    package static func status(_ descriptor: Int32, into result: inout FileStatus?) -> Int {
-        var raw = stat()
-        // SAFETY: the kernel fills the structure it is given.
-        let code = retrying { Int(unsafe fstat(descriptor, &raw)) }
-        result = code < 0 ? nil : FileStatus(raw)
-        return code
-    }
-
-    /// The status of `name` in a directory; for a symbolic link, that of the link itself.
-    package static func status(of name: String, in directory: Int32, into result: inout FileStatus?) -> Int {
-        var raw = stat()
-        // SAFETY: the kernel fills the structure it is given.
-        let code = retrying { Int(unsafe fstatat(directory, name, &raw, AT_SYMLINK_NOFOLLOW)) }
-        result = code < 0 ? nil : FileStatus(raw)
-        return code
-    }
 
     /// Sets the file's size.
     package static func truncate(_ descriptor: Int32, to byteCount: UInt64) -> Int {

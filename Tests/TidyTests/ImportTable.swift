@@ -71,7 +71,9 @@ extension SourceFile {
         guard let ours = ImportTable.modules[target], let foreign = ImportTable.foreign[target] else {
             return [finding(0, "\(target) is no module of the table")]
         }
-        let isPlatformFile = target == "EspalierEngine" && stem == ImportTable.platformFileName
+        let isPlatformFile =
+            target == "EspalierEngine"
+            && (stem == ImportTable.platformFileName || stem.hasPrefix(ImportTable.platformFileName + "+"))
         return imports().compactMap { edge in
             if ours.contains(edge.module) || foreign.contains(edge.module) { return nil }
             if isPlatformFile && ImportTable.cLibraries.contains(edge.module) { return nil }

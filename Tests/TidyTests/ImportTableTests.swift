@@ -31,9 +31,9 @@ import Testing
         #expect(findings.first?.message.contains("may not import \(module)") == true)
     }
 
-    @Test func `the engine's platform file may import the C library`() {
-        let file = SourceFile(
-            path: "Sources/EspalierEngine/FileSystem/Platform.swift", text: "import Glibc\nimport Musl\n")
+    @Test(arguments: ["FileSystem/Platform.swift", "Platform+Status.swift"])
+    func `the engine's platform files may import the C library`(_ path: String) {
+        let file = SourceFile(path: "Sources/EspalierEngine/" + path, text: "import Glibc\nimport Musl\n")
 
         #expect(file.importFindings().isEmpty)
     }

@@ -7,15 +7,16 @@
 //      back.
 //   2. `active` lists the segments that were opened by this value, oldest first, with consecutive sequence numbers; the
 //      last one is being filled. `vacant` lists the segments that may be opened next. Recovery leaves out of both lists
-//      the segments that the newest slot still needs (`inUse`); otherwise each segment is in one of them. A vacant
-//      segment was written as a whole before (see Decisions, "Segments that were written"), with two exceptions:
-//      recovery only reserves the segments that it adds, because it removes the log in the end; and the first segment
-//      of a new log is written in pieces, of which `zerosEnd` is the end.
+//      the segments that the newest slot still needs (`inUse`); otherwise each segment is in one of them.
 //   3. A segment becomes vacant only when all of it is before the *durable* checkpoint (rule F3).
 //   4. Space is reserved before frames are built (rule F8). A failed append leaves position, chain and ring as they
 //      were, and the next append overwrites the bytes that it wrote. If the process ends before that, recovery ignores
 //      these bytes, unless they are a whole commit that only seemed to fail: it then finds the commit.
-//   5. A thread that appends holds the writer gate. `lock` orders its appends against the releases of a checkpoint.
+//   5. When an append has written its frames, every byte of the segments that it used was written, those after its
+//      frames as zeros, so that later writes to them are fast (see Decisions, "Segments that were written"). Two
+//      segments are exceptions: recovery only reserves those that it adds, because it removes the log in the end; and
+//      the first one of a new log is written in pieces, of which `zerosEnd` is the end.
+//   6. A thread that appends holds the writer gate. `lock` orders its appends against the releases of a checkpoint.
 
 // SAFETY: @unchecked Sendable, because `ring` and `index` are touched only while `lock` is held.
 /// The log of an open store.
@@ -138,9 +139,9 @@ package final class Log: @unchecked Sendable {
     /// Makes sure that frames of `byteCount` bytes in all can be appended.
     ///
     /// - Parameter byteCountMax: the log file's greatest size.
-    /// - Parameter fillingWithZeros: whether to write and sync added segments as a whole, which makes every later write
-    ///   to them faster; otherwise this method reserves space for the frames only, which also works on a nearly full
-    ///   disk.
+    /// - Parameter fillingWithZeros: whether to write zeros to those parts of added segments that the frames leave, which
+    ///   makes every later write to them faster; otherwise this method reserves space for the frames only, which also
+    ///   works on a nearly full disk.
     /// - Returns: `false` if the log would become larger than `byteCountMax`.
     /// - Throws: `diskFull`; segments that were added before the error stay vacant.
     package func reserve(
@@ -148,11 +149,18 @@ package final class Log: @unchecked Sendable {
     ) throws(StorageError) -> Bool {
         assert(byteCount >= 0, "\(byteCount) bytes")
         return try lock.withLock { () throws(StorageError) in
-            try fillAhead(byteCount)
+            if fillingWithZeros { try fillAhead(byteCount) }
+            // At least this many bytes of frames go to added segments, if those before them are filled to their ends.
+            var rest = byteCount - remaining - ring.vacant.count * segmentCapacity
             for _ in 0..<segmentsMissing(for: byteCount) {
                 let grown = fileOffset(ofPlace: UInt32(ring.segmentCount + 1))
                 guard grown <= UInt64(byteCountMax) else { return false }
-                try addSegment(needing: fillingWithZeros ? nil : byteCount)
+                if fillingWithZeros {
+                    try addSegment(writing: max(rest, 0))
+                } else {
+                    try addSegment(reserving: byteCount)
+                }
+                rest -= segmentCapacity
             }
             assert(segmentsMissing(for: byteCount) == 0, "invariant 4: \(byteCount) bytes are not reserved")
             assert(checkInvariants())
@@ -160,11 +168,15 @@ package final class Log: @unchecked Sendable {
         }
     }
 
+    /// The bytes of frames that a segment can hold.
+    private var segmentCapacity: Int { segmentByteCount - SegmentHeaderLayout.byteCount }
+
+    /// The bytes of the largest frame: up to this many at the end of a segment stay unused.
+    private var waste: Int { FrameHeaderLayout.byteCount + geometry.pageSize }
+
     /// The number of segments that must become vacant, or be added, before frames of `byteCount` bytes can be appended.
     private func segmentsMissing(for byteCount: Int) -> Int {
-        // Up to one frame's bytes at the end of a segment stay unused.
-        let waste = FrameHeaderLayout.byteCount + geometry.pageSize
-        let usable = segmentByteCount - SegmentHeaderLayout.byteCount - waste
+        let usable = segmentCapacity - waste
         assert(usable > 0, "segments of \(segmentByteCount) bytes hold no frame")
         let missing = byteCount - max(remaining - waste, 0) - ring.vacant.count * usable
         return missing > 0 ? (missing + usable - 1) / usable : 0
@@ -182,27 +194,45 @@ package final class Log: @unchecked Sendable {
         }
     }
 
-    /// Adds a segment at the end of the file.
+    /// Adds a segment at the end of the file, into which the next append writes `byteCount` bytes of frames or more.
     ///
-    /// Without `byteCount` the segment is reserved, and filled with zeros and synced once, outside any commit: the
-    /// first one of a new log in pieces (`fillAhead`), since a session may write little. Otherwise only the space for
-    /// that many bytes of frames is reserved, and the rest is a hole.
-    private func addSegment(needing byteCount: Int?) throws(StorageError) {
-        assert(ring.segmentCount < Int(UInt32.max), "\(ring.segmentCount) segments")
-        let start = fileOffset(ofPlace: UInt32(ring.segmentCount))
-        let end = start + UInt64(segmentByteCount)
-        if let byteCount {
-            try file.allocate(to: min(start + UInt64(SegmentHeaderLayout.byteCount + byteCount), end))
-            try file.truncate(to: end)
+    /// The bytes after them are filled with zeros; those of the first segment of a new log in pieces (`fillAhead`),
+    /// since a session may write little.
+    private func addSegment(writing byteCount: Int) throws(StorageError) {
+        let (start, end) = nextSegment
+        try file.allocate(to: end)
+        if ring.segmentCount == 0 {
+            zerosEnd = 0
         } else {
-            try file.allocate(to: end)
-            if ring.segmentCount == 0 { zerosEnd = 0 } else { try writeZeros(start..<end) }
+            // The append leaves the last bytes if its next frame does not fit.
+            let kept = SegmentHeaderLayout.byteCount + min(byteCount, segmentCapacity - waste)
+            try writeZeros(start + UInt64(kept)..<end)
         }
+        didAddSegment()
+    }
+
+    /// Adds a segment at the end of the file, reserves space for `byteCount` bytes of frames, and leaves the rest a hole.
+    private func addSegment(reserving byteCount: Int) throws(StorageError) {
+        let (start, end) = nextSegment
+        try file.allocate(to: min(start + UInt64(SegmentHeaderLayout.byteCount + byteCount), end))
+        try file.truncate(to: end)
+        didAddSegment()
+    }
+
+    /// The offsets of the segment after the last one.
+    private var nextSegment: (start: UInt64, end: UInt64) {
+        let start = fileOffset(ofPlace: UInt32(ring.segmentCount))
+        return (start, start + UInt64(segmentByteCount))
+    }
+
+    private func didAddSegment() {
+        assert(ring.segmentCount < Int(UInt32.max), "\(ring.segmentCount) segments")
         ring.vacant.append(UInt32(ring.segmentCount))
         ring.segmentCount += 1
     }
 
-    /// Fills the space of the next frames in the first segment of a new log, and as much again, with zeros.
+    /// Fills as much space in the first segment of a new log as its frames take with those of the next append, with
+    /// zeros, after the place of these frames.
     ///
     /// The frames of the first append need no zeros: the sync that makes the new file durable covers them.
     private func fillAhead(_ byteCount: Int) throws(StorageError) {
@@ -211,13 +241,15 @@ package final class Log: @unchecked Sendable {
         guard last.place == 0, written < segmentByteCount, inSegment < segmentByteCount else {
             return zerosEnd = nil
         }
-        guard inSegment + byteCount > written else { return }
-        let end = min(max(2 * (inSegment + byteCount), 64 << 10), segmentByteCount)
+        let needed = inSegment + byteCount
+        guard needed > written else { return }
+        let end = min(max(2 * needed, 64 << 10), segmentByteCount)
         let start = fileOffset(ofPlace: 0)
-        try writeZeros(start + UInt64(inSegment)..<start + UInt64(end))
+        try writeZeros(start + UInt64(min(needed, segmentByteCount - waste))..<start + UInt64(end))
         zerosEnd = end
     }
 
+    /// Writes zeros, which the sync of the commit that needed the space makes durable.
     private func writeZeros(_ range: Range<UInt64>) throws(StorageError) {
         let zeros = ScratchBytes(byteCount: min(range.count, 1 << 20))
         zeros.view(at: 0).clear(0..<zeros.byteCount)
@@ -227,7 +259,6 @@ package final class Log: @unchecked Sendable {
             try zeros.write(0..<count, to: file, at: start)
             start += UInt64(count)
         }
-        try syncs.sync(file)
     }
 
     // MARK: Removing uncommitted frames

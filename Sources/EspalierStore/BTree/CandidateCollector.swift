@@ -138,27 +138,33 @@ struct CandidateCollector {
     private func scan(_ entity: Entity, _ node: ResolvedPredicate.Node, into found: inout [Candidate])
         throws(StoreError)
     {
+        let test = ByteCondition.make(node)
+        let reader = session.reader
         let scratch = SharedBytes()
+        var foldedText: [UInt8] = []
         var cursor = try session.transaction.cursor(over: catalog.rowTree(of: entity))
-        var isOnEntry = try cursor.first()
-        while isOnEntry {
+        guard try cursor.first() else { return }
+        try cursor.forEachValue { key, row throws(StoreError) in
             assert(StepCount.note(rows: 1))
-            let key = try cursor.key
-            var number: UInt16 = 0
-            try cursor.withValue { row throws(StoreError) in
-                number = try catalog.check(row, in: entity, key: key)
+            let number = try catalog.check(row, in: entity, key: key)
+            guard let rowEntity = catalog.numbering.entity(number), rowEntity.isKind(of: entity),
+                let id = catalog.numbering.id(entityNumber: number, key: key)
+            else { return true }
+            var verdict = ByteCondition.Verdict.unknown
+            if let test {
+                let shape = reader.shape(of: row)
+                verdict = reader.verdict(test, row, shape, reader.offsets(of: row, shape), &foldedText)
+            }
+            if verdict == .unknown {
                 scratch.bytes.removeAll(keepingCapacity: true)
                 scratch.bytes.append(copying: row)
-            }
-            if let rowEntity = catalog.numbering.entity(number), rowEntity.isKind(of: entity),
-                let id = catalog.numbering.id(entityNumber: number, key: key),
-                try ResolvedPredicate.evaluate(
+                let passes = try ResolvedPredicate.evaluate(
                     node, on: EvaluatedRow(objectID: id, entity: rowEntity, row: scratch, session: session),
                     memo: session.memo)
-            {
-                found.append(Candidate(key: key, entityNumber: number))
+                verdict = passes ? .passes : .fails
             }
-            isOnEntry = try cursor.next()
+            if verdict == .passes { found.append(Candidate(key: key, entityNumber: number)) }
+            return true
         }
     }
 }

@@ -126,6 +126,9 @@ struct FetchExecution: ~Copyable {
     /// - Complexity: with a limit below 512 and by primary key, O(square root of rows x (offset + limit)) if there are
     ///   at most 512 candidates or the scan finds enough; otherwise O(candidates).
     private mutating func find(_ source: CandidateSource) throws(StoreError) {
+        if case .index(let group, let ranges) = source, sink.kind == .count, plan.isExact, acceptsEveryRow {
+            return try countEntries(group, ranges)
+        }
         let countMax = isWorthReadingAll ? plan.candidateCountMax : Int.max
         guard let limit = plan.limit, case .primaryKey = plan.order, limit < Self.firstScanCount,
             source.isFoundInIndexes
@@ -150,6 +153,22 @@ struct FetchExecution: ~Copyable {
         sink.comesFromScan = false
         (keys, self.resumeKey) = (resumeKey...max(resumeKey, keys.upperBound), nil)
         try visitCandidates(CandidateCollector(session: session, countMax: countMax).candidates(source))
+    }
+
+    /// Counts the entries in disjoint ranges of an index: each row has one entry, so nothing is collected or sorted.
+    private mutating func countEntries(_ group: Int, _ ranges: [EntryRange]) throws(StoreError) {
+        let tree = catalog.groupTrees[group]
+        var rows = try rowLookup()
+        var entries = try session.transaction.lookup(in: tree)
+        var wantsMore = true
+        for range in ranges where wantsMore {
+            try entries.forEach(from: range.lower) { key, value throws(StoreError) in
+                if let upper = range.upper, !upper.withRawSpan({ key.precedes($0) }) { return false }
+                assert(StepCount.note())
+                wantsMore = try visitRow(of: catalog.candidate(key, value, tree), in: &rows)
+                return wantsMore
+            }
+        }
     }
 
     /// Whether reading all rows can be cheaper than reading many candidates: not if candidates need not be read, nor if
