@@ -15,8 +15,8 @@ extension EntityClass {
     /// The name of a property of the class, for calls that take names.
     ///
     /// A class that belongs to an actor, or is not marked with `@Entity`, has no table of key paths: write the names
-    /// of its properties instead. For such a class, as for a key path of no property, the result is the text of the key
-    /// path, which is the name of no property: a save reports it as an unknown name among `validatedKeys`.
+    /// of its properties instead. For such a class, as for a key path of no property, the result is a text that is the
+    /// name of no property and says why: a save reports it as an unknown name among `validatedKeys`.
     ///
     ///     override class var validatedKeys: [String] { Person.propertyNames(of: \.name, \.age) }
     ///
@@ -32,10 +32,11 @@ extension EntityClass {
         paths.map { propertyName(of: $0) }
     }
 
-    /// The name of a property, for calls that may fail.
+    /// The name of a property, for calls that can throw; for a key path of no property its text.
+    ///
+    /// - Throws: `ContextError.classWithoutKeyPaths`.
     private static func knownName(of path: PartialKeyPath<Self>) throws(ContextError) -> String {
-        if PropertyPaths.of(Self.self).propertyNames.isEmpty { throw .classWithoutKeyPaths("\(Self.self)") }
-        return propertyName(of: path)
+        try PropertyPaths.modelledName(of: path, Self.self) ?? "\(path)"
     }
 
     // MARK: Committed values
