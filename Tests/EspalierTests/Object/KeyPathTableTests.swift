@@ -11,10 +11,16 @@ import Testing
         let track = Track(context: stack.context)
         track.name = "first"
         try stack.context.save()
-        var name = "second"
+        var (name, value) = ("second", PropertyValue.attribute(.string("second")))
         let calls: [() throws -> Void] = [
             { _ = try track.committedValue(of: \.name) }, { _ = try track.committedValue(of: \.album) },
             { _ = try track.isChanged(\.name) }, { try track.validateValue(&name, for: \.name) },
+            { try track.checkValue(&value, forKey: "name", of: \.name) { $0 = "third" } },
+            { _ = try track.primitiveValue(of: \.name) }, { _ = try track.primitiveValue(of: \.album) },
+            { try track.setPrimitiveValue("third", for: \.name) }, { try track.willChangeValue(for: \.name) },
+            { try track.didChangeValue(for: \.name) }, { _ = try track.hasFault(for: \.album) },
+            { _ = try track.hasFault(for: \.playlists) }, { _ = try track.destinationRef(of: \.album) },
+            { _ = try track.destinationRefs(of: \.playlists) },
         ]
         for call in calls {
             let error = #expect(throws: ContextError.self) { try call() }
@@ -25,7 +31,8 @@ import Testing
             #expect(error?.code == 134060 && error?.description.contains("@Entity") == true)
         }
 
-        #expect(name == "second" && !stack.context.hasChanges)
+        #expect(name == "second" && value == .attribute(.string("second")) && track.name == "first")
+        #expect(!stack.context.hasChanges)
         let committed = try track.committedValues(forKeys: ["name"])
         #expect(committed.count == 1)
     }
