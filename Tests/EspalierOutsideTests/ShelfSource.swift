@@ -112,6 +112,7 @@ private struct ShelfReader: IncrementalReader {
     }
 
     func rows(_ ids: [ObjectID]) throws -> [ObjectSnapshot?] {
+        source.content.withLock { $0.calls.append("rows \(ids.count)") }
         switch content.lie {
         case .tooFewRows: return []
         case .otherRow: return ids.map { _ in content.rows.values.first }
@@ -126,6 +127,7 @@ private struct ShelfReader: IncrementalReader {
     }
 
     func destinations(of relationship: Relationship, for owner: ObjectID) throws -> [ObjectID] {
+        source.content.withLock { $0.calls.append("list \(relationship.name)") }
         let list = content.lists[ShelfSource.List(owner: owner, name: relationship.name)] ?? []
         return switch content.lie {
         case .destinationTwice: list + list

@@ -55,6 +55,27 @@ import Testing
         #expect(source.content.withLock { $0.rows.values.allSatisfy { $0.destination(at: 0) == nil } })
     }
 
+    // Case 6: there, a row without a to-one destination costs one more question.
+    @Test func `a fault asks the data for its row once, and for a list at its first use (PS-13)`() throws {
+        let author = try #require(try context.fetch(FetchRequest<Author>()).first)
+        let lonely = Book(context: context)
+        lonely.title = "Anonymous"
+        try context.save()
+        let other = ManagedObjectContext(coordinator)
+        let (book, owner) = (try other.object(with: lonely.ref), try other.object(with: author.ref))
+        source.content.withLock { $0.calls = [] }
+        func calls() -> [String] { source.content.withLock { $0.calls } }
+
+        #expect(book.author == nil && book.title == "Anonymous")
+        #expect(calls() == ["rows 1"])
+        #expect(owner.name == "Ursula" && book.author == nil)
+        #expect(calls() == ["rows 1", "rows 1"])
+        for _ in 0..<2 {
+            #expect(try owner.objectIDs(forRelationshipNamed: "books").count == 3)
+            #expect(calls() == ["rows 1", "rows 1", "list books"])
+        }
+    }
+
     @Test func `the data filter what they can, and the store does the rest (SD-32)`() throws {
         let fresh = ManagedObjectContext(coordinator)
         #expect(try fresh.fetch(books("year == 1966")).map(\.title) == ["Planet", "Rocannon"])

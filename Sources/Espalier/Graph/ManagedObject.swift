@@ -326,7 +326,8 @@ open class ManagedObject {
     /// Checks one value of one property, and may replace it by a better one (MO-37).
     ///
     /// Called by `validateValue(_:forKey:)`, and by a save for each new or changed property in `validatedKeys`. The
-    /// model's own rules are checked besides. The save's report contains every thrown error.
+    /// model's own rules are checked besides. The save's report contains every thrown error. A class with a table of
+    /// key paths checks a value with the type of its property: `checkValue(_:forKey:of:by:)`.
     open func validate(_ value: inout PropertyValue, forKey key: String) throws {}
     /// Checks rules that the model cannot express, before a first save (MO-38).
     ///

@@ -26,7 +26,7 @@ public import EspalierModel
 ///
 ///     context.mergePolicy = MergePolicy { conflict, _ in
 ///         var resolution = MergeResolution(.objectTrump)
-///         if let visits = conflict[\Page.visits], let base = visits.base, let mine = visits.mine,
+///         if let visits = try conflict[\Page.visits], let base = visits.base, let mine = visits.mine,
 ///             let stored = visits.stored
 ///         {
 ///             resolution.set(\Page.visits, to: mine + stored - base)

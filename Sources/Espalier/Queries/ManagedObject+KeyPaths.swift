@@ -1,4 +1,4 @@
-// Access by name to what properties had, may have and break, by key path: typed code names no property by a text.
+// Access by name to what properties had and lead to, by key path: typed code names no property by a text.
 //
 // Invariants
 //   1. A key path that leads to no property of the model stands for a name that no property has: calls that take names
@@ -6,6 +6,7 @@
 //   2. A class without a table of key paths, such as one that belongs to an actor, is an error of each call that
 //      throws.
 //   3. A value that is none of the property's type is an error, and never read as the absence of a value.
+// Elsewhere: primitive values (+TypedPrimitive), validation (+TypedValidation).
 
 import EspalierModel
 
@@ -15,8 +16,8 @@ extension EntityClass {
     /// The name of a property of the class, for calls that take names.
     ///
     /// A class that belongs to an actor, or is not marked with `@Entity`, has no table of key paths: write the names
-    /// of its properties instead. For such a class, as for a key path of no property, the result is the text of the key
-    /// path, which is the name of no property: a save reports it as an unknown name among `validatedKeys`.
+    /// of its properties instead. For such a class, as for a key path of no property, the result is a text that is the
+    /// name of no property and says why: a save reports it as an unknown name among `validatedKeys`.
     ///
     ///     override class var validatedKeys: [String] { Person.propertyNames(of: \.name, \.age) }
     ///
@@ -32,10 +33,11 @@ extension EntityClass {
         paths.map { propertyName(of: $0) }
     }
 
-    /// The name of a property, for calls that may fail.
-    private static func knownName(of path: PartialKeyPath<Self>) throws(ContextError) -> String {
-        if PropertyPaths.of(Self.self).propertyNames.isEmpty { throw .classWithoutKeyPaths("\(Self.self)") }
-        return propertyName(of: path)
+    /// The name of a property, for calls that can throw; for a key path of no property its text.
+    ///
+    /// - Throws: `ContextError.classWithoutKeyPaths`.
+    static func knownName(of path: PartialKeyPath<Self>) throws(ContextError) -> String {
+        try PropertyPaths.modelledName(of: path, Self.self) ?? "\(path)"
     }
 
     // MARK: Committed values
@@ -95,7 +97,10 @@ extension EntityClass {
         return try converted(value, Self.propertyName(of: path))
     }
 
-    private func converted<Value>(_ value: AttributeValue, _ name: String) throws(ContextError) -> Value? {
+    /// The Swift value of an attribute's value; `nil` for null.
+    ///
+    /// - Throws: `ContextError.violations` for a value that is none of the property's type.
+    func converted<Value>(_ value: AttributeValue, _ name: String) throws(ContextError) -> Value? {
         if value.isNull { return nil }
         guard let converted = SwiftValue<Value>(value)?.value else {
             throw .violations([Violation(self, name, .unknownValue(value, type: "\(Value.self)"))])
@@ -111,51 +116,57 @@ extension EntityClass {
         try !changedValues(forKeys: [Self.knownName(of: path)]).isEmpty
     }
 
-    // MARK: Validation
+    // MARK: Destinations
 
-    /// Checks whether an attribute may have `value`, which the class may replace (MO-37).
+    /// Whether the destination of a to-one relationship would have to be loaded (MO-13); loads nothing.
     ///
-    /// - Throws: as `validateValue(_:forKey:)`, and `.classWithoutKeyPaths`; then `value` is as before.
-    /// - Complexity: O(1), and what the hook takes.
-    public func validateValue<Value: AttributeConvertible>(
-        _ value: inout Value, for path: KeyPath<Self, Value>
-    ) throws(ContextError) {
-        if let checked: Value = try checkedValue(value.attributeValue, path) { value = checked }
+    /// - Throws: `ContextError.violations` for a key path of no relationship of the model; `.classWithoutKeyPaths`.
+    /// - Complexity: O(1).
+    public func hasFault<Destination: ManagedObject>(
+        for path: KeyPath<Self, Destination?>
+    ) throws(ContextError) -> Bool {
+        hasFault(forRelationshipNamed: try relationshipName(of: path))
     }
 
-    /// Checks whether an optional attribute may have `value`, which the class may replace (MO-37).
+    /// Whether the destinations of a to-many relationship would have to be loaded (MO-13); loads nothing.
     ///
-    /// - Throws: as `validateValue(_:forKey:)`, and `.classWithoutKeyPaths`; then `value` is as before.
-    /// - Complexity: O(1), and what the hook takes.
-    public func validateValue<Value: AttributeConvertible>(
-        _ value: inout Value?, for path: KeyPath<Self, Value?>
-    ) throws(ContextError) {
-        value = try checkedValue(value?.attributeValue ?? .null, path)
+    /// - Throws: as for to-one relationships.
+    /// - Complexity: O(1).
+    public func hasFault<List: Sequence>(
+        for path: KeyPath<Self, List>
+    ) throws(ContextError) -> Bool where List.Element: ManagedObject {
+        hasFault(forRelationshipNamed: try relationshipName(of: path))
     }
 
-    private func checkedValue<Value>(
-        _ value: AttributeValue, _ path: PartialKeyPath<Self>
-    ) throws(ContextError) -> Value? {
+    /// A reference to the destination of a to-one relationship, without making the object (MO-14); `nil` for none.
+    ///
+    /// - Throws: as `objectIDs(forRelationshipNamed:)`; `.classWithoutKeyPaths`.
+    /// - Complexity: O(1); the row is loaded if it is not in memory.
+    public func destinationRef<Destination: ManagedObject>(
+        of path: KeyPath<Self, Destination?>
+    ) throws(ContextError) -> Ref<Destination>? {
+        try objectIDs(forRelationshipNamed: Self.knownName(of: path)).first.map { Ref($0) }
+    }
+
+    /// References to the destinations of a to-many relationship, in their order if it is ordered, without making the
+    /// objects (MO-14).
+    ///
+    /// - Throws: as `objectIDs(forRelationshipNamed:)`; `.classWithoutKeyPaths`.
+    /// - Complexity: O(destinations); the list is loaded if it is not in memory.
+    public func destinationRefs<List: Sequence>(
+        of path: KeyPath<Self, List>
+    ) throws(ContextError) -> [Ref<List.Element>] where List.Element: ManagedObject {
+        try objectIDs(forRelationshipNamed: Self.knownName(of: path)).map { Ref($0) }
+    }
+
+    /// The name of a relationship.
+    ///
+    /// By name, a relationship that does not exist has no fault; by key path it is an error, as in other calls.
+    private func relationshipName(of path: PartialKeyPath<Self>) throws(ContextError) -> String {
         let name = try Self.knownName(of: path)
-        var property = PropertyValue.attribute(value)
-        try validateValue(&property, forKey: name)
-        guard case .attribute(let checked) = property else { return nil }
-        return try converted(checked, name)
-    }
-
-    /// The violations of an error that concern a property of this object, for a form that shows them beside it.
-    ///
-    /// None for a class without a table of key paths (`propertyName(of:)`): compare the names of properties instead.
-    ///
-    /// - Complexity: O(violations).
-    public func violations(of path: PartialKeyPath<Self>, in error: ContextError) -> [Violation] {
-        switch error {
-        case .violations(let found), .refusedResolutions(let found):
-            let name = Self.propertyName(of: path)
-            return found.filter { $0.object == storedID && $0.property == name }
-        case .several(let errors): return errors.flatMap { violations(of: path, in: $0) }
-        case .partlySaved(let underlying): return violations(of: path, in: underlying)
-        default: return []
+        guard entity.relationship(named: name) != nil else {
+            throw .violations([Violation(self, name, .unknownKey(known: entity.relationships.map(\.name)))])
         }
+        return name
     }
 }

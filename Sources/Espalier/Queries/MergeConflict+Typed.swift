@@ -3,7 +3,8 @@
 //
 // Invariants
 //   1. A key path stands for the name of its property; access by name has the same values and answers.
-//   2. A value that is none of the property's type is never read as the absence of a value.
+//   2. A value that is none of the property's type is never read as the absence of a value (SideReader).
+//   3. A class without a table of key paths is an error, and never a property that is not in conflict.
 
 import EspalierModel
 
@@ -27,7 +28,7 @@ extension MergeConflict {
     ///
     ///     MergePolicy { conflict, _ in
     ///         var resolution = MergeResolution(.objectTrump)
-    ///         if let sides = conflict[\Page.visits], let base = sides.base, let mine = sides.mine,
+    ///         if let sides = try conflict[\Page.visits], let base = sides.base, let mine = sides.mine,
     ///             let stored = sides.stored
     ///         {
     ///             resolution.set(\Page.visits, to: mine + stored - base)
@@ -35,27 +36,34 @@ extension MergeConflict {
     ///         return resolution
     ///     }
     ///
+    /// Throws `ContextError.classWithoutKeyPaths` for a class that belongs to an actor or is not marked with `@Entity`;
+    /// thrown out of a policy, the error is part of the save's report. Read the values of such a class by name.
+    ///
     /// - Returns: `nil` also for a key path that leads to no property of the model, and if a value is none of the
     ///   property's type. Values of registered transformers are read by name.
     /// - Complexity: O(`properties`).
     @_disfavoredOverload
     public subscript<Object: ManagedObject, Value>(path: KeyPath<Object, Value>) -> MergeSides<Value>? {
-        sides(path, Object.self) { SwiftValue<Value>($0)?.value }
+        get throws(ContextError) { try sides(path, Object.self, SideReader<Value>.ofAttribute) }
     }
 
     /// The values of an optional attribute, if they differ: as for others.
     @_disfavoredOverload
     public subscript<Object: ManagedObject, Value>(path: KeyPath<Object, Value?>) -> MergeSides<Value>? {
-        sides(path, Object.self) { SwiftValue<Value>($0)?.value }
+        get throws(ContextError) { try sides(path, Object.self, SideReader<Value>.ofAttribute) }
     }
 
     /// The destinations of a to-one relationship, if they differ.
+    ///
+    /// Throws as for attributes, as do the subscripts for to-many relationships.
     ///
     /// - Complexity: O(`properties`).
     public subscript<Object: ManagedObject, Destination: ManagedObject>(
         path: KeyPath<Object, Destination?>
     ) -> MergeSides<Ref<Destination>>? {
-        sides(path, Object.self) { if case .objectID(let id) = $0 { Ref(id) } else { nil } }
+        get throws(ContextError) {
+            try sides(path, Object.self, SideReader<Ref<Destination>>.destination(of: Destination.self))
+        }
     }
 
     /// The destinations of a to-many relationship, if the conflict has them.
@@ -63,54 +71,58 @@ extension MergeConflict {
     /// - Complexity: O(`properties` + destinations).
     public subscript<Object: ManagedObject, Destination: ManagedObject>(
         path: KeyPath<Object, ToMany<Destination>>
-    ) -> MergeSides<[Ref<Destination>]>? { lists(path, Object.self) }
+    ) -> MergeSides<[Ref<Destination>]>? {
+        get throws(ContextError) { try lists(path, Object.self) }
+    }
 
     /// The destinations of an ordered to-many relationship, if the conflict has them, in their order.
     ///
     /// - Complexity: O(`properties` + destinations).
     public subscript<Object: ManagedObject, Destination: ManagedObject>(
         path: KeyPath<Object, OrderedToMany<Destination>>
-    ) -> MergeSides<[Ref<Destination>]>? { lists(path, Object.self) }
+    ) -> MergeSides<[Ref<Destination>]>? {
+        get throws(ContextError) { try lists(path, Object.self) }
+    }
 
     /// The destinations of a to-many relationship that is a set, if the conflict has them.
     ///
     /// - Complexity: O(`properties` + destinations).
     public subscript<Object: ManagedObject, Destination: ManagedObject>(
         path: KeyPath<Object, Set<Destination>>
-    ) -> MergeSides<[Ref<Destination>]>? { lists(path, Object.self) }
+    ) -> MergeSides<[Ref<Destination>]>? {
+        get throws(ContextError) { try lists(path, Object.self) }
+    }
 
     /// The destinations of an ordered to-many relationship that is an array, if the conflict has them, in their order.
     ///
     /// - Complexity: O(`properties` + destinations).
     public subscript<Object: ManagedObject, Destination: ManagedObject>(
         path: KeyPath<Object, [Destination]>
-    ) -> MergeSides<[Ref<Destination>]>? { lists(path, Object.self) }
-
-    private func property(_ path: AnyKeyPath, _ objectClass: ManagedObject.Type) -> Property? {
-        PropertyPaths.of(objectClass).name(of: path).flatMap { self[$0] }
+    ) -> MergeSides<[Ref<Destination>]>? {
+        get throws(ContextError) { try lists(path, Object.self) }
     }
 
-    /// - Parameter convert: the Swift value of a value that is not null.
+    private func property(
+        _ path: AnyKeyPath, _ objectClass: ManagedObject.Type
+    ) throws(ContextError) -> Property? {
+        guard let name = try PropertyPaths.modelledName(of: path, objectClass) else { return nil }
+        return self[name]
+    }
+
     private func sides<Value>(
-        _ path: AnyKeyPath, _ objectClass: ManagedObject.Type, _ convert: (AttributeValue) -> Value?
-    ) -> MergeSides<Value>? {
-        guard let property = property(path, objectClass), property.destinations == nil else { return nil }
-        var isFaulty = false
-        func side(_ value: AttributeValue?) -> Value? {
-            guard let value, !value.isNull else { return nil }
-            let converted = convert(value)
-            if converted == nil { isFaulty = true }
-            return converted
-        }
+        _ path: AnyKeyPath, _ objectClass: ManagedObject.Type, _ reader: SideReader<Value>
+    ) throws(ContextError) -> MergeSides<Value>? {
+        guard let found = try property(path, objectClass), found.destinations == nil else { return nil }
+        var reader = reader
         let sides = MergeSides(
-            base: side(property.base), mine: side(property.mine), stored: side(property.stored))
-        return isFaulty ? nil : sides
+            base: reader.value(found.base), mine: reader.value(found.mine), stored: reader.value(found.stored))
+        return reader.hasOtherType ? nil : sides
     }
 
     private func lists<Destination: ManagedObject>(
         _ path: AnyKeyPath, _ objectClass: ManagedObject.Type
-    ) -> MergeSides<[Ref<Destination>]>? {
-        guard let lists = property(path, objectClass)?.destinations else { return nil }
+    ) throws(ContextError) -> MergeSides<[Ref<Destination>]>? {
+        guard let lists = try property(path, objectClass)?.destinations else { return nil }
         return MergeSides(
             base: lists.base.map { Ref($0) }, mine: lists.mine.map { Ref($0) }, stored: lists.stored.map { Ref($0) })
     }

@@ -53,15 +53,35 @@ final class PropertyPaths: Sendable {
     /// The names of the modelled properties, in the order of the source.
     var propertyNames: [String] { properties.map(\.name) }
 
+    /// Whether the class has a table of key paths: it is marked with `@Entity` and belongs to no actor.
+    private var hasTable: Bool { !properties.isEmpty }
+
     /// The name of the property to which a key path of one step leads; `objectID` for `objectID` and `ref`.
     ///
     /// - Complexity: O(1).
     func name(of path: AnyKeyPath) -> String? { names[PathKey(path)] }
 
-    /// The name of the property for which an answer chooses; for a key path of no property its text, which is the name
-    /// of none.
+    /// The name of the property to which a key path of a class leads, for calls that can throw; `nil` for a key path of
+    /// no property.
+    ///
+    /// - Throws: `ContextError.classWithoutKeyPaths`.
+    /// - Complexity: O(1).
+    static func modelledName(
+        of path: AnyKeyPath, _ objectClass: ManagedObject.Type
+    ) throws(ContextError) -> String? {
+        let paths = of(objectClass)
+        guard paths.hasTable else { throw .classWithoutKeyPaths("\(objectClass)") }
+        return paths.name(of: path)
+    }
+
+    /// The name of the property to which a key path of a class leads, for calls that cannot throw.
+    ///
+    /// For a key path of no property it is the text of the key path, which is the name of none, so that whoever takes
+    /// the name refuses it. If the class has no table of key paths, the text says that, too.
     static func chosenName(of path: AnyKeyPath, _ objectClass: ManagedObject.Type) -> String {
-        of(objectClass).name(of: path) ?? "\(path)"
+        let paths = of(objectClass)
+        if let name = paths.name(of: path) { return name }
+        return paths.hasTable ? "\(path)" : "\(path) (\(ContextError.classWithoutKeyPaths("\(objectClass)")))"
     }
 
     /// The names of the properties along a key path across to-one relationships.

@@ -2,7 +2,8 @@
 //
 // Invariants
 //   1. A key path stands for the name of its property; access by name has the same values and answers.
-//   2. A value that is none of the property's type is never read as the absence of a value.
+//   2. A value that is none of the property's type is never read as the absence of a value (SideReader).
+//   3. A class without a table of key paths is an error, and never a property whose values are not known.
 
 public import EspalierModel
 
@@ -25,58 +26,68 @@ extension UniquenessConflict {
     /// The values of an attribute.
     ///
     ///     MergePolicy({ _, _ in MergeResolution(.error) }) { conflict, _ in
-    ///         guard let stored = conflict[\Person.visits]?.stored else { return .refuse }
+    ///         guard let stored = try conflict[\Person.visits]?.stored else { return .refuse }
     ///         return .merging { $0.set(\Person.visits, to: stored + 1) }
     ///     }
+    ///
+    /// Throws `ContextError.classWithoutKeyPaths` for a class that belongs to an actor or is not marked with `@Entity`;
+    /// thrown out of a policy, the error is part of the save's report. Read the values of such a class by name.
     ///
     /// - Returns: `nil` for a key path that leads to no property of the model or to one whose values are not known, and
     ///   if a value is none of the property's type. Values of registered transformers are read by name.
     /// - Complexity: O(`objects`).
     @_disfavoredOverload
     public subscript<Object: ManagedObject, Value>(path: KeyPath<Object, Value>) -> UniqueSides<Value>? {
-        sides(path, Object.self) { SwiftValue<Value>($0)?.value }
+        get throws(ContextError) { try sides(path, Object.self, SideReader<Value>.ofAttribute) }
     }
 
     /// The values of an optional attribute: as for others.
     @_disfavoredOverload
     public subscript<Object: ManagedObject, Value>(path: KeyPath<Object, Value?>) -> UniqueSides<Value>? {
-        sides(path, Object.self) { SwiftValue<Value>($0)?.value }
+        get throws(ContextError) { try sides(path, Object.self, SideReader<Value>.ofAttribute) }
     }
 
     /// The destinations of a to-one relationship.
+    ///
+    /// Throws as for attributes.
     ///
     /// - Complexity: O(`objects`).
     public subscript<Object: ManagedObject, Destination: ManagedObject>(
         path: KeyPath<Object, Destination?>
     ) -> UniqueSides<Ref<Destination>>? {
-        sides(path, Object.self) { if case .objectID(let id) = $0 { Ref(id) } else { nil } }
+        get throws(ContextError) {
+            try sides(path, Object.self, SideReader<Ref<Destination>>.destination(of: Destination.self))
+        }
     }
 
     /// Whether the constraint has exactly these properties of a class, in any order.
     ///
+    /// False if one of the key paths leads to no property of the model.
+    ///
+    /// - Throws: `ContextError.classWithoutKeyPaths` for a class that belongs to an actor or is not marked with
+    ///   `@Entity`.
     /// - Complexity: O(`properties`).
-    public func isAbout<Object: ManagedObject>(_ paths: PartialKeyPath<Object>...) -> Bool {
-        Set(paths.map { PropertyPaths.chosenName(of: $0, Object.self) }) == Set(properties)
+    public func isAbout<Object: ManagedObject>(_ paths: PartialKeyPath<Object>...) throws(ContextError) -> Bool {
+        var names = Set<String>()
+        for path in paths {
+            guard let name = try PropertyPaths.modelledName(of: path, Object.self) else { return false }
+            names.insert(name)
+        }
+        return names == Set(properties)
     }
 
-    /// - Parameter convert: the Swift value of a value that is not null.
     private func sides<Value>(
-        _ path: AnyKeyPath, _ objectClass: ManagedObject.Type, _ convert: (AttributeValue) -> Value?
-    ) -> UniqueSides<Value>? {
-        guard let name = PropertyPaths.of(objectClass).name(of: path) else { return nil }
+        _ path: AnyKeyPath, _ objectClass: ManagedObject.Type, _ reader: SideReader<Value>
+    ) throws(ContextError) -> UniqueSides<Value>? {
+        guard let name = try PropertyPaths.modelledName(of: path, objectClass) else { return nil }
         let shared = zip(properties, values).first { $0.0 == name }?.1
         guard shared != nil || storedValues[name] != nil || objectValues.contains(where: { $0[name] != nil })
         else { return nil }
-        var isFaulty = false
-        func side(_ value: AttributeValue?) -> Value? {
-            guard let value, !value.isNull else { return nil }
-            let converted = convert(value)
-            if converted == nil { isFaulty = true }
-            return converted
-        }
+        var reader = reader
         let sides = UniqueSides(
-            shared: side(shared), objects: objectValues.map { side($0[name]) }, stored: side(storedValues[name]))
-        return isFaulty ? nil : sides
+            shared: reader.value(shared), objects: objectValues.map { reader.value($0[name]) },
+            stored: reader.value(storedValues[name]))
+        return reader.hasOtherType ? nil : sides
     }
 }
 

@@ -5,7 +5,8 @@ import EspalierModel
 import Testing
 
 @Suite struct PendingFetchTests {
-    /// alpha 22, bravo 25, charlie 10 saved; then alpha 5, charlie 21, bravo deleted, delta 30 and echo 40 inserted.
+    /// The objects of case 10: alpha 22, bravo 25, charlie 10 saved; then alpha 5, charlie 21, bravo deleted, delta 30
+    /// and echo 40 inserted.
     private func makeFixture(_ kind: StoreKind) throws -> Stack {
         let stack = try Stack(kind)
         func track(_ name: String, _ seconds: Int16) -> Track {
@@ -47,6 +48,22 @@ import Testing
         let found = try stack.context.fetch(request(pending: false))
 
         #expect(Set(found.map(\.name)) == ["alpha", "bravo"])
+    }
+
+    // Case 10: there, rows of values never have unsaved changes, and the order leaves out unsaved IDs.
+    @Test(arguments: StoreKind.allCases)
+    func `rows of values have the unsaved changes that objects have, unless they are left out (FR-02, FR-09)`(
+        _ kind: StoreKind
+    ) throws {
+        let stack = try makeFixture(kind)
+        func names(pending: Bool) throws -> [[AttributeValue]] {
+            try stack.context.rows(
+                "Track", ["name"], where: "seconds > 20", sort: [SortKey("seconds", ascending: false)],
+                pending: pending)
+        }
+
+        #expect(try names(pending: true) == [[.string("echo")], [.string("delta")], [.string("charlie")]])
+        #expect(try names(pending: false) == [[.string("bravo")], [.string("alpha")]])
     }
 
     @Test(arguments: StoreKind.allCases)

@@ -347,6 +347,8 @@ import Testing
         }
         check(["text", "txt"], "column 'txt': entity 'Sale' has no property 'txt'")
         check(["hidden"], "column 'hidden': 'Sale.hidden' is not stored")
+        // Case 12: a to-many relationship is refused there, too, and a condition on groups is not.
+        check(["shop.sales"], "column 'shop.sales': 'shop.sales' leads to many values")
         check(["shop.sales.text"], "column 'shop.sales.text': 'shop.sales.text' leads to many values")
         check(["text", "whole", .count()], by: ["text"], "column 'whole': 'whole' is neither a property of the groups")
         check(try [FetchColumn("x", format: "whole + sum:(whole)")], by: ["text"], "column 'x': 'whole' is neither")
