@@ -24,9 +24,13 @@ extension ManagedObjectContext {
             let collector = try read(position, fetch) { snapshot, fetch throws(StoreError) in
                 try snapshot.values(fetch)
             }
-            return collector.rows()
+            return try rows(of: collector)
         }
-        return try joined(fetch, pending ?? PendingChanges()).rows()
+        return try rows(of: joined(fetch, pending ?? PendingChanges()))
+    }
+
+    private func rows(of collector: ValueCollector) throws(ContextError) -> ResultRows {
+        do { return try collector.rows() } catch { throw .invalidPredicate(error) }
     }
 
     /// The steps in which the stores answer a request, one line for each.

@@ -107,16 +107,17 @@ struct SlotSubject: PredicateSubject {
 
     /// The ID of no object.
     var objectID: ObjectID { ObjectID(storeTag: 0, entityTag: entity.tag, key: 1) }
-    func value(at slot: Int) -> AttributeValue { values[slot] }
-    func destination(at slot: Int) -> SlotSubject? { nil }
-    func destinations(at slot: Int) -> [SlotSubject] { [] }
+    func value(at slot: Int) throws(FetchPredicateError) -> AttributeValue { values[slot] }
+    func destination(at slot: Int) throws(FetchPredicateError) -> SlotSubject? { nil }
+    func destinations(at slot: Int) throws(FetchPredicateError) -> [SlotSubject] { [] }
+    func stopEvaluation(_ error: FetchPredicateError) throws(FetchPredicateError) { throw error }
 }
 
 extension ResolvedValues.Output {
-    func value(_ subject: SlotSubject) -> AttributeValue {
+    func value(_ subject: SlotSubject) throws(FetchPredicateError) -> AttributeValue {
         switch self {
         case .slot(let slot): subject.values[slot]
-        case .computed(let expression): expression.value(on: subject)
+        case .computed(let expression): try expression.value(on: subject)
         }
     }
 }

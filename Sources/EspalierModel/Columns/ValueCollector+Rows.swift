@@ -20,18 +20,22 @@ extension ValueCollector {
 
     /// The rows of the request.
     ///
+    /// - Throws: `FetchPredicateError` if a regular expression in the condition on groups, or in a column or sort key of
+    ///   groups, takes too many steps.
     /// - Complexity: O(n log n) for n objects or groups; O(n) if they are in order.
-    public func rows() -> ResultRows {
+    public func rows() throws(FetchPredicateError) -> ResultRows {
         var drafts: [Draft] = []
         if values.isGrouped {
             drafts.reserveCapacity(keys.count)
-            for (group, key) in keys.enumerated() { add(nil, key + aggregates(of: group), to: &drafts) }
+            for (group, key) in keys.enumerated() { try add(nil, key + aggregates(of: group), to: &drafts) }
             // Without groups, aggregates have a row even if there are no objects.
-            if keys.isEmpty, values.keptCount == 0 { add(nil, aggregates(of: 0), to: &drafts) }
+            if keys.isEmpty, values.keptCount == 0 { try add(nil, aggregates(of: 0), to: &drafts) }
         } else {
             drafts.reserveCapacity(entries.count)
             let totals = values.aggregations.isEmpty ? [] : aggregates(of: 0)
-            for entry in entries { add(entry.id, totals.isEmpty ? entry.values : entry.values + totals, to: &drafts) }
+            for entry in entries {
+                try add(entry.id, totals.isEmpty ? entry.values : entry.values + totals, to: &drafts)
+            }
         }
         if values.isDistinct {
             var seen = Set<[AttributeValue]>()
@@ -45,11 +49,15 @@ extension ValueCollector {
     /// Whether the objects are in the order of the rows.
     private var isSorted: Bool { isInOrder && !values.isDistinct }
 
-    private func add(_ id: ObjectID?, _ slots: [AttributeValue], to drafts: inout [Draft]) {
+    private func add(
+        _ id: ObjectID?, _ slots: [AttributeValue], to drafts: inout [Draft]
+    ) throws(FetchPredicateError) {
         let subject = SlotSubject(entity: values.entity, values: slots)
-        if let having = values.having, !having.evaluate(on: subject) { return }
-        let columns = values.columns.map { $0.output.value(subject) }
-        let sortValues = isSorted ? [] : values.order.map { $0.output.value(subject) }
+        if let having = values.having, try !having.evaluate(on: subject) { return }
+        var (columns, sortValues): ([AttributeValue], [AttributeValue]) = ([], [])
+        columns.reserveCapacity(values.columns.count)
+        for column in values.columns { columns.append(try column.output.value(subject)) }
+        if !isSorted { for criterion in values.order { sortValues.append(try criterion.output.value(subject)) } }
         drafts.append(Draft(id: values.isDistinct ? nil : id, slots: slots, columns: columns, sortValues: sortValues))
     }
 

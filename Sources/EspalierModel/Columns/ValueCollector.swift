@@ -7,8 +7,6 @@
 //   2. `keys[n]` identifies group n, whose accumulators follow those of group n - 1.
 // Not here: the rows that are made of it (+Rows).
 
-internal import FoundationEssentials
-
 /// The values of objects, or of groups of objects, that a store or context has read for a request.
 public struct ValueCollector: Sendable {
     /// The values of one object.
@@ -21,7 +19,7 @@ public struct ValueCollector: Sendable {
     private struct GroupingKey: Hashable {
         let values: [AttributeValue]
 
-        init(_ values: [AttributeValue]) { self.values = values.map(\.grouped) }
+        init(_ values: [AttributeValue]) { self.values = values.map(\.canonical) }
     }
 
     /// The values that are read.
@@ -151,16 +149,5 @@ public struct ValueCollector: Sendable {
         let width = values.aggregations.count
         guard !accumulators.isEmpty else { return values.aggregations.map { Accumulator($0.aggregate).result } }
         return accumulators[group * width..<(group + 1) * width].map(\.result)
-    }
-}
-
-extension AttributeValue {
-    /// A value that is `==` for all values of one group: those that compare as equal.
-    fileprivate var grouped: AttributeValue {
-        switch self {
-        case .composite(let parts): .composite(parts.mapValues(\.grouped))
-        case .date where isNaN: .decimal(.nan)
-        default: canonical
-        }
     }
 }

@@ -54,6 +54,9 @@ extension Derivation {
                 guard let own = condition.mapped({ $0.withoutVariable(variable) }) else {
                     throw DerivationError(text, "the condition reads more than $\(variable) itself")
                 }
+                if let problem = own.keepingProblem {
+                    throw DerivationError(text, "the condition cannot be kept: \(problem)")
+                }
                 return .count(of: path.components[0], where: own.description)
             }
             return try path(arguments).flatMap { components throws(DerivationError) in

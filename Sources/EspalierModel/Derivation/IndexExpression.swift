@@ -4,12 +4,11 @@
 //   1. It reads values of the object itself: no other object, no ID, no name of an entity, and no time. So the value
 //      changes only with those of `properties`, and is the same in every process.
 //   2. Its values are null or of the one kind that `type` names, so they have one order.
-//   3. Its evaluation cannot be stopped: it has no regular expression.
-//   4. It does not divide text into characters (`characterCount`, `[w]`): each version of Unicode may divide the same
-//      text differently, so a process with another standard library would look for other entries. Case, case folding
-//      and decompositions of assigned characters are the same in all later versions. Indexes of folded text rely on
-//      that, and so do `uppercase`, `lowercase` and `[cd]` here: only a text with characters that the library does not
-//      know yet may get another value from a later one. A check finds such an entry, and a rebuild replaces it.
+//   3. A store can keep its values (FetchPredicate+Keeping).
+//   4. Case, case folding and decompositions of assigned characters are the same in all later versions of Unicode.
+//      Indexes of folded text rely on that, and so do `uppercase`, `lowercase` and `[cd]` here: only a text with
+//      characters that the library does not know yet may get another value from a later one. A check finds such an
+//      entry, and a rebuild replaces it.
 // Not here: the meaning of functions, and where they have no value (ResolvedFunction).
 
 /// An expression whose values are the entries of an index.
@@ -44,10 +43,8 @@ package final class IndexExpression: Sendable, Hashable {
             operand = try resolver.resolve(source)
             if let mixed = try resolver.mixedPart(of: source) {
                 problem = "the values of \(mixed) may be of several types; give all alternatives one type with CAST"
-            } else if operand.expression.hasRegularExpression {
-                problem = "a regular expression may take too long for one text; use LIKE"
-            } else if operand.expression.dividesText {
-                problem = Self.divisionProblem
+            } else if let found = source.keepingProblem {
+                problem = found
             } else {
                 problem = try source.indexProblem(entity, model)
             }
@@ -73,11 +70,6 @@ package final class IndexExpression: Sendable, Hashable {
     package func value<Subject: PredicateSubject>(on subject: Subject) throws(Subject.Failure) -> AttributeValue {
         try expression.value(on: subject)
     }
-
-    /// The problem of an expression or a condition that divides text into characters (invariant 4).
-    static let divisionProblem =
-        "it divides text into characters, and versions of Unicode divide the same text differently; store "
-        + "the result in an attribute"
 
     /// Whether both compute the same values in the same way.
     package static func == (left: IndexExpression, right: IndexExpression) -> Bool {
@@ -129,11 +121,7 @@ extension FetchExpression {
     private func ownIndexProblem(
         _ entity: Entity, _ model: ManagedObjectModel
     ) throws(FetchPredicateError) -> String? {
-        switch self {
-        case .function("now", _): return "the time is another one whenever it is asked for; use a constant"
-        case .list: return nil
-        case .value, .keyPath, .evaluatedObject, .variable, .function, .conditional, .subquery: break
-        }
+        if case .list = self { return nil }
         var resolver = PredicateResolver(entity: entity, model: model)
         let operand = try resolver.resolve(self)
         if case .path(let path) = operand.expression, path.terminal == .entityName {

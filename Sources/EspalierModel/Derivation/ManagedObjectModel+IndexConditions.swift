@@ -22,9 +22,7 @@ extension ManagedObjectModel {
             guard condition.root.ownProperties != nil else {
                 return "it reads more than the values of the object itself; derive an attribute for it"
             }
-            if condition.root.dividesText { return IndexExpression.divisionProblem }
-            return predicate.description.contains("now(")
-                ? "the time is another one whenever it is asked for; compare with a constant" : nil
+            return predicate.keepingProblem
         } catch {
             return "\(error)"
         }

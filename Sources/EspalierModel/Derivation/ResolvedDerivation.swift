@@ -4,7 +4,8 @@
 //   1. The source is stored, has an order, and is not the attribute itself, not even by a chain of derivations.
 //   2. Stores find the objects whose values change with another one: a relationship has an inverse, unless only its
 //      destinations are counted.
-//   3. A condition reads nothing but the destination's own values and the IDs of its to-one destinations.
+//   3. A condition reads nothing but the destination's own values and the IDs of its to-one destinations, and a store
+//      can keep its answers (FetchPredicate+Keeping): its evaluation cannot be stopped.
 
 /// The rule for one derived attribute.
 package final class ResolvedDerivation: Sendable {
@@ -164,13 +165,15 @@ private struct DerivationNames {
         let relationship = try relationship(name, isToMany: true, needsInverse: format != nil)
         var (condition, properties): (ResolvedPredicate?, Set<Entity.Property>) = (nil, [])
         if let format {
+            let predicate: FetchPredicate
             do throws(FetchPredicateError) {
-                condition = try ResolvedPredicate(
-                    try FetchPredicate(format: format), for: model.destination(of: relationship), in: model)
+                predicate = try FetchPredicate(format: format)
+                condition = try ResolvedPredicate(predicate, for: model.destination(of: relationship), in: model)
             } catch { throw self.error("its condition is not valid: \(error)") }
             guard let read = condition?.root.ownProperties else {
                 throw error("its condition reads more than the values of one destination")
             }
+            if let problem = predicate.keepingProblem { throw error("its condition cannot be kept: \(problem)") }
             properties = read
         }
         return ResolvedDerivation.List(

@@ -25,20 +25,26 @@ extension AttributeValue {
         }
     }
 
-    /// A value that is `==` for all values that compare as equal: equal numbers of different types become one value.
+    /// A value that is `==` for all values of a property that compare as equal: equal numbers of different types become
+    /// one value, all NaN another, and a URI loses its base.
     package var canonical: AttributeValue {
         switch self {
         case .double(let value):
             if let whole = Int64(exactly: value) { .integer(whole) } else { value.isNaN ? .decimal(.nan) : self }
         case .float(let value): AttributeValue.double(Double(value)).canonical
         case .decimal(let value):
-            if let whole = ExactNumber.decimal(value).integer {
+            if value.isNaN {
+                .decimal(.nan)
+            } else if let whole = ExactNumber.decimal(value).integer {
                 .integer(whole)
             } else if let double = Double(value.description), compare(.double(double)) == .orderedSame {
                 .double(double)
             } else {
                 self
             }
+        case .date where isNaN: .decimal(.nan)
+        case .uri(let uri) where uri.baseURL != nil: .uri(uri.absoluteURL)
+        case .composite(let parts): .composite(parts.mapValues(\.canonical))
         default: self
         }
     }

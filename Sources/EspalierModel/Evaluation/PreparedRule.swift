@@ -2,6 +2,8 @@
 //
 // Invariants
 //   1. A condition is resolved against an entity with one attribute, the value itself; it can lead nowhere else.
+//   2. A value for which a regular expression takes too many steps breaks the rule, whatever the rest of the condition
+//      says: the save that has it is refused, and nothing is stored that was not tested.
 
 /// A rule of an attribute, ready to check values.
 package struct PreparedRule: Sendable {
@@ -47,7 +49,11 @@ package struct PreparedRule: Sendable {
         case .maximumLength(let count): return value.length.map { $0 <= count } ?? true
         case .pattern, .predicate:
             guard let test else { return true }
-            return test.evaluate(on: ValueSubject(value: value, entity: test.entity))
+            do throws(FetchPredicateError) {
+                return try test.evaluate(on: ValueSubject(value: value, entity: test.entity))
+            } catch {
+                return false
+            }
         }
     }
 }
@@ -117,9 +123,10 @@ private struct ValueSubject: PredicateSubject {
 
     /// The ID of no object.
     var objectID: ObjectID { ObjectID(storeTag: 0, entityTag: entity.tag, key: 1) }
-    func value(at slot: Int) -> AttributeValue { value }
-    func destination(at slot: Int) -> ValueSubject? { nil }
-    func destinations(at slot: Int) -> [ValueSubject] { [] }
+    func value(at slot: Int) throws(FetchPredicateError) -> AttributeValue { value }
+    func destination(at slot: Int) throws(FetchPredicateError) -> ValueSubject? { nil }
+    func destinations(at slot: Int) throws(FetchPredicateError) -> [ValueSubject] { [] }
+    func stopEvaluation(_ error: FetchPredicateError) throws(FetchPredicateError) { throw error }
 }
 
 extension AttributeValue {

@@ -19,7 +19,8 @@ public enum Derivation: Sendable, Hashable, Codable {
     /// The number of destinations of a to-many relationship; with a condition, of those for which it holds (C-16).
     ///
     /// The condition is a format that `FetchPredicate` parses. It reads attributes of the destination itself and
-    /// whether its to-one relationships lead to objects.
+    /// whether its to-one relationships lead to objects. It has no MATCHES, no `[w]`, no `characterCount` and no
+    /// `now()`, because a store could not keep its answers.
     case count(of: String, where: String? = nil)
     /// The sum of an attribute of the destinations of a to-many relationship; 0 without destinations.
     case sum(of: String, in: String)

@@ -41,7 +41,8 @@ public struct EntityDescription: Sendable, Hashable, Codable {
         public var elements: [Element]
         /// The condition for an object to be in the index, as `FetchPredicate` parses it; `nil` = all objects are.
         ///
-        /// It reads values of the object itself only. A fetch uses the index if its own predicate requires the same.
+        /// It reads values of the object itself only. It has no MATCHES, no `[w]`, no `characterCount` and no `now()`,
+        /// because a store could not keep its answers. A fetch uses the index if its own predicate requires the same.
         public var predicateFormat: String?
 
         /// Describes an index.

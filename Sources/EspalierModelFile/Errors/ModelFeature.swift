@@ -16,8 +16,9 @@ public enum ModelFeature: String, Sendable, Hashable, CaseIterable {
     /// Fetched properties without a request, as in compiled models, or whose request returns no objects: they are left
     /// out.
     case fetchedProperties
-    /// Indexes over map locations, and indexes with an expression or a condition that Espalier cannot parse, or that
-    /// needs more than the values of the object itself: they are not created.
+    /// Indexes over map locations, and indexes with an expression or a condition that Espalier cannot parse, that needs
+    /// more than the values of the object itself, or whose answer no store can keep (a regular expression, a number of
+    /// characters, the time): they are not created.
     case specialIndexes
     /// Relationships that are not stored: Espalier stores them.
     case transientRelationships

@@ -38,12 +38,13 @@ extension BTreeSnapshot {
         let (entity, isWanted) = (plan.entity, plan.isWanted)
         var rows = try transaction.lookup(in: catalog.rowTree(of: entity))
         for candidate in candidates where isWanted[Int(candidate.entityNumber)] {
-            _ = try rows.withValue(of: candidate.key) { row throws(StoreError) in
+            let isThere = try rows.withValue(of: candidate.key) { row throws(StoreError) in
                 let number = try catalog.check(row, in: entity, key: candidate.key)
                 guard isWanted[Int(number)], let id = catalog.numbering.id(entityNumber: number, key: candidate.key)
                 else { return }
                 builder.append(row, id: id)
             }
+            guard isThere else { throw catalog.missingRow(of: candidate) }
         }
         assert(builder.count <= candidates.count, "\(builder.count) rows of \(candidates.count) candidates")
         return builder.finish()

@@ -164,12 +164,13 @@ extension BTreeSnapshot {
                 !fetch.excluded.contains(id)
             else { return true }
             var isFound = false
-            _ = try rows.withValue(of: candidate.key) { row throws(StoreError) in
+            let isThere = try rows.withValue(of: candidate.key) { row throws(StoreError) in
                 let number = try catalog.check(row, in: entity, key: candidate.key)
                 guard isWanted[Int(number)] else { return }
                 value = session.reader.value(at: slot, row)
                 isFound = true
             }
+            guard isThere else { throw catalog.missingRow(of: candidate) }
             return !isFound
         }
         return value
@@ -196,7 +197,7 @@ extension BTreeSnapshot {
     private func countedGroups(
         _ fetch: StoreValueFetch, _ session: ReadSession
     ) throws(StoreError) -> ValueCollector? {
-        guard let group = countingGroup(fetch) else { return nil }
+        guard let group = countingGroup(fetch), try session.hasEntryForEachRow(group) else { return nil }
         defer { session.forgetRows() }
         let isWanted = catalog.numbering.isWanted(
             fetch.rows.entity, includesSubentities: fetch.rows.includesSubentities)

@@ -182,4 +182,11 @@ extension StoreCatalog {
         }
         return candidate
     }
+
+    /// The error for an entry of an index whose row does not exist.
+    func missingRow(of candidate: Candidate) -> StoreError {
+        .damaged(
+            entity: numbering.entity(candidate.entityNumber)?.name ?? "", key: candidate.key,
+            reason: "an index has an entry for it, but there is no such row; rebuild the indexes")
+    }
 }

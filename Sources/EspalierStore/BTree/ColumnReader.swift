@@ -5,6 +5,8 @@
 //   1. Only the attributes that the request names are decoded; the values of a group's properties once for each group.
 //   2. Two rows belong to one group exactly if the codes of their properties are equal: codes are equal for values that
 //      compare as equal, and no code is a prefix of another. Those of rows and of entries are the same.
+//   3. A composite has no such code: its bytes tell equal parts apart, such as 0 and -0. Rows with one among the
+//      properties of their group are grouped by values.
 
 internal import EspalierEngine
 internal import EspalierModel
@@ -43,7 +45,8 @@ struct ColumnReader {
         /// Whether the value is read from the row alone, and has a code.
         var hasCode: Bool {
             switch self {
-            case .attribute, .destination: true
+            case .attribute(_, let type): type.hasKeyOrder
+            case .destination: true
             case .id, .computed: false
             }
         }

@@ -2,7 +2,9 @@
 // its values exactly: because its codes were cut, or because other values have the same code.
 //
 // Invariants
-//   1. The result is that of reading all rows that match.
+//   1. The result is that of reading all rows that match, also of a damaged index: unless it has as many entries as
+//      there are rows, rows are read, and an entry whose row is read and does not exist is an error. An index that lacks
+//      an entry and has another one without a row, or one with a condition, passes; a check of the store finds these.
 //   2. A plan that replaces a scan of all rows gives up after too many rows: in the order of an index they cost more.
 
 internal import EspalierEngine
@@ -41,11 +43,13 @@ struct EntryExecution {
         assert(limit > 0, "entries are read for no rows")
     }
 
-    /// The values of all rows that match; `nil` if too many of the entries do not have them exactly.
+    /// The values of all rows that match; `nil` if too many of the entries do not have them exactly, or if there are not
+    /// as many entries as rows.
     ///
     /// - Complexity: O(entries in the ranges), or up to the limit.
     mutating func run() throws(StoreError) -> ValueCollector? {
         let (plan, session, entity) = (plan, session, entity)
+        guard try session.hasEntryForEachRow(plan.group) else { return nil }
         defer { session.forgetRows() }
         var rows = try session.transaction.lookup(in: session.catalog.rowTree(of: entity))
         for range in plan.ranges where !hasGivenUp && count < limit {
@@ -78,7 +82,7 @@ struct EntryExecution {
             hasGivenUp = true
             return false
         }
-        try readRow(id, entity, in: &rows)
+        guard try readRow(id, entity, in: &rows) else { throw session.catalog.missingRow(of: candidate) }
         return count < limit
     }
 
@@ -95,13 +99,13 @@ struct EntryExecution {
         return true
     }
 
-    /// Adds the row with this ID if it passes the conditions.
+    /// Adds the row with this ID if it passes the conditions; returns whether there is such a row.
     private mutating func readRow(
         _ id: ObjectID, _ entity: Entity, in rows: inout Lookup<UInt64>
-    ) throws(StoreError) {
+    ) throws(StoreError) -> Bool {
         assert(StepCount.note(rows: 1))
         let (catalog, session, tests, root) = (session.catalog, session, plan.tests, self.entity)
-        _ = try rows.withValue(of: id.key) { row throws(StoreError) in
+        return try rows.withValue(of: id.key) { row throws(StoreError) in
             guard try catalog.check(row, in: root, key: id.key) == catalog.numbering.entityNumbers[entity.index] else {
                 return
             }

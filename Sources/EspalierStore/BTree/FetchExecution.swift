@@ -286,18 +286,30 @@ struct FetchExecution: ~Copyable {
             if !excluded.isEmpty, excluded.contains(id) { return true }
             return [UInt8]().withRawSpan { sink.accept(id, $0) }
         }
-        // An entry without a row has nothing to visit.
-        var wantsMore: Bool? = true
+        var wantsMore: Bool?
+        var isThere = true
         if let slotsToRead {
-            _ = try rows.withBeginning(of: candidate.key) { row, byteCount throws(StoreError) in
+            isThere = try rows.withBeginning(of: candidate.key) { row, byteCount throws(StoreError) in
                 wantsMore = try test(beginning: row, of: byteCount, key: candidate.key, slotsToRead)
             }
-            if let wantsMore { return wantsMore }
         }
-        _ = try rows.withValue(of: candidate.key) { row throws(StoreError) in
-            wantsMore = try test(row, key: candidate.key)
+        if isThere, wantsMore == nil {
+            isThere = try rows.withValue(of: candidate.key) { row throws(StoreError) in
+                wantsMore = try test(row, key: candidate.key)
+            }
         }
+        // A row that a fetch names, or to which a list leads, may be missing.
+        if !isThere, isOfEntries { throw catalog.missingRow(of: candidate) }
         return wantsMore ?? true
+    }
+
+    /// Whether all candidates come from entries of indexes, each of which has a row.
+    private var isOfEntries: Bool {
+        switch plan.access {
+        case .index, .oneValue: true
+        case .candidates(let source): source.isFoundInIndexes
+        case .nothing, .rows: false
+        }
     }
 
     /// The properties that all rows with the same first two bytes share: these determine widths and layout.

@@ -140,16 +140,17 @@ struct IndexWalk {
         var found: [(codes: [UInt8], candidate: Candidate)] = []
         for candidate in candidates {
             assert(StepCount.note())
-            _ = try rows.withValue(of: candidate.key) { row throws(StoreError) in
+            let isThere = try rows.withValue(of: candidate.key) { row throws(StoreError) in
                 _ = try catalog.check(row, in: entity, key: candidate.key)
                 found.append((GroupKey.codes(catalog.schema.groups[group], row, session.reader), candidate))
             }
+            guard isThere else { throw catalog.missingRow(of: candidate) }
         }
         found.sort { left, right in
             if left.codes == right.codes { return left.candidate.key < right.candidate.key }
             return left.codes.precedes(right.codes) != isReversed
         }
-        assert(found.count <= candidates.count, "\(found.count) rows of \(candidates.count) entries")
+        assert(found.count == candidates.count, "\(found.count) rows of \(candidates.count) entries")
         return found.map(\.candidate)
     }
 }

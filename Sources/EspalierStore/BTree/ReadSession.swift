@@ -77,6 +77,28 @@ final class ReadSession: @unchecked Sendable {
     }
 }
 
+extension ReadSession {
+    /// Whether an index has as many entries as there are rows that have one; `true` for an index with a condition, of
+    /// which only its rows tell.
+    ///
+    /// An answer from entries alone would hide the damage that another number is.
+    ///
+    /// - Complexity: O(entities of the index).
+    func hasEntryForEachRow(_ position: Int) throws(StoreError) -> Bool {
+        let group = catalog.schema.groups[position]
+        guard group.condition == nil else { return true }
+        let entity = catalog.model.entities[group.entity]
+        let entryCount = try transaction.count(of: catalog.groupTrees[position])
+        if entity.root == entity.index { return try transaction.count(of: catalog.rowTree(of: entity)) == entryCount }
+        var rowCount = 0
+        for index in entity.family {
+            let number = catalog.numbering.entityNumbers[index]
+            rowCount.add(clamping: try transaction.counter(Counter.rows(entityNumber: number), catalog))
+        }
+        return UInt64(rowCount) == entryCount
+    }
+}
+
 /// A row as predicates and sort keys see it.
 struct EvaluatedRow: PredicateSubject {
     let objectID: ObjectID

@@ -6,6 +6,7 @@
 //      whole numbers, booleans, UUIDs and bytes, and for every double, float and date but 0 (which has the code of -0)
 //      and NaN; for a text or URI, if it is in ASCII without three characters (`TextFolding.hasOneForm`); never for a
 //      decimal, whose code drops zeros at the end of its digits, and for numbers of all types, which share codes.
+//   3. A text that is no URI reads as null, as it does in a row, and is not exact: the row has the last word.
 
 package import EspalierModel
 internal import FoundationEssentials
@@ -38,7 +39,9 @@ package struct KeyReader {
         case .date: return double(mask).map { .date(Date(timeIntervalSinceReferenceDate: $0)) }
         case .float: return float(mask).map { .float($0) }
         case .string: return text(mask).map { .string($0) }
-        case .uri: return text(mask).flatMap { URL(string: $0) }.map { .uri($0) }
+        case .uri:
+            guard let text = text(mask) else { return nil }
+            return uri(text)
         case .binary: return escaped(mask).map { .binary(Data($0)) }
         case .transformable: return escaped(mask).map { .transformable(Data($0)) }
         case .composite: return escaped(mask).flatMap { TaggedValue.decode($0) }
@@ -109,6 +112,12 @@ package struct KeyReader {
         guard let utf8 = escaped(mask), let text = String(validating: utf8, as: UTF8.self) else { return nil }
         isExact = TextFolding.hasOneForm(utf8)
         return text
+    }
+
+    private mutating func uri(_ text: String) -> AttributeValue {
+        if let uri = URL(string: text) { return .uri(uri) }
+        isExact = false
+        return .null
     }
 
     private mutating func escaped(_ mask: UInt8) -> [UInt8]? {

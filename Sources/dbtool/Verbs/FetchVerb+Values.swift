@@ -78,7 +78,9 @@ extension FetchVerb {
         do { values = try ResolvedValues(request, for: rows.entity, in: store.model) } catch { throw .predicate(error) }
         let fetch = StoreValueFetch(values, predicate: rows.predicate)
         if arguments.flag("--explain") { return print(try store.explain(fetch), asJSON: arguments.wantsJSON, console) }
-        let all = try store.values(fetch).rows()
+        let collector = try store.values(fetch)
+        let all: ResultRows
+        do { all = try collector.rows() } catch { throw .predicate(error) }
         let found = arguments.integer("--limit") == 0 ? ResultRows(all.columns, []) : all
         if arguments.flag("--count") { return print(found.count, asJSON: arguments.wantsJSON, console) }
         if arguments.wantsJSON {

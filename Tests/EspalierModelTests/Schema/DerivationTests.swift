@@ -47,6 +47,8 @@ import Testing
     @Test(arguments: [
         "", "name +", "name + 1", "a.b.c", "tracks.@median.seconds", "SUBQUERY(tracks, $t, $t.seconds > limit).@count",
         "stddev:(tracks.seconds)", "tracks.album.@count", "5", "uppercase:(tracks.@count)",
+        "SUBQUERY(tracks, $t, $t.title MATCHES '(a+)+b').@count",
+        "SUBQUERY(tracks, $t, characterCount($t.title) > 3).@count",
     ])
     func `an expression that stores do not keep is refused with a reason`(text: String) {
         do {
@@ -92,6 +94,7 @@ import Testing
         #expect(problem(.date, .now) == nil)
         #expect(problem(.integer16, .count(of: "tracks"), hasInverse: false) == nil)
         #expect(problem(.integer64, .count(of: "tracks", where: "seconds > 10 AND album != nil")) == nil)
+        #expect(problem(.integer64, .count(of: "tracks", where: "title LIKE[cd] 'now(*?' AND NOT title == 'x'")) == nil)
     }
 
     @Test(arguments: [
@@ -108,6 +111,11 @@ import Testing
         (.string, .now, "of type date"),
         (.integer64, .count(of: "tracks", where: "seconds >"), "its condition is not valid"),
         (.integer64, .count(of: "tracks", where: "album.title == 'x'"), "more than the values of one destination"),
+        (.integer64, .count(of: "tracks", where: "NOT title MATCHES '(a+)+b'"), "a regular expression may take too"),
+        (.integer64, .count(of: "tracks", where: "TERNARY(title MATCHES 'a', 1, 2) == 1"), "a regular expression"),
+        (.integer64, .count(of: "tracks", where: "characterCount(title) > 3"), "versions of Unicode"),
+        (.integer64, .count(of: "tracks", where: "title ENDSWITH[w] 'e'"), "versions of Unicode"),
+        (.integer64, .count(of: "tracks", where: "title < CAST(now(), 'string')"), "the time is another one"),
         (.string, .lowercase(of: "derived"), "derived from itself"),
     ])
     func `the checker of models names what is wrong`(type: AttributeType, derivation: Derivation, text: String) throws {

@@ -1,7 +1,7 @@
 // Updates that write over bytes of rows in place: after each of them the rows, versions, results and refusals are those
 // of a store that knows no such way.
 //
-// `ESPALIER_PATCH_STEPS` makes the walk longer.
+// `ESPALIER_PATCH_STEPS` makes the walk longer, and `ESPALIER_PATCH_MIB` the long value.
 
 import EspalierModel
 import EspalierStore
@@ -132,6 +132,51 @@ import Testing
         #expect(try Self.count("number == 1000300", store) == 12)
         #expect(try Self.count("number BETWEEN {304, 308}", store) == 15)
         #expect(try store.findings().isEmpty)
+    }
+
+    @Test func `a row with a value of several MB is updated beside short rows, and keeps the value`() throws {
+        let model = try ManagedObjectModel(entities: [
+            EntityDescription(
+                "Scan",
+                attributes: [
+                    AttributeDescription("number", .integer64), AttributeDescription("rank", .integer32),
+                    AttributeDescription("image", .binary), AttributeDescription("note", .string),
+                ])
+        ])
+        let image = Data(repeating: 0x5A, count: campaignCount("ESPALIER_PATCH_MIB", default: 3) << 20)
+        try withStorePath { path in
+            let store = try BTreeStore.open(path: path, model: model)
+            let rows = try (0..<20).map { place in
+                try store.newRow(
+                    "Scan",
+                    [
+                        "number": .integer(Int64(place)), "rank": .integer(0), "note": .string("scan \(place)"),
+                        "image": place == 7 ? .binary(image) : .null,
+                    ])
+            }
+            _ = try store.execute(try store.insertion("Scan", rows))
+            let sum = try store.assignments(
+                "Scan",
+                ["number": try FetchExpression(format: "number + 1"), "rank": try FetchExpression(format: "rank + 2")])
+            // No row has the room for so long a number.
+            let wide = try store.assignments("Scan", ["number": 1_099_511_627_776])
+            for values in [sum, wide, sum] {
+                #expect(try store.execute(StoreCommand(.update(try store.rows("Scan"), values))).count == 20)
+            }
+            try store.close()
+
+            let reader = try BTreeStore.open(path: path, model: model)
+            let scan = try reader.entity("Scan")
+            let slots = ["number", "rank", "image"].compactMap { scan.attribute(named: $0)?.slot }
+            for (place, row) in try reader.fetch(StoreFetch(entity: scan)).enumerated() {
+                #expect(row.value(at: slots[0]) == .integer(1_099_511_627_777), "row \(place)")
+                #expect(row.value(at: slots[1]) == .integer(4), "row \(place)")
+                #expect(row.value(at: slots[2]) == (place == 7 ? .binary(image) : .null), "row \(place)")
+                #expect(row.version == 4)
+            }
+            #expect(try reader.findings().isEmpty)
+            try reader.close()
+        }
     }
 
     @Test func `a rule that the last row breaks leaves the rows of all chunks before it as they were`() throws {

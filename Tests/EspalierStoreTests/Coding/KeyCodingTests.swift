@@ -147,6 +147,16 @@ import Testing
         }
     }
 
+    @Test func `a text that is no URI reads as null, as in a row, and is not exact`() {
+        let code = key([.string("")], [.string], [true])
+        var reader = KeyReader(code)
+
+        let value = reader.next(as: .uri)
+
+        #expect(value == .null)
+        #expect(!reader.isExact && reader.offset == code.count)
+    }
+
     @Test func `references order by entity, then key, and decode`() throws {
         let references: [(entity: UInt16, key: UInt64)?] = [nil, (1, 1), (1, 256), (2, 1), (300, 0)]
         for isAscending in [true, false] {

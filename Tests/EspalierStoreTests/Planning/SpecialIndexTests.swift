@@ -287,6 +287,13 @@ private enum IndexedModel {
         (.init("i", on: [.init("age")], predicateFormat: "age >"), "cannot be kept"),
         (.init("i", on: [.init("age")], predicateFormat: "team.name == 'x'"), "more than the values of the object"),
         (.init("i", on: [.init("age")], predicateFormat: "characterCount(name) > 3"), "versions of Unicode"),
+        (.init("i", on: [.init("age")], predicateFormat: "name CONTAINS[w] 'e'"), "versions of Unicode"),
+        (.init("i", on: [.init("age")], predicateFormat: "name MATCHES '(a+)+b'"), "a regular expression may take too"),
+        (
+            .init("i", on: [.init("age")], predicateFormat: "age > 1 OR NOT TERNARY(name MATCHES 'a', 1, 2) == 1"),
+            "a regular expression may take too"
+        ),
+        (.init("i", on: [.init("age")], predicateFormat: "CAST(now(), 'string') > name"), "the time is another one"),
         (.init("i", on: [.init("age")], predicateFormat: "ages > 1"), "did you mean 'age'?"),
         (.init("i", on: [.init("age")], predicateFormat: "ANY team.members.age > 1"), "more than the values"),
     ])

@@ -329,6 +329,36 @@ import Testing
         }
     }
 
+    /// Each of 3,300 positions of `b` counts 3,300 steps at once for the repetition of the group, which differs there.
+    @Test(arguments: SaleBoard.Place.allCases)
+    func `a condition on groups that takes too many steps ends the request with an error (FR-13)`(
+        _ place: SaleBoard.Place
+    ) throws {
+        let board = try SaleBoard(place)
+        let context = board.newContext()
+        let text = String(repeating: "a", count: 3_300) + String(repeating: "b", count: 6_600)
+        for text in [text, "short"] { try context.make("Sale", ["text": .string(text)]) }
+        if place != .plain { try context.save() }
+        let pattern = "MATCHES '(a+)b+\\\\1'"
+        let asks: [() throws -> Void] = [
+            { _ = try context.rows("Sale", [.count()], by: ["text"], having: "NOT text \(pattern)") },
+            {
+                let column = try FetchColumn("kind", format: "TERNARY(text \(pattern), 1, 2)")
+                _ = try context.rows("Sale", [column, .count()], by: ["text"])
+            },
+        ]
+        for ask in asks {
+            let error = contextError(ask)
+            guard case .invalidPredicate(let problem)? = error else {
+                Issue.record("\(String(describing: error))")
+                continue
+            }
+            #expect(problem.reason == .patternTooSlow("(a+)b+\\1", stepCountMax: 10_000_000))
+        }
+        let rows = try context.rows("Sale", [.count()], by: ["text"], having: "NOT text MATCHES '(s)hor(t)\\\\2*'")
+        #expect(rows == [[.integer(1)]])
+    }
+
     @Test func `what does not fit is refused, and the error names the column, group, condition or sort key`() throws {
         let board = try SaleBoard(.memory)
         let context = board.newContext()
