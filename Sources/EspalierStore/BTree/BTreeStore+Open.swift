@@ -107,8 +107,7 @@ extension BTreeStore {
                 false
             }
         if let stored, !isMigrating {
-            let differences = ModelComparison.differences(
-                stored: stored.model.descriptions, given: model.descriptions)
+            let differences = ModelComparison.differences(stored: stored.model, given: model)
             guard differences.isEmpty else {
                 throw .incompatibleModel(path: nil, reason: "the model differs: " + differences.joined(separator: "; "))
             }

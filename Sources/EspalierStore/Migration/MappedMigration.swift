@@ -101,7 +101,7 @@ package final class MappedMigration {
         _ mapped: Mapped, _ migration: MigrationOptions, isTrial: Bool
     ) throws(StoreError) -> MappedMigration {
         let stored = try BTreeStore.presentModel(database)
-        let differences = ModelComparison.differences(stored: stored.descriptions, given: former.descriptions)
+        let differences = ModelComparison.differences(stored: stored, given: former)
         guard differences.isEmpty else {
             throw .incompatibleModel(
                 path: nil,
