@@ -5,12 +5,12 @@ import EspalierStore
 import Foundation
 
 extension MigrationWalk {
-    /// A random attribute of an untouched entity, but not a serial number; marks the entity as touched.
+    /// A random attribute of an untouched entity, but neither a serial number nor derived; marks the entity as touched.
     private mutating func takeAttribute(
         where isGood: (AttributeDescription) -> Bool = { _ in true }
     ) -> (entity: Int, attribute: Int)? {
         func isChosen(_ attribute: AttributeDescription) -> Bool {
-            !attribute.name.hasPrefix("serial") && isGood(attribute)
+            !attribute.name.hasPrefix("serial") && attribute.derivation == nil && isGood(attribute)
         }
         guard let entity = takeEntity(where: { $0.attributes.contains(where: isChosen) }) else { return nil }
         let free = entities[entity].attributes.indices.filter { isChosen(entities[entity].attributes[$0]) }
@@ -45,6 +45,7 @@ extension MigrationWalk {
             row.values[new] = row.values[old]
             row.values[old] = nil
         }
+        renameSource(old, to: new, in: entities[entity].name)
         log.append("rename \(old) to \(new)")
     }
 
@@ -194,7 +195,7 @@ extension MigrationWalk {
         guard let entity = takeEntity(where: { $0.superentity != nil }), let parent = entities[entity].superentity,
             touch([parent]),
             let attribute = entities[entity].attributes.firstIndex(where: {
-                $0.isOptional && $0.defaultValue.isNull && !$0.name.hasPrefix("serial")
+                $0.isOptional && $0.defaultValue.isNull && $0.derivation == nil && !$0.name.hasPrefix("serial")
             })
         else { return }
         let moved = entities[entity].attributes.remove(at: attribute)
@@ -209,7 +210,9 @@ extension MigrationWalk {
         let name = entities[entity].name
         let children = entities.indices.filter { entities[$0].superentity == name }
         guard touch(children.map { entities[$0].name }),
-            let attribute = entities[entity].attributes.firstIndex(where: { !$0.name.hasPrefix("serial") })
+            let attribute = entities[entity].attributes.firstIndex(where: {
+                !$0.name.hasPrefix("serial") && $0.derivation == nil
+            })
         else { return }
         let moved = entities[entity].attributes.remove(at: attribute)
         for child in children { entities[child].attributes.append(moved) }

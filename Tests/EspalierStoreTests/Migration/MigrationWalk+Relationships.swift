@@ -33,6 +33,7 @@ extension MigrationWalk {
             if let list = row.lists.removeValue(forKey: old) { row.lists[new] = list }
             if let reference = row.references.removeValue(forKey: old) { row.references[new] = .some(reference) }
         }
+        renameSource(old, to: new, in: entities[entity].name)
         log.append("rename \(old) to \(new)")
     }
 
