@@ -38,6 +38,10 @@ extension MigrationWalk {
 
     mutating func renameAttribute() {
         guard let (entity, attribute) = takeAttribute() else { return }
+        rename(attribute, of: entity)
+    }
+
+    private mutating func rename(_ attribute: Int, of entity: Int) {
         let (old, new) = (entities[entity].attributes[attribute].name, newName("a"))
         entities[entity].attributes[attribute].name = new
         entities[entity].attributes[attribute].renamingIdentifier = old
@@ -50,12 +54,17 @@ extension MigrationWalk {
     }
 
     mutating func retypeAttribute() {
-        guard let (entity, attribute) = takeAttribute(where: { Self.wider[$0.type] != nil && $0.isOptional }),
-            let type = Self.wider[entities[entity].attributes[attribute].type]?.randomElement(using: &random)
-        else { return }
-        let name = entities[entity].attributes[attribute].name
+        guard let (entity, attribute) = takeAttribute(where: { Self.wider[$0.type] != nil }) else { return }
+        retype(attribute, of: entity)
+    }
+
+    private mutating func retype(_ attribute: Int, of entity: Int) {
+        let old = entities[entity].attributes[attribute]
+        guard let type = Self.wider[old.type]?.randomElement(using: &random) else { return }
+        let name = old.name
         entities[entity].attributes[attribute].type = type
-        entities[entity].attributes[attribute].defaultValue = .null
+        entities[entity].attributes[attribute].defaultValue =
+            old.defaultValue.isNull ? .null : Self.convert(old.defaultValue, type)
         if !type.hasKeyOrder { entities[entity].attributes[attribute].isIndexed = false }
         change(rowsOf: entities[entity].name) { $0.values[name] = $0.values[name].map { Self.convert($0, type) } }
         log.append("retype \(name) to \(type)")
@@ -94,6 +103,11 @@ extension MigrationWalk {
 
     mutating func requireAttribute() {
         guard let (entity, attribute) = takeAttribute() else { return }
+        require(attribute, of: entity)
+    }
+
+    /// Makes an attribute required with a default, or optional.
+    private mutating func require(_ attribute: Int, of entity: Int) {
         let name = entities[entity].attributes[attribute].name
         let wasOptional = entities[entity].attributes[attribute].isOptional
         entities[entity].attributes[attribute].isOptional.toggle()
@@ -102,6 +116,16 @@ extension MigrationWalk {
         entities[entity].attributes[attribute].defaultValue = replacement
         change(rowsOf: entities[entity].name) { if $0.values[name] == .null { $0.values[name] = replacement } }
         log.append("require \(name)")
+    }
+
+    /// Gives one attribute another type and another name, makes it required or optional, and renames its entity, each
+    /// of it or some of it, in one version.
+    mutating func changeAttributeAtOnce() {
+        guard let (entity, attribute) = takeAttribute() else { return }
+        if chance(2) { retype(attribute, of: entity) }
+        if !chance(3) { rename(attribute, of: entity) }
+        if chance(2) { require(attribute, of: entity) }
+        if chance(3) { rename(entity) }
     }
 
     mutating func indexAttribute() {
@@ -117,6 +141,10 @@ extension MigrationWalk {
 
     mutating func renameEntity() {
         guard let entity = takeEntity() else { return }
+        rename(entity)
+    }
+
+    private mutating func rename(_ entity: Int) {
         let (old, new) = (entities[entity].name, newName("E"))
         _ = touch([new])
         for index in entities.indices {

@@ -170,7 +170,8 @@ struct MigrationWalk {
             { $0.changeCardinality() }, { $0.changeCardinality() }, { $0.removeRelationship() },
             { $0.addRelationship() }, { $0.removeInverse() }, { $0.addInverse() }, { $0.removeEntity() },
             { $0.addEntity() }, { $0.addParent() }, { $0.moveAttributeUp() }, { $0.moveAttributesDown() },
-            { $0.addDerivation() }, { $0.addComputedIndex() },
+            { $0.addDerivation() }, { $0.addComputedIndex() }, { $0.changeAttributeAtOnce() },
+            { $0.changeAttributeAtOnce() }, { $0.moveRelationshipUp() }, { $0.moveRelationshipDown() },
         ]
         for _ in 0..<Int.random(in: 1...4, using: &random) {
             changes.randomElement(using: &random)?(&self)
