@@ -299,7 +299,8 @@ import Testing
             (.conflicts([]), 133020), (.constraints([]), 133021), (.references([]), 133000),
             (.objectNotFound(artist.objectID), 133000), (.readOnlyStore(path: nil), 513),
             (.partlySaved(underlying: .conflicts([])), 134040), (.unsupportedStore(.btree), 134000),
-            (.store(.incompatibleModel(path: "", reason: "")), 134100), (.store(.closed), 134030),
+            (.store(.incompatibleModel(path: "", reason: "")), 134100), (.store(.modelChanged(path: "")), 134100),
+            (.store(.closed), 134030),
             (.noStore(entity: "Artist"), 134060),
             (.store(.migrationRefused(path: nil, MigrationRefusal(losses: [.removal(of: "Artist")]))), 134190),
         ]

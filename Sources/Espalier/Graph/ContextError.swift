@@ -97,7 +97,7 @@ public enum ContextError: Error, Sendable {
         case .readOnlyStore: 513
         case .partlySaved: 134040
         case .fetchedProperty(_, _, let error): error.code
-        case .store(.incompatibleModel), .store(.otherFormat): 134100
+        case .store(.incompatibleModel), .store(.modelChanged), .store(.otherFormat): 134100
         case .store(.migrationRefused): 134190
         case .store(.migrationCancelled): 134120
         case .store(.commandCancelled), .fetchCancelled: 3072
@@ -224,7 +224,7 @@ extension ContextError {
         case .invalidPredicate(let error): self = .invalidPredicate(error)
         case .brokenRules(let rules): self = .violations(rules.map { Violation($0) })
         case .unknownStoreType(let type): self = .unsupportedStore(type)
-        case .conflict, .closed, .storage, .incompatibleModel, .migrationRefused, .migrationCancelled,
+        case .conflict, .closed, .storage, .incompatibleModel, .modelChanged, .migrationRefused, .migrationCancelled,
             .commandCancelled, .otherFormat, .damagedContent, .malformedFile, .invalidRequest, .outside,
             .brokenContract, .invalidOption:
             self = .store(error)

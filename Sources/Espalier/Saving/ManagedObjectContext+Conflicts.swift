@@ -49,9 +49,9 @@ extension ManagedObjectContext {
         switch error {
         case .conflict(let conflicts): conflictError(conflicts)
         case .constraint(let conflicts): .constraints(described(conflicts))
-        case .references, .brokenRules, .readOnly, .closed, .storage, .incompatibleModel, .migrationRefused,
-            .migrationCancelled, .commandCancelled, .otherFormat, .damagedContent, .malformedFile, .invalidRequest,
-            .invalidPredicate, .outside, .brokenContract, .unknownStoreType, .invalidOption:
+        case .references, .brokenRules, .readOnly, .closed, .storage, .incompatibleModel, .modelChanged,
+            .migrationRefused, .migrationCancelled, .commandCancelled, .otherFormat, .damagedContent, .malformedFile,
+            .invalidRequest, .invalidPredicate, .outside, .brokenContract, .unknownStoreType, .invalidOption:
             ContextError(error)
         }
     }

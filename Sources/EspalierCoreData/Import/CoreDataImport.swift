@@ -14,7 +14,7 @@ public enum CoreDataImport {
     ///
     /// Every object arrives with its values, relationships and positions in ordered relationships, and keeps its
     /// primary key: the last parts of the URIs of an object are equal in both stores. Values of the application in the
-    /// metadata of a SQLite store arrive too. Values that cannot be read are listed in the report, and everything else
+    /// metadata of the store arrive too. Values that cannot be read are listed in the report, and everything else
     /// arrives. No other program may write the store meanwhile; the commits of a log beside it are read, and changes
     /// without a commit are not.
     ///

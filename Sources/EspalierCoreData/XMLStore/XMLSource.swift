@@ -28,7 +28,7 @@ final class XMLSource: ImportSource {
     }
 
     let model: ManagedObjectModel
-    let metadata: [String: AttributeValue] = [:]
+    let metadata: [String: AttributeValue]
     /// By index of the topmost entity: its objects, by ascending key.
     private var objects: [[Object]]
     private let lastKey: UInt64
@@ -57,10 +57,12 @@ final class XMLSource: ImportSource {
         }
         let info = database.children.first { $0.name == "databaseInfo" }
         report.storeIdentifier = info?.children.first { $0.name == "UUID" }?.text ?? ""
-        let hashed = Self.hashedEntities(info)
-        let storeModel = try StoreModel(document, cached: nil, hashedEntities: hashed, path: path)
+        let facts = XMLMetadata(info)
+        metadata = facts.values
+        let storeModel = try StoreModel(document, cached: nil, hashedEntities: facts.hashedEntities, path: path)
         let model = storeModel.model
         (self.model, report.notes) = (model, storeModel.notes)
+        for name in facts.otherValues { report.add(.metadata, "", name, "the value is not a plain value") }
         properties = model.entities.map { entity in
             let names = entity.attributes.map(\.name) + entity.relationships.map(\.name)
             let pairs = names.compactMap { name in entity.property(named: name).map { (name.lowercased(), $0) } }
@@ -81,16 +83,6 @@ final class XMLSource: ImportSource {
         }
         for index in objects.indices { objects[index].sort { $0.key < $1.key } }
         (self.objects, lastKey) = (objects, last)
-    }
-
-    /// The names of the entities whose version hashes are in the metadata.
-    private static func hashedEntities(_ info: XMLElement?) -> Set<String> {
-        let list = info?.children.first { $0.name == "metadata" }?.children.first { $0.name == "plist" }
-        let entries = list?.children.first { $0.name == "dict" }?.children ?? []
-        for (key, value) in zip(entries, entries.dropFirst()) where key.text == "NSStoreModelVersionHashes" {
-            return Set(value.children.filter { $0.name == "key" }.map(\.text))
-        }
-        return []
     }
 
     /// The key in an ID such as `z102`.

@@ -21,6 +21,10 @@ public struct ReadTransaction: ~Copyable {
     /// The number of the newest commit this snapshot sees.
     public var transactionID: UInt64 { pages.versions.state.transactionID }
 
+    /// A number that is greater after a tree was created, and that no commit makes less: while it stays, every name
+    /// stands for the same tree, or for none any more.
+    package var treeStamp: UInt32 { pages.versions.state.nextTreeID }
+
     /// The tree called `name`, or `nil`.
     public func tree(named name: String) throws(StorageError) -> AnyTree? {
         try pages.tree(named: name).map(AnyTree.init)

@@ -25,6 +25,9 @@ public struct WriteTransaction: ~Copyable {
     /// The size of the cache of pages: what a caller may take for work of its own beside it.
     package var cacheByteCount: Int { pages.engine.pool.frameCount * pages.engine.pool.pageSize }
 
+    /// The stamp of `ReadTransaction` in this transaction; greater also after trees whose transaction was rolled back.
+    package var treeStamp: UInt32 { pages.writes.state.nextTreeID }
+
     // MARK: Reading
 
     /// The tree called `name`, or `nil`.

@@ -39,10 +39,25 @@ extension DifferenceBuilder {
     }
 
     /// Adds a change if the property was declared by another entity; a renamed entity counts as the same.
-    private mutating func compareHome(_ name: String, of entity: Entity, _ origins: [Origin]) {
+    ///
+    /// - Parameter isList: whether it is a to-many relationship, whose lists are one tree for each entity that declares
+    ///   it.
+    private mutating func compareHome(_ name: String, of entity: Entity, _ origins: [Origin], isList: Bool = false) {
         guard origins.count > 1 || match.newEntities[origins[0].declaredBy] != entity.index else { return }
         let names = origins.map { old.entities[$0.declaredBy].name }
-        changes.append(ModelChange(entity.name, name, .propertyMoved(from: names)))
+        let isWhole = origins.count == 1 && hasAllRows(of: old.entities[origins[0].declaredBy], entity)
+        let cost: ModelChange.Cost = isList && !isWhole ? .rewrite : .constant
+        changes.append(
+            ModelChange(
+                entity.name, name, .propertyMoved(from: names), cost, rows: cost == .constant ? [] : rows(of: entity)))
+    }
+
+    /// Whether all rows of an older entity's family belong to the family of `entity`.
+    private func hasAllRows(of older: Entity, _ entity: Entity) -> Bool {
+        older.family.allSatisfy { index in
+            old.entities[index].isAbstract
+                || match.newEntities[index].map { new.entities[$0].isKind(of: entity) } ?? false
+        }
     }
 
     // MARK: Attributes
@@ -155,7 +170,7 @@ extension DifferenceBuilder {
                     rows: cost == .constant ? [] : rows))
             return
         }
-        compareHome(name, of: entity, origins)
+        compareHome(name, of: entity, origins, isList: value.cardinality != .toOne)
         let former = old.entities[first.entity].relationships[first.slot]
         let older = former.description
         func add(

@@ -2,7 +2,8 @@
 //
 // Invariants
 //   1. A predicate becomes a word of model files only if the word says the same; otherwise it is kept as text.
-//   2. Work is constant for each predicate: parts of expressions are not followed.
+//   2. Work is constant for each predicate: parts of expressions are not followed, and bytes that many predicates name
+//      are not copied.
 //
 // A rule is a comparison (NSComparisonPredicate) of the value itself, of its `length` or of its
 // `timeIntervalSinceReferenceDate` on the left with a constant on the right. The operator is an object with the
@@ -111,7 +112,11 @@ private struct ArchivedComparison {
         switch object.className {
         case "NSSelfExpression": return .itself
         case "NSConstantValueExpression" where object.fields["NSConstantValueClassName"] == nil:
-            let value = archive.constant(object.fields["NSConstantValue"])
+            let field = object.fields["NSConstantValue"]
+            if case .reference(let number)? = field, case .data(let bytes) = archive.value(number) {
+                return .other("the bytes of length \(bytes.count)")
+            }
+            let value = archive.constant(field)
             return value.map(Side.constant) ?? .other(object.className)
         case "NSKeyPathExpression":
             guard archive.object(object.fields["NSOperand"])?.className == "NSSelfExpression",

@@ -4,7 +4,7 @@
 //   1. Work and memory are bounded by the document. Entities, inheritance depth and parts of composites are limited,
 //      because composites can refer to each other.
 // Not here: properties (ModelConverter+Properties), constraints and indexes (ModelConverter+Indexes), indexes that no
-// store can keep (ModelConverter+SpecialIndexes).
+// store can keep (ModelConverter+SpecialIndexes), texts that a model has no place for (ModelConverter+Texts).
 
 import EspalierModel
 
@@ -78,6 +78,7 @@ struct ModelConverter {
         }
         if let problem = root.formatProblem { unsupported.append(problem) }
         noteUnknownAttributes(of: root, path: [])
+        noteTextsWithoutPlace()
         for element in elements { entities.append(entity(element)) }
         leaveOutSpecialIndexes()
         nameIndexes()

@@ -26,6 +26,10 @@ public enum ModelFeature: String, Sendable, Hashable, CaseIterable {
     case requestResults
     /// Attributes of elements that are not part of any known model file: their meaning is unknown.
     case unknownAttributes
+    /// Texts of the developer where a model has no place for them: the user info of the model and of composite types,
+    /// and the renaming identifier and the hash modifier of composite types and of fetched properties. They are left
+    /// out.
+    case textsWithoutPlace
     /// Another format of the file than 1.0, as its `documentVersion` says: its words may have another meaning than the
     /// one that they are read with.
     case documentVersion

@@ -107,8 +107,7 @@ extension BTreeStore {
                 false
             }
         if let stored, !isMigrating {
-            let differences = ModelComparison.differences(
-                stored: stored.model.descriptions, given: model.descriptions)
+            let differences = ModelComparison.differences(stored: stored.model, given: model)
             guard differences.isEmpty else {
                 throw .incompatibleModel(path: nil, reason: "the model differs: " + differences.joined(separator: "; "))
             }
@@ -118,6 +117,7 @@ extension BTreeStore {
         if let stored, stored.format == StoreFormat.first {
             try upgrade(database, StoreSchema(model: stored.model), storeTag: storeTag)
         }
+        var fileModel: ManagedObjectModel?
         if stored == nil {
             var transaction = try StoreTransaction(writing: database)
             try StoreCatalog.create(schema, in: &transaction)
@@ -127,9 +127,13 @@ extension BTreeStore {
             try migrate(database, from: stored.model, to: schema, storeTag: storeTag, migration)
         } else if let stored, stored.model.descriptions != model.storedDescriptions {
             schema = try adopt(schema, replacing: stored.model, in: database, storeTag: storeTag, migration.log)
+            if database.isReadOnly { fileModel = stored.model }
         }
-        let catalog = try StoreCatalog.load(schema, storeTag: storeTag, from: try StoreTransaction(reading: database))
-        return BTreeStore(database: database, catalog: catalog, identifier: identifier, path: path)
+        let transaction = try StoreTransaction(reading: database)
+        let catalog = try StoreCatalog.load(schema, storeTag: storeTag, from: transaction)
+        return BTreeStore(
+            database: database, catalog: catalog, identifier: identifier, path: path, treeStamp: transaction.treeStamp,
+            fileModel: fileModel)
     }
 
     /// Adapts a file to a model that stores the same rows as the file's own.
@@ -144,6 +148,7 @@ extension BTreeStore {
             notes.begin(database.path, ModelMatch(from: stored, to: schema.model), .sameRows)
             try notes.noting { () throws(StoreError) in
                 var transaction = try StoreTransaction(writing: database)
+                try requireModel(stored, in: transaction)
                 if notes.isKept {
                     let difference = ModelDifference(from: stored, to: schema.model)
                     notes.note(try steps(of: difference, stored, storeTag, in: transaction))

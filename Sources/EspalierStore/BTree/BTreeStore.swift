@@ -6,6 +6,7 @@
 //   3. The last primary key of each hierarchy is a counter in the file. Reserved keys are committed before the caller
 //      gets them. A failed save returns no keys: those of its rows roll back with its transaction.
 //   4. Open snapshots do not delay closing, which ends them, and do not keep the engine's log above its cap.
+//   5. No transaction uses the catalog for a file whose model, trees or layouts others have changed (BTreeStore+Model).
 
 public import EspalierEngine
 public import EspalierModel
@@ -27,6 +28,10 @@ public final class BTreeStore: PersistentStore {
     let access: Access
     /// The memory of sorts; every snapshot shares it.
     let sortSpace: SortSpace
+    /// The model in the file, if the store was opened for reading only and has another one of the same rows.
+    let fileModel: ManagedObjectModel?
+    /// The stamp of the trees with which the catalog was compared last.
+    let knownStamp: Atomic<UInt32>
     private let isClosed = Atomic(false)
     /// Guards the newest planner statistics and their commit: most fetches have no save between them.
     let plannerStatistics = Mutex<(commit: UInt64, statistics: PlannerStatistics)?>(nil)
@@ -46,10 +51,15 @@ public final class BTreeStore: PersistentStore {
         case migrationTransaction(MigrationTransaction)
     }
 
+    /// - Parameter treeStamp: the stamp of the transaction from which the catalog was loaded; a store of a migration
+    ///   needs none.
     init(
-        database: Database, catalog: StoreCatalog, identifier: UUID, path: String?, access: Access = .ownTransactions
+        database: Database, catalog: StoreCatalog, identifier: UUID, path: String?, access: Access = .ownTransactions,
+        treeStamp: UInt32 = 0, fileModel: ManagedObjectModel? = nil
     ) {
         self.database = database
+        knownStamp = Atomic(treeStamp)
+        self.fileModel = fileModel
         self.access = access
         self.catalog = catalog
         self.identifier = identifier
@@ -223,13 +233,18 @@ public final class BTreeStore: PersistentStore {
     func beginRead() throws(StoreError) -> StoreTransaction<ReadSource> {
         try checkOpen()
         if case .migrationTransaction(let migration) = access { return try migration.beginRead() }
-        return try StoreTransaction(reading: database)
+        let transaction = try StoreTransaction(reading: database)
+        if case .ownTransactions = access { try checkModel(transaction.treeStamp, in: transaction) }
+        return transaction
     }
 
     func beginWrite() throws(StoreError) -> StoreTransaction<WriteTransaction> {
         try checkOpen()
         switch access {
-        case .ownTransactions: return try StoreTransaction(writing: database)
+        case .ownTransactions:
+            let transaction = try StoreTransaction(writing: database)
+            try checkModel(transaction.treeStamp, in: transaction)
+            return transaction
         case .migrationSource: throw .readOnly(path: nil)
         case .migrationTransaction: throw Self.busyWithMigration
         }

@@ -1,30 +1,60 @@
 // Whether a file's model and the application's store the same rows, and if not, where they differ.
 //
-// Allowed differences: the order of entities and properties, default values, delete rules and renaming identifiers,
-// which do not change the contents of a file; indexes and uniqueness constraints, whose trees are built and dropped on
-// opening; and whether a value is optional and how many destinations are allowed, which is checked on opening
-// (ModelAdoption).
+// Allowed differences: the order of entities and properties, default values and delete rules, which do not change the
+// contents of a file; renaming identifiers, as long as every name stands for the same part; indexes and uniqueness
+// constraints, whose trees are built and dropped on opening; and whether a value is optional and how many destinations
+// are allowed, which is checked on opening (ModelAdoption).
+//
+// Invariants
+//   1. Models without differences give every name of an entity and of a property the same rows and values: two
+//      properties of one type that exchange their names are a difference.
 
 internal import EspalierModel
 
 enum ModelComparison {
     /// The differences between the stored and the given model, a sentence for each entity; empty = compatible.
-    static func differences(stored: [EntityDescription], given: [EntityDescription]) -> [String] {
-        let storedByName = Dictionary(stored.map { ($0.name, $0) }, uniquingKeysWith: { first, _ in first })
-        let givenNames = Set(given.map(\.name))
+    ///
+    /// - Complexity: O(properties of both models, including inherited ones).
+    static func differences(stored: ManagedObjectModel, given: ManagedObjectModel) -> [String] {
+        let (storedEntities, givenEntities) = (stored.descriptions, given.descriptions)
+        guard storedEntities != givenEntities else { return [] }
+        let match = ModelMatch(from: stored, to: given)
+        let storedByName = byName(storedEntities.map { ($0.name, $0) })
         var reasons: [String] = []
-        for entity in given {
+        for entity in given.entities {
             guard let old = storedByName[entity.name] else {
                 reasons.append("entity \(entity.name) is not in the file")
                 continue
             }
-            let parts = differences(old, entity)
+            if let former = match.oldEntities[entity.index].map({ stored.entities[$0] }), former.name != entity.name {
+                reasons.append("entity \(entity.name) was called \(former.name)")
+                continue
+            }
+            let parts = differences(old, entity.description) + otherNames(in: entity, match)
             if !parts.isEmpty { reasons.append("entity \(entity.name): " + parts.joined(separator: ", ")) }
         }
-        for entity in stored where !givenNames.contains(entity.name) {
+        let givenNames = Set(givenEntities.map(\.name))
+        for entity in storedEntities where !givenNames.contains(entity.name) {
             reasons.append("entity \(entity.name) of the file is not in the model")
         }
         return reasons
+    }
+
+    /// The properties that the older entity has under the same name, but that continue another one of it.
+    private static func otherNames(in entity: Entity, _ match: ModelMatch) -> [String] {
+        guard let older = match.oldEntities[entity.index].map({ match.old.entities[$0] }) else { return [] }
+        var parts: [String] = []
+        for attribute in entity.attributes where older.attribute(named: attribute.name) != nil {
+            guard let slot = match.attributes[entity.index][attribute.slot] else { continue }
+            let former = older.attributes[slot].name
+            if former != attribute.name { parts.append("attribute \(attribute.name) was called \(former)") }
+        }
+        for relationship in entity.relationships where older.relationship(named: relationship.name) != nil {
+            guard let slot = match.relationships[entity.index][relationship.slot] else { continue }
+            let former = older.relationships[slot].name
+            if former != relationship.name { parts.append("relationship \(relationship.name) was called \(former)") }
+        }
+        return parts
     }
 
     private static func differences(_ old: EntityDescription, _ new: EntityDescription) -> [String] {

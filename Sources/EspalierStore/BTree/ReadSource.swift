@@ -24,6 +24,16 @@ enum ReadSource: ~Copyable {
     }
 }
 
+extension ReadSource {
+    /// The stamp of the trees; 0 in a migration, whose trees nobody else changes.
+    var treeStamp: UInt32 {
+        switch self {
+        case .committed(let transaction): transaction.treeStamp
+        case .migration: 0
+        }
+    }
+}
+
 extension ReadSource: TreeReading {
     func tree(named name: String) throws(StorageError) -> AnyTree? {
         switch self {

@@ -1,5 +1,5 @@
-// Writes derived values to a B-tree store in the transaction of a save. After a migration, and when a store is rebuilt,
-// computes all of them anew.
+// Writes derived values to a B-tree store in the transaction of a save. When a store is rebuilt, computes all of them
+// anew, and after a migration those that may have changed.
 
 internal import EspalierEngine
 internal import EspalierModel
@@ -29,18 +29,20 @@ extension SaveExecution {
         guard conflicts.isEmpty else { throw .constraint(conflicts) }
     }
 
-    /// Computes all derived values anew, except times of saves, and writes those that differ; returns the number of
-    /// rows that have changed, counted once for each attribute.
+    /// Computes derived values anew, except times of saves, and writes those that differ; returns the number of rows
+    /// that have changed, counted once for each attribute.
     ///
-    /// - Parameter onRow: called for each row that is read.
+    /// - Parameters:
+    ///   - members: the attributes, in the order of the plan, with all that are derived from one of them.
+    ///   - onRow: called for each row that is read.
     /// - Throws: `.constraint` if rows then share values that must be unique.
     /// - Complexity: O(rows) for each derived attribute, and O(destinations) for each aggregate.
     mutating func recomputeDerivedValues(
-        onRow: (() throws(StoreError) -> Void)? = nil
+        of members: [DerivationPlan.Member], onRow: (() throws(StoreError) -> Void)? = nil
     ) throws(StoreError) -> Int {
         let chunkCount = 1024
         var count = 0
-        for member in catalog.schema.derivations.members {
+        for member in members {
             if case .now = member.derivation.source { continue }
             let root = catalog.model.entities[member.entity.root]
             let isMember = catalog.numbering.isWanted(member.entity, includesSubentities: true)
@@ -69,7 +71,7 @@ extension SaveExecution {
                 try values.recompute(member, of: try rows(ids).compactMap(\.self), in: &self)
                 count += values.changed.count
             }
-            // Nothing follows from these changes: all attributes are computed.
+            // Nothing follows from these changes: all attributes that derive from this one are computed.
             derivedChanges = DerivedChanges()
         }
         try throwConflicts()
@@ -79,15 +81,20 @@ extension SaveExecution {
 }
 
 extension StoreCatalog {
-    /// Computes all derived values of a store anew, in the caller's transaction, which an error leaves half done.
+    /// Computes derived values of a store anew, in the caller's transaction, which an error leaves half done.
+    ///
+    /// - Parameter members: the attributes, in the order of the plan, with all that are derived from one of them; `nil`
+    ///   = all attributes.
     func recomputeDerivedValues(
-        in transaction: inout StoreTransaction<WriteTransaction>, onRow: (() throws(StoreError) -> Void)? = nil
+        of members: [DerivationPlan.Member]? = nil, in transaction: inout StoreTransaction<WriteTransaction>,
+        onRow: (() throws(StoreError) -> Void)? = nil
     ) throws(StoreError) -> Int {
-        guard !schema.derivations.isEmpty else { return 0 }
+        let members = members ?? schema.derivations.members
+        guard !members.isEmpty else { return 0 }
         var execution = SaveExecution(transaction, self)
         let result: Result<Int, StoreError>
         do throws(StoreError) {
-            result = .success(try execution.recomputeDerivedValues(onRow: onRow))
+            result = .success(try execution.recomputeDerivedValues(of: members, onRow: onRow))
         } catch {
             result = .failure(error)
         }

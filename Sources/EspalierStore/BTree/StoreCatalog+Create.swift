@@ -56,6 +56,18 @@ extension StoreCatalog {
             let entityNumber = Int(catalog.numbering.entityNumbers[entity.index])
             try putLayout(layoutNumber, of: entity, entityNumber: entityNumber, records, &transaction)
         }
+        try renewStamp(in: &transaction)
+    }
+
+    /// Gives the trees another stamp, by which every store of this file notices that the model has changed, in other
+    /// processes too.
+    ///
+    /// The number of the next tree is the stamp: it is part of every commit, so a transaction has read it anyway.
+    static func renewStamp(in transaction: inout StoreTransaction<WriteTransaction>) throws(StoreError) {
+        // A tree of this name is foreign.
+        if let stray = try transaction.tree(named: StoreName.stamp) { try transaction.dropTree(stray) }
+        let tree = try transaction.createTree(named: StoreName.stamp, kind: .bytes)
+        try transaction.dropTree(tree)
     }
 
     /// The error if no number is left for another entity or layout.

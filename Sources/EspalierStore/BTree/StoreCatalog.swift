@@ -92,6 +92,29 @@ final class StoreCatalog: Sendable {
         return ownerTrees[RelationshipID(relationship)]
     }
 
+    /// Whether another catalog of the same model has the same trees, and no other layouts of rows.
+    func hasSameTrees(as other: StoreCatalog) -> Bool {
+        assert(schema.groups.count == other.schema.groups.count, "catalogs of two models are compared")
+        guard numbering.layouts.count == other.numbering.layouts.count,
+            numbering.entityNumbers == other.numbering.entityNumbers
+        else { return false }
+        return treeIDs == other.treeIDs
+    }
+
+    /// The numbers of all trees; 0 where there is none.
+    private var treeIDs: [UInt32] {
+        var ids = [counters.id, metadata.id]
+        for tree in rowTrees { ids.append(tree?.id ?? 0) }
+        for tree in groupTrees { ids.append(tree.id) }
+        for entity in model.entities {
+            for relationship in entity.relationships where relationship.declaredBy == entity.index {
+                ids.append(linkTrees[entity.index][relationship.slot]?.id ?? 0)
+                ids.append(ownerTrees[RelationshipID(relationship)]?.id ?? 0)
+            }
+        }
+        return ids
+    }
+
     // MARK: Invariants
 
     /// Asserts that each part of the model has the trees that it needs, and no others; to be called in `assert`.

@@ -102,11 +102,17 @@ extension StoreTransaction where Base == ReadSource {
 
     /// The newest commit that this transaction reads.
     var number: UInt64 { base.number }
+
+    /// The stamp of the trees, which changes with the model (`StoreCatalog.renewStamp`).
+    var treeStamp: UInt32 { base.treeStamp }
 }
 
 extension StoreTransaction where Base == WriteTransaction {
     /// A reader of this transaction, which does not own it.
     var reader: WriteReader { base.reader }
+
+    /// The stamp of the trees, which changes with the model (`StoreCatalog.renewStamp`).
+    var treeStamp: UInt32 { base.treeStamp }
 
     /// The size of the cache of pages, in bytes.
     var cacheByteCount: Int { base.cacheByteCount }

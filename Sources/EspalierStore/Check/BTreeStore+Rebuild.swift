@@ -86,7 +86,9 @@ extension BTreeStore {
             let identifier = database.storeIdentifier
             let storeTag = Interned.stores.tag(of: UUID(bytes: identifier))
             let catalog = try StoreCatalog.load(schema, storeTag: storeTag, made: made, from: transaction)
-            return BTreeStore(database: database, catalog: catalog, identifier: UUID(bytes: identifier), path: path)
+            return BTreeStore(
+                database: database, catalog: catalog, identifier: UUID(bytes: identifier), path: path,
+                treeStamp: transaction.treeStamp)
         }
         var made: [String: AnyTree] = [:]
         let missing = try missingTrees(schema, database)

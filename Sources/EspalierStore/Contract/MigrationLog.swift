@@ -105,6 +105,7 @@ extension MigrationRecord: CustomStringConvertible {
         case .ended(let outcome, let duration):
             return "  done: \(outcome.rowsWritten) rows written, \(outcome.rowsMoved) moved, \(outcome.rowsRemoved) "
                 + "removed, \(outcome.linksWritten) links written, \(outcome.indexesBuilt) indexes built, "
+                + (outcome.derivedValuesWritten > 0 ? "\(outcome.derivedValuesWritten) derived values, " : "")
                 + "\(duration.microseconds) µs"
         case .failed(let reason, let duration):
             return "  not made, the file is as it was, \(duration.microseconds) µs: \(reason)"

@@ -43,6 +43,8 @@ public struct MigrationPlan: Sendable {
         public internal(set) var linksWritten = 0
         /// Indexes and constraints that were built.
         public internal(set) var indexesBuilt = 0
+        /// Derived values that were computed anew and differ from those before.
+        public internal(set) var derivedValuesWritten = 0
 
         init() {}
 

@@ -19,6 +19,11 @@ extension StoreError: CustomStringConvertible {
         case .closed: "the store was closed, or removed from its coordinator; open it again to use it"
         case .storage(let error, let path): Self.prefixed(with: path, "\(error)")
         case .incompatibleModel(let path, let reason): Self.prefixed(with: path, "the store cannot be used: \(reason)")
+        case .modelChanged(let path):
+            Self.prefixed(
+                with: path,
+                "the model of the store was changed by another container or process since it was opened here; close it "
+                    + "and open it again with the newer model")
         case .migrationRefused(let path, let refusal):
             Self.prefixed(with: path, "the store has another model and cannot be migrated: \(refusal)")
         case .migrationCancelled(let path):

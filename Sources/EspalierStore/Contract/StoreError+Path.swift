@@ -30,6 +30,7 @@ extension StoreError {
         case .readOnly(nil): .readOnly(path: path)
         case .storage(let error, nil): .storage(error, path: path)
         case .incompatibleModel(nil, let reason): .incompatibleModel(path: path, reason: reason)
+        case .modelChanged(nil): .modelChanged(path: path)
         case .migrationRefused(nil, let refusal): .migrationRefused(path: path, refusal)
         case .migrationCancelled(nil): .migrationCancelled(path: path)
         case .commandCancelled(nil): .commandCancelled(path: path)

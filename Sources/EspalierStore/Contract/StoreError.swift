@@ -22,6 +22,9 @@ public enum StoreError: Error, Sendable {
     case storage(StorageError, path: String?)
     /// The file has another model (134100).
     case incompatibleModel(path: String?, reason: String)
+    /// The file has another model than when this store was opened (134100): another store of this process or the
+    /// process that writes the file has changed it.
+    case modelChanged(path: String?)
     /// The file has another model and was not migrated (134190): the data that would be lost, or the rows that are
     /// forbidden.
     case migrationRefused(path: String?, MigrationRefusal)

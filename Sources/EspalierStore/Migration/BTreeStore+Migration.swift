@@ -13,15 +13,9 @@ extension BTreeStore {
     /// Whether rows of a store with `stored` have to be read in another way, or rewritten, for `model`.
     static func needsMigration(from stored: ManagedObjectModel, to model: ManagedObjectModel) -> Bool {
         guard stored.descriptions != model.storedDescriptions else { return false }
-        let differences = ModelComparison.differences(stored: stored.descriptions, given: model.descriptions)
-        guard differences.isEmpty else { return true }
-        // Names may have been exchanged, and rows may lack a value for a property that has a default now.
-        return ModelDifference(from: stored, to: model).changes.contains { change in
-            switch change.kind {
-            case .entityRenamed, .propertyRenamed: true
-            default: change.cost == .rewrite
-            }
-        }
+        guard ModelComparison.differences(stored: stored, given: model).isEmpty else { return true }
+        // Rows may lack a value for a property that has a default now.
+        return ModelDifference(from: stored, to: model).changes.contains { $0.cost == .rewrite }
     }
 
     /// Migrates an open database, in one durable transaction, unless the migration is refused.
@@ -43,6 +37,7 @@ extension BTreeStore {
                 notes.part("backup")
             }
             var transaction = try StoreTransaction(writing: database)
+            try requireModel(stored, in: transaction)
             let steps = try steps(of: difference, stored, storeTag, in: transaction)
             notes.note(steps)
             let outcome = try MigrationRun.run(

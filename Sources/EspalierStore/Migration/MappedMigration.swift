@@ -101,7 +101,7 @@ package final class MappedMigration {
         _ mapped: Mapped, _ migration: MigrationOptions, isTrial: Bool
     ) throws(StoreError) -> MappedMigration {
         let stored = try BTreeStore.presentModel(database)
-        let differences = ModelComparison.differences(stored: stored.descriptions, given: former.descriptions)
+        let differences = ModelComparison.differences(stored: stored, given: former)
         guard differences.isEmpty else {
             throw .incompatibleModel(
                 path: nil,
@@ -128,6 +128,7 @@ package final class MappedMigration {
             database: database, catalog: try catalog(of: former, stored, tag, database), identifier: identifier,
             path: path, access: .migrationSource)
         var transaction = try StoreTransaction(writing: database)
+        try BTreeStore.requireModel(stored, in: transaction)
         let number = try StoreTransaction(reading: database).number
         let steps = try BTreeStore.steps(of: difference, stored, tag, in: transaction)
         notes.note(steps)

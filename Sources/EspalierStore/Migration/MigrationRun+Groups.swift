@@ -18,12 +18,12 @@ extension MigrationRun {
     }
 
     private func keeps(_ old: KeyGroup, as new: KeyGroup) -> Bool {
-        // An index with a condition is built again: other rows may meet it now. So is one of an expression, which may
-        // read properties that have changed.
+        // Equal texts of conditions and expressions read properties of the same names.
         guard old.isUnique == new.isUnique, old.elements.count == new.elements.count,
-            old.condition == nil, new.condition == nil,
+            old.condition?.source == new.condition?.source,
             match.newEntities[old.entity] == new.entity
         else { return false }
+        let readsNames = old.condition.map { "\($0.source)".contains("entity") } ?? false
         let members = members(of: old.entity)
         let owner = match.new.entities[new.entity]
         let newcomers = owner.family.filter { index in
@@ -35,17 +35,26 @@ extension MigrationRun {
             guard let fate, fate.offset == 0, fate.entity.isKind(of: owner),
                 let change = changes[Int(oldCatalog.numbering.entityNumbers[entity.index])]
             else { return false }
+            let keepsSources = new.computedSources.allSatisfy { property in
+                guard let former = entity.property(named: fate.entity.name(of: property)) else { return false }
+                return change.keeps(property) && continues(former, of: entity, as: property, fate.entity)
+            }
+            guard keepsSources, !readsNames || fate.entity.name == entity.name else { return false }
             return zip(old.elements, new.elements).allSatisfy { former, element in
-                guard let formerProperty = former.property, let property = element.property else { return false }
-                return former.isAscending == element.isAscending && former.type == element.type
-                    && former.path == element.path && former.folding == element.folding
-                    && change.keeps(property)
-                    && continues(formerProperty, of: entity, as: property, fate.entity)
+                guard former.isAscending == element.isAscending, former.type == element.type,
+                    former.path == element.path, former.folding == element.folding,
+                    former.expression?.text == element.expression?.text
+                else { return false }
+                guard let formerProperty = former.property, let property = element.property else {
+                    return former.property == element.property
+                }
+                return change.keeps(property) && continues(formerProperty, of: entity, as: property, fate.entity)
             }
         }
     }
 
-    private func continues(
+    /// Whether a property of a newer entity is this one of the older entity.
+    func continues(
         _ former: Entity.Property, of older: Entity, as property: Entity.Property, _ newer: Entity
     ) -> Bool {
         switch (former, property) {

@@ -94,6 +94,7 @@ extension MigrationRun {
             try StoreCatalog.putLayout(
                 layoutNumber, of: entity, entityNumber: Int(numbers[entity.index]), records, &transaction)
         }
+        try StoreCatalog.renewStamp(in: &transaction)
     }
 
     /// Renames the fields of layouts after the properties that continue them.

@@ -6,10 +6,13 @@ internal import EspalierModel
 extension MigrationRun {
     /// Expects a unit for each row and each entry of a relationship that the migration reads.
     ///
-    /// - Parameter kept: by position of a newer index: the older one whose tree it adopts.
+    /// - Parameters:
+    ///   - kept: by position of a newer index: the older one whose tree it adopts.
+    ///   - derived: the derived attributes that are computed anew.
     /// - Complexity: O(entities + relationships + indexes): trees know how many entries they have.
     func expectUnits(
-        _ catalog: StoreCatalog, keeping kept: [Int?], in transaction: borrowing StoreTransaction<WriteTransaction>
+        _ catalog: StoreCatalog, keeping kept: [Int?], computing derived: [DerivationPlan.Member],
+        in transaction: borrowing StoreTransaction<WriteTransaction>
     ) throws(StoreError) {
         for root in match.old.entities where root.root == root.index && visitsRows(of: root) {
             units.expect(try transaction.count(of: try trees.current(oldCatalog.rowTree(of: root))))
@@ -24,6 +27,9 @@ extension MigrationRun {
         for position in schema.groups.indices where kept[position] == nil {
             let root = catalog.model.entities[schema.groups[position].entity].root
             units.expect(try transaction.count(of: catalog.rowTree(ofRoot: root)))
+        }
+        for member in derived {
+            units.expect(try transaction.count(of: catalog.rowTree(ofRoot: member.entity.root)))
         }
     }
 

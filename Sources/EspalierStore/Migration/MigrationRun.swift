@@ -1,7 +1,7 @@
 // Migrates a store from its model to another one, in one transaction.
 //
 // Order: names of trees; records; pairs of objects from the older rows and links; rows; counters; dropped trees;
-// indexes and constraints; required values.
+// indexes and constraints; derived values; required values.
 //
 // Invariants
 //   1. One transaction: after a crash the file has the older model with its rows, or the newer one with all of its
@@ -84,7 +84,8 @@ final class MigrationRun {
             catalog = try StoreCatalog.load(schema, storeTag: storeTag, from: transaction)
         }
         run.catalog = catalog
-        try run.expectUnits(catalog, keeping: kept, in: transaction)
+        let derived = run.changedDerivations()
+        try run.expectUnits(catalog, keeping: kept, computing: derived, in: transaction)
         notes.part("trees and records")
         let pairs = try run.gatherPairs(catalog, in: &transaction)
         notes.part("relationships", run.outcome.linksWritten)
@@ -95,10 +96,7 @@ final class MigrationRun {
         for position in schema.groups.indices where kept[position] == nil {
             try run.build(position, catalog, in: &transaction)
         }
-        if !schema.derivations.isEmpty {
-            let count = try catalog.recomputeDerivedValues(in: &transaction)
-            notes.part("derived values", count)
-        }
+        try run.computeDerivedValues(of: derived, catalog, in: &transaction)
         return run
     }
 

@@ -9,6 +9,8 @@ enum StoreName {
     static let schema = "schema"
     static let counters = "counters"
     static let metadata = "metadata"
+    /// The name of a tree that is created and dropped in one transaction.
+    static let stamp = "stamp"
 
     static func rows(_ root: Entity) -> String { "rows:\(root.name)" }
 

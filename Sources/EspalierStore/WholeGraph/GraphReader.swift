@@ -98,7 +98,7 @@ struct GraphReader {
 
     private mutating func fileModel(_ model: ManagedObjectModel) throws(StoreError) -> ManagedObjectModel {
         let file = try storedModel()
-        let differences = ModelComparison.differences(stored: file.descriptions, given: model.descriptions)
+        let differences = ModelComparison.differences(stored: file, given: model)
         guard differences.isEmpty else {
             throw .incompatibleModel(path: nil, reason: "the model differs: " + differences.joined(separator: "; "))
         }

@@ -120,7 +120,7 @@ enum ToolError: Error, CustomStringConvertible {
         case .damagedContent, .malformedFile: .difference
         case .invalidRequest, .invalidPredicate, .invalidOption, .unknownStoreType: .usage
         case .outside, .brokenContract: .unavailable
-        case .conflict, .constraint, .references, .brokenRules, .readOnly, .closed, .incompatibleModel,
+        case .conflict, .constraint, .references, .brokenRules, .readOnly, .closed, .incompatibleModel, .modelChanged,
             .migrationRefused, .migrationCancelled, .commandCancelled, .otherFormat:
             .unavailable
         }

@@ -90,7 +90,8 @@ extension MigrateVerb {
                     + "\(DisplayText.grouped(outcome.rowsMoved)) moved, "
                     + "\(DisplayText.grouped(outcome.rowsRemoved)) removed, "
                     + "\(DisplayText.grouped(outcome.linksWritten)) links written, "
-                    + "\(DisplayText.grouped(outcome.indexesBuilt)) indexes built")
+                    + "\(DisplayText.grouped(outcome.indexesBuilt)) indexes built, "
+                    + "\(DisplayText.grouped(outcome.derivedValuesWritten)) derived values written")
         }
         guard let refusal = plan.refusal else { return }
         console.print("\(path): \(isDryRun ? "would be refused" : "refused; the store was not changed")")
@@ -121,6 +122,7 @@ extension MigrateVerb {
                 "rowsWritten": .count(outcome.rowsWritten), "rowsMoved": .count(outcome.rowsMoved),
                 "rowsRemoved": .count(outcome.rowsRemoved), "linksWritten": .count(outcome.linksWritten),
                 "indexesBuilt": .count(outcome.indexesBuilt),
+                "derivedValuesWritten": .count(outcome.derivedValuesWritten),
             ]
         }
         return [

@@ -77,6 +77,34 @@ import Testing
         }
     }
 
+    @Test func `the application's metadata arrive, and what is no plain value is listed`() throws {
+        let model = try ModelDocument(contentsOf: Files.folder.appending(path: "Zoo.xcdatamodel"))
+        let list = """
+            <metadata><plist version="1.0"><dict>
+                <key>NSPersistenceFrameworkVersion</key><integer>1244</integer>
+                <key>NSStoreModelVersionIdentifiers</key><array><string></string></array>
+                <key>title</key><string>my  zoo</string><key>count</key><integer> 42 </integer>
+                <key>share</key><real>0.25</real><key>open</key><true/><key>old</key><false/>
+                <key>since</key><date>2001-01-02T00:00:00Z</date><key>raw</key><data>AQ
+            ID</data>
+                <key>list</key><array><string>a</string></array><key>far</key><integer>99999999999999999999</integer>
+                <key>last</key>
+            </dict></plist></metadata></databaseInfo>
+            """
+        let text = Self.head.replacingOccurrences(of: "</databaseInfo>", with: list) + "</database>"
+        let files = ["zoo.xml": Array(text.utf8)]
+        try ImportedStore.with(files: files, name: "zoo.xml", model: model) { zoo throws in
+            #expect(
+                try zoo.store.metadata() == [
+                    "title": .string("my  zoo"), "count": .integer(42), "share": .double(0.25), "open": .boolean(true),
+                    "old": .boolean(false), "since": .date(Date(timeIntervalSinceReferenceDate: 86_400)),
+                    "raw": .binary(Data([1, 2, 3])),
+                ])
+            let lost = zoo.report.findings.filter { $0.kind == .metadata }.map(\.property)
+            #expect(lost == ["far", "last", "list"])
+        }
+    }
+
     @Test func `what cannot be read is listed`() throws {
         try with(
             """

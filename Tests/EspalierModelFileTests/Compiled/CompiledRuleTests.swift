@@ -284,6 +284,18 @@ import Testing
         #expect(try ModelDocument(xml: tighter.xml()) == tighter)
     }
 
+    @Test func `a predicate that names bytes is told with their length, however many name them`() throws {
+        var builder = ArchiveBuilder()
+        let bytes = builder.add(.data([UInt8](repeating: 7, count: 5_000)))
+        let predicate = builder.comparison(.itself, equal, bytes)
+        let predicates = [Item](repeating: predicate, count: 2_000)
+        let document = try compiled([("n", .binary, predicates)], builder)
+        let attribute = try #require(document.root.children(.entity).first?.children(.attribute).first)
+
+        let kept = try #require(attribute["validationPredicates"])
+        #expect(kept.hasPrefix("SELF == the bytes of length 5000; SELF == ") && kept.utf8.count < 15_000)
+    }
+
     @Test func `of long predicates and messages, and of very many, only a beginning is kept`() throws {
         var builder = ArchiveBuilder()
         let text = builder.add(.text(String(repeating: "x", count: 20_000)))

@@ -5,12 +5,12 @@ import EspalierStore
 import Foundation
 
 extension MigrationWalk {
-    /// A random attribute of an untouched entity, but not a serial number; marks the entity as touched.
+    /// A random attribute of an untouched entity, but neither a serial number nor derived; marks the entity as touched.
     private mutating func takeAttribute(
         where isGood: (AttributeDescription) -> Bool = { _ in true }
     ) -> (entity: Int, attribute: Int)? {
         func isChosen(_ attribute: AttributeDescription) -> Bool {
-            !attribute.name.hasPrefix("serial") && isGood(attribute)
+            !attribute.name.hasPrefix("serial") && attribute.derivation == nil && isGood(attribute)
         }
         guard let entity = takeEntity(where: { $0.attributes.contains(where: isChosen) }) else { return nil }
         let free = entities[entity].attributes.indices.filter { isChosen(entities[entity].attributes[$0]) }
@@ -38,6 +38,10 @@ extension MigrationWalk {
 
     mutating func renameAttribute() {
         guard let (entity, attribute) = takeAttribute() else { return }
+        rename(attribute, of: entity)
+    }
+
+    private mutating func rename(_ attribute: Int, of entity: Int) {
         let (old, new) = (entities[entity].attributes[attribute].name, newName("a"))
         entities[entity].attributes[attribute].name = new
         entities[entity].attributes[attribute].renamingIdentifier = old
@@ -45,16 +49,22 @@ extension MigrationWalk {
             row.values[new] = row.values[old]
             row.values[old] = nil
         }
+        renameSource(old, to: new, in: entities[entity].name)
         log.append("rename \(old) to \(new)")
     }
 
     mutating func retypeAttribute() {
-        guard let (entity, attribute) = takeAttribute(where: { Self.wider[$0.type] != nil && $0.isOptional }),
-            let type = Self.wider[entities[entity].attributes[attribute].type]?.randomElement(using: &random)
-        else { return }
-        let name = entities[entity].attributes[attribute].name
+        guard let (entity, attribute) = takeAttribute(where: { Self.wider[$0.type] != nil }) else { return }
+        retype(attribute, of: entity)
+    }
+
+    private mutating func retype(_ attribute: Int, of entity: Int) {
+        let old = entities[entity].attributes[attribute]
+        guard let type = Self.wider[old.type]?.randomElement(using: &random) else { return }
+        let name = old.name
         entities[entity].attributes[attribute].type = type
-        entities[entity].attributes[attribute].defaultValue = .null
+        entities[entity].attributes[attribute].defaultValue =
+            old.defaultValue.isNull ? .null : Self.convert(old.defaultValue, type)
         if !type.hasKeyOrder { entities[entity].attributes[attribute].isIndexed = false }
         change(rowsOf: entities[entity].name) { $0.values[name] = $0.values[name].map { Self.convert($0, type) } }
         log.append("retype \(name) to \(type)")
@@ -93,6 +103,11 @@ extension MigrationWalk {
 
     mutating func requireAttribute() {
         guard let (entity, attribute) = takeAttribute() else { return }
+        require(attribute, of: entity)
+    }
+
+    /// Makes an attribute required with a default, or optional.
+    private mutating func require(_ attribute: Int, of entity: Int) {
         let name = entities[entity].attributes[attribute].name
         let wasOptional = entities[entity].attributes[attribute].isOptional
         entities[entity].attributes[attribute].isOptional.toggle()
@@ -101,6 +116,16 @@ extension MigrationWalk {
         entities[entity].attributes[attribute].defaultValue = replacement
         change(rowsOf: entities[entity].name) { if $0.values[name] == .null { $0.values[name] = replacement } }
         log.append("require \(name)")
+    }
+
+    /// Gives one attribute another type and another name, makes it required or optional, and renames its entity, each
+    /// of it or some of it, in one version.
+    mutating func changeAttributeAtOnce() {
+        guard let (entity, attribute) = takeAttribute() else { return }
+        if chance(2) { retype(attribute, of: entity) }
+        if !chance(3) { rename(attribute, of: entity) }
+        if chance(2) { require(attribute, of: entity) }
+        if chance(3) { rename(entity) }
     }
 
     mutating func indexAttribute() {
@@ -116,6 +141,10 @@ extension MigrationWalk {
 
     mutating func renameEntity() {
         guard let entity = takeEntity() else { return }
+        rename(entity)
+    }
+
+    private mutating func rename(_ entity: Int) {
         let (old, new) = (entities[entity].name, newName("E"))
         _ = touch([new])
         for index in entities.indices {
@@ -194,7 +223,7 @@ extension MigrationWalk {
         guard let entity = takeEntity(where: { $0.superentity != nil }), let parent = entities[entity].superentity,
             touch([parent]),
             let attribute = entities[entity].attributes.firstIndex(where: {
-                $0.isOptional && $0.defaultValue.isNull && !$0.name.hasPrefix("serial")
+                $0.isOptional && $0.defaultValue.isNull && $0.derivation == nil && !$0.name.hasPrefix("serial")
             })
         else { return }
         let moved = entities[entity].attributes.remove(at: attribute)
@@ -209,7 +238,9 @@ extension MigrationWalk {
         let name = entities[entity].name
         let children = entities.indices.filter { entities[$0].superentity == name }
         guard touch(children.map { entities[$0].name }),
-            let attribute = entities[entity].attributes.firstIndex(where: { !$0.name.hasPrefix("serial") })
+            let attribute = entities[entity].attributes.firstIndex(where: {
+                !$0.name.hasPrefix("serial") && $0.derivation == nil
+            })
         else { return }
         let moved = entities[entity].attributes.remove(at: attribute)
         for child in children { entities[child].attributes.append(moved) }

@@ -33,8 +33,54 @@ extension MigrationWalk {
             if let list = row.lists.removeValue(forKey: old) { row.lists[new] = list }
             if let reference = row.references.removeValue(forKey: old) { row.references[new] = .some(reference) }
         }
+        renameSource(old, to: new, in: entities[entity].name)
         log.append("rename \(old) to \(new)")
     }
+
+    // MARK: In a hierarchy
+
+    /// Moves a relationship without an inverse to the superentity.
+    mutating func moveRelationshipUp() {
+        let free = takeEntity { entity in
+            entity.superentity != nil && entity.relationships.contains { $0.inverse == nil }
+        }
+        guard let entity = free, let parent = entities[entity].superentity, touch([parent]),
+            let slot = entities[entity].relationships.firstIndex(where: { $0.inverse == nil })
+        else { return }
+        let moved = entities[entity].relationships.remove(at: slot)
+        entities[position(of: parent)].relationships.append(moved)
+        change(rowsOf: parent) { row in
+            if moved.cardinality == .toOne {
+                if row.references[moved.name] == nil { row.references[moved.name] = .some(nil) }
+            } else {
+                row.lists[moved.name] = row.lists[moved.name] ?? []
+            }
+        }
+        log.append("up \(moved.name)")
+    }
+
+    /// Moves a relationship without an inverse to all direct subentities.
+    mutating func moveRelationshipDown() {
+        let parents = Set(entities.compactMap(\.superentity))
+        let free = takeEntity { entity in
+            parents.contains(entity.name) && entity.relationships.contains { $0.inverse == nil }
+        }
+        guard let entity = free, let slot = entities[entity].relationships.firstIndex(where: { $0.inverse == nil })
+        else { return }
+        let name = entities[entity].name
+        let children = entities.indices.filter { entities[$0].superentity == name }
+        guard touch(children.map { entities[$0].name }) else { return }
+        let moved = entities[entity].relationships.remove(at: slot)
+        for child in children { entities[child].relationships.append(moved) }
+        losses.insert(.removal(of: "\(name).\(moved.name)"))
+        for serial in expected.rows.keys where expected.rows[serial]?.entity == name {
+            expected.rows[serial]?.lists[moved.name] = nil
+            expected.rows[serial]?.references.removeValue(forKey: moved.name)
+        }
+        log.append("down \(moved.name)")
+    }
+
+    // MARK: Other changes
 
     mutating func changeCardinality() {
         guard let (entity, slot) = takeRelationship() else { return }

@@ -4,6 +4,8 @@
 //   1. A walk uses each name of a property or entity once, so that no name is confused with an earlier use.
 //   2. A version changes each entity at most once, because losses have the names of the older model.
 //   3. The changes of a version alter `expected` without any help of the library.
+//   4. Derived attributes and computed indexes read properties that their entity has: those whose source is gone go too
+//      (`MigrationWalk+Computed`).
 
 import EspalierModel
 import EspalierStore
@@ -21,6 +23,8 @@ struct MigrationWalk {
     var newlyOrdered: Set<String> = []
     /// The changes of this version, for messages.
     var log: [String] = []
+    /// The attribute that each index with a condition or of an expression reads.
+    var indexSources: [String: String] = [:]
     private var touched: Set<String> = []
     private var nameCount = 0
     private var serial: Int64 = 0
@@ -166,10 +170,13 @@ struct MigrationWalk {
             { $0.changeCardinality() }, { $0.changeCardinality() }, { $0.removeRelationship() },
             { $0.addRelationship() }, { $0.removeInverse() }, { $0.addInverse() }, { $0.removeEntity() },
             { $0.addEntity() }, { $0.addParent() }, { $0.moveAttributeUp() }, { $0.moveAttributesDown() },
+            { $0.addDerivation() }, { $0.addComputedIndex() }, { $0.changeAttributeAtOnce() },
+            { $0.changeAttributeAtOnce() }, { $0.moveRelationshipUp() }, { $0.moveRelationshipDown() },
         ]
         for _ in 0..<Int.random(in: 1...4, using: &random) {
             changes.randomElement(using: &random)?(&self)
         }
+        settleComputed()
     }
 
     mutating func addEntity() {
@@ -180,6 +187,8 @@ struct MigrationWalk {
             attributes.append(newAttribute())
         }
         entities.append(EntityDescription(name, attributes: attributes))
+        if chance(2) { derive(in: entities.count - 1) }
+        if chance(2) { indexComputed(in: entities.count - 1) }
         log.append("add \(name)")
     }
 
