@@ -45,6 +45,11 @@ extension ModelConverter {
             attribute.defaultValue = .null
         } catch {
             attribute.isOptional = true
+            guard element["derivationExpression"] != nil else {
+                return note(
+                    .derivedAttributes, element, in: path,
+                    "is derived, but the file does not have its expression, so it is not computed")
+            }
             note(
                 .derivedAttributes, element, in: path,
                 "is derived (\((element["derivationExpression"] ?? "").shortened)), and Espalier does not compute it: "

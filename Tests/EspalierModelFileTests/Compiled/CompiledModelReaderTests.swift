@@ -171,40 +171,6 @@ import Testing
         #expect((found["NSFlagsKey"] == nil) == (flags != 36))
     }
 
-    @Test func `a composite has the parts that its archive lists, and none where it lists none`() throws {
-        var builder = ArchiveBuilder()
-        func attribute(
-            _ name: String, _ type: Int64, _ more: [(String, ArchiveBuilder.Item)] = []
-        ) -> ArchiveBuilder.Item {
-            let className = type == 2100 ? "NSCompositeAttributeDescription" : "NSAttributeDescription"
-            return builder.add(
-                className,
-                [
-                    ("NSAttributeType", .integer(type)), ("NSPropertyName", .text(name)),
-                    ("NSIsOptional", .boolean(true)),
-                ] + more)
-        }
-        let inner = builder.list([attribute("zone", 700)])
-        let parts = builder.list([attribute("city", 700), attribute("code", 2100, [("anyName", inner)])])
-        let properties = builder.map([
-            ("home", attribute("home", 2100, [("anyName", parts)])),
-            ("work", attribute("work", 2100, [("anyName", parts)])), ("other", attribute("other", 2100)),
-        ])
-        let entity = builder.add("NSEntityDescription", [("NSEntityName", .text("A")), ("NSProperties", properties)])
-        let root = builder.add("NSManagedObjectModel", [("NSEntities", builder.map([("A", entity)]))])
-        let document = try ModelDocument(compiled: builder.archive(root), path: "f")
-        let model = try ManagedObjectModel(document, ignoring: [.compositeParts])
-        let home = try #require(model.entity(named: "A")?.attribute(named: "home")?.description)
-
-        #expect(document.root.children(.composite).map { $0["name"] } == ["AHomeCode", "AHome"])
-        #expect(home.elements.map(\.name) == ["city", "code"])
-        #expect(home.elements.last?.elements.map(\.name) == ["zone"])
-        #expect(model.entity(named: "A")?.attribute(named: "work")?.description.elements == home.elements)
-        #expect(model.entity(named: "A")?.attribute(named: "other") == nil)
-        #expect(try document.conversion().unsupportedFeatures == [.compositeParts])
-        #expect(try ModelDocument(xml: document.xml()) == document)
-    }
-
     @Test func `a folder of compiled models has a current version`() throws {
         try withTemporaryFolder { folder in
             let shop = folder.appending(path: "Shop.momd")
