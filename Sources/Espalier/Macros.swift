@@ -32,7 +32,14 @@ public import EspalierModel
 ///
 /// An initializer that fails after this call leaves the object in the context: check the arguments before it.
 ///
+/// An entity has the name of its class. Where the class needs another one, because the name belongs to Swift or because
+/// the classes of an application have a prefix, the argument `name` tells the name of the entity, which files and
+/// conditions use:
+///
+///     @Entity(name: "Data") final class DataRecord: ManagedObject { … }
+///
 /// - Parameters:
+///   - name: The name of the entity, as a literal; `nil` = that of the class.
 ///   - isAbstract: Whether objects exist only of subclasses of this class.
 ///   - uniquenessConstraints: Groups of properties whose values together must be unique (MD-12), by name; `#Unique`
 ///     takes key paths.
@@ -48,7 +55,7 @@ public import EspalierModel
 @attached(memberAttribute)
 @attached(peer)
 public macro Entity(
-    isAbstract: Bool = false, uniquenessConstraints: [[String]] = [],
+    name: String? = nil, isAbstract: Bool = false, uniquenessConstraints: [[String]] = [],
     constraintActions: [[String]: ConstraintAction] = [:], indexes: [EntityDescription.Index] = [],
     originalName: String? = nil, hashModifier: String? = nil
 ) = #externalMacro(module: "EspalierMacros", type: "EntityMacro")

@@ -65,7 +65,7 @@ struct EntityClass {
     func entityProperties(in context: some MacroExpansionContext) -> DeclSyntax {
         let modelled = properties(in: context)
         KeyPathGroups.check(in: declaration, modelled, actions: argument("constraintActions"), context)
-        let properties = modelled.compactMap { $0.description(of: name, in: context) }
+        let properties = modelled.compactMap { $0.description(of: className, in: context) }
         let list = properties.isEmpty ? "[]" : "[\n\(properties.map { "        \($0),\n" }.joined())    ]"
         return """
             \(raw: accessLevel)override class var _entityProperties: [_PropertyDescription] {
@@ -95,6 +95,7 @@ struct EntityClass {
             list("uniquenessConstraints", and: constraints.map { "\($0.names)" }), option("constraintActions"),
             actions.isEmpty ? nil : "groupActions: [\(actions.joined(separator: ", "))]",
             list("indexes", and: indexes), option("originalName", as: "renamingIdentifier"),
+            name == className ? nil : "managedObjectClassName: \"\(className)\"",
             option("hashModifier", as: "versionHashModifier"),
         ]
         return """
@@ -172,7 +173,27 @@ struct EntityClass {
         return "\(label): \(argument.map { "\($0) + " } ?? "")[\(elements.joined(separator: ", "))]"
     }
 
-    private var name: String { declaration.name.text.trimmingBackticks }
+    /// The name of the entity: that of the class, unless `@Entity` has the argument `name`.
+    private var name: String {
+        guard let given = argument("name")?.as(StringLiteralExprSyntax.self)?.plainText, given.isIdentifier else {
+            return className
+        }
+        return given
+    }
+
+    private var className: String { declaration.name.text.trimmingBackticks }
+
+    /// Reports a name of the entity that the macro cannot read, or that no entity can have.
+    func checkName(in context: some MacroExpansionContext) {
+        // The compiler refuses every other literal.
+        guard let argument = argument("name"), !argument.isLiteral(otherThan: .text) else { return }
+        let text = argument.as(StringLiteralExprSyntax.self)?.plainText
+        if text?.isEmpty == true {
+            context.report(.emptyEntityName(className: className), at: argument)
+        } else if text?.isIdentifier != true {
+            context.report(.entityNameNotLiteral, at: argument)
+        }
+    }
 
     /// The access level of the class if its members must repeat it; otherwise empty.
     var accessLevel: String {
@@ -189,7 +210,7 @@ struct EntityClass {
             switch ModelledProperty.read(variable) {
             case .modelled(let property):
                 if Self.reservedNames.contains(property.name), let binding = variable.bindings.first {
-                    let other = name.prefix(1).lowercased() + name.dropFirst() + property.name.capitalized
+                    let other = className.prefix(1).lowercased() + className.dropFirst() + property.name.capitalized
                     context.report(
                         .reservedName(property.name), at: binding.pattern,
                         fix: EntityFix(

@@ -8,6 +8,8 @@ enum EntityDiagnostic: DiagnosticMessage {
     case genericEntity(name: String)
     case overridden(name: String)
     case generatedName(String)
+    case entityNameNotLiteral
+    case emptyEntityName(className: String)
     case managedMark(name: String)
     case severalTypes(name: String, type: String)
     case constant(name: String)
@@ -66,6 +68,11 @@ enum EntityDiagnostic: DiagnosticMessage {
                 + "property"
         case .generatedName(let name):
             "@Entity declares '\(name)' itself, by the name and the properties of the class; remove this one"
+        case .entityNameNotLiteral:
+            "write the name of the entity as a literal of letters, digits and '_', such as '\"Person\"': the macro "
+                + "reads it"
+        case .emptyEntityName(let className):
+            "an entity has a name: write one, or leave out 'name' to call the entity '\(className)' as its class"
         case .managedMark(let name): "\(name) needs no @NSManaged: @Entity makes it a property of the model"
         case .severalTypes(let name, let type):
             "\(name) is '\(type)', which stands for values of several types; an entity stores values of one, such as "

@@ -22,6 +22,7 @@ extension EntityMacro: MemberMacro {
         conformingTo protocols: [TypeSyntax], in context: some MacroExpansionContext
     ) throws -> [DeclSyntax] {
         guard let entityClass = EntityClass(declaration, attribute: node, in: context) else { return [] }
+        entityClass.checkName(in: context)
         let properties = entityClass.entityProperties(in: context)
         let own = entityClass.reportGeneratedNames(in: context)
         let members =

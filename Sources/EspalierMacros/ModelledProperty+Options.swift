@@ -182,8 +182,8 @@ extension StringLiteralExprSyntax {
 }
 
 extension String {
-    /// Whether the text can be a property name, if necessary in backticks.
-    fileprivate var isIdentifier: Bool {
+    /// Whether the text can be the name of a property, if necessary in backticks, or of an entity.
+    var isIdentifier: Bool {
         first?.isNumber == false && allSatisfy { $0.isLetter || $0.isNumber || $0 == "_" }
     }
 }

@@ -146,7 +146,8 @@ open class ManagedObject {
     /// For @Entity only.
     public class func _propertyPaths<Root: ManagedObject>(of root: Root.Type) -> [_PropertyPath] { [] }
 
-    /// The name of the class's entity: the name of the class, unless overridden together with `entityDescription`.
+    /// The name of the class's entity: the name of the class, unless `@Entity` has another one in its argument `name`,
+    /// or it is overridden together with `entityDescription`.
     open class var entityName: String { String(describing: self) }
 
     /// Makes an object from the seed that its context passes: every object is made by this one initializer.

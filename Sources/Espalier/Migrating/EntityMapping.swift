@@ -30,6 +30,8 @@ public struct EntityMapping: Sendable {
     public var reading: Set<String> = []
     /// The hooks around the mapping.
     public var policy: any EntityMigrationPolicy
+    /// The application's own texts, which the hooks of the policy find in their mapping.
+    public var userInfo: [String: String] = [:]
     var work: Work?
 
     /// A mapping by names.

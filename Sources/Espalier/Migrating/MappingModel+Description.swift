@@ -11,7 +11,7 @@ extension MappingModel {
     ///
     /// A mapping without a destination is left out: its objects are refused as a loss, by the name of their entity,
     /// unless `removal(of:)` allows it. Add to `EntityMapping.reading` what a policy reads. A property that the file
-    /// does not map continues the property of the same name.
+    /// does not map continues the property of the same name; such a property has no rule, and so no texts.
     ///
     /// - Parameters:
     ///   - policies: the hooks by the names of classes that the description has.
@@ -35,10 +35,11 @@ extension MappingModel {
                     rules.append(rule)
                 }
             }
-            mappings.append(
-                EntityMapping(
-                    entity.sourceEntityName, to: destination, where: try Self.predicate(of: entity), rules,
-                    name: entity.name, policy: try Self.policy(of: entity, policies)))
+            var mapping = EntityMapping(
+                entity.sourceEntityName, to: destination, where: try Self.predicate(of: entity), rules,
+                name: entity.name, policy: try Self.policy(of: entity, policies))
+            mapping.userInfo = entity.userInfo
+            mappings.append(mapping)
         }
         self.init(mappings)
     }
@@ -77,5 +78,6 @@ extension PropertyMapping {
         case .expression(let text):
             throw .unsupportedExpression(mapping: entity.name, property: name, expression: text)
         }
+        userInfo = property.userInfo
     }
 }

@@ -21,6 +21,8 @@ public struct PropertyMapping: Sendable {
     /// The name of the property of the destination entity.
     public let name: String
     let source: Source
+    /// The application's own texts, which the hooks of a policy find among the rules of their mapping.
+    public var userInfo: [String: String] = [:]
 
     private init(_ name: String, _ source: Source) { (self.name, self.source) = (name, source) }
 

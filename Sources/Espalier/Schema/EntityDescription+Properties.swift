@@ -16,12 +16,12 @@ extension EntityDescription {
         _ name: String, superentity: String? = nil, isAbstract: Bool = false, properties: [_PropertyDescription],
         uniquenessConstraints: [[String]] = [], constraintActions: [[String]: ConstraintAction] = [:],
         groupActions: [(properties: [String], action: ConstraintAction?)] = [], indexes: [Index] = [],
-        renamingIdentifier: String? = nil, versionHashModifier: String? = nil
+        renamingIdentifier: String? = nil, managedObjectClassName: String? = nil, versionHashModifier: String? = nil
     ) {
         self.init(
             name, superentity: superentity, isAbstract: isAbstract, uniquenessConstraints: uniquenessConstraints,
             constraintActions: constraintActions, indexes: indexes, renamingIdentifier: renamingIdentifier,
-            versionHashModifier: versionHashModifier)
+            managedObjectClassName: managedObjectClassName, versionHashModifier: versionHashModifier)
         for (names, action) in groupActions {
             if let action { self.constraintActions[names] = action }
         }

@@ -35,6 +35,51 @@ public enum CoreDataImport {
         try importStore(at: path, to: target, model: model, in: PosixFileSystem.shared, progress: progress)
     }
 
+    /// Imports the store at `path` with that version of a model with which it was written.
+    ///
+    /// The current version is tried first, then the others from the last name on; nothing is written before a version
+    /// fits. A note in the report names the version if it is not the current one. All else is as in
+    /// ``importStore(at:to:model:progress:)``.
+    ///
+    /// - Throws: `CoreDataImportError.otherModel` if the store was written with none of the versions.
+    /// - Complexity: O(bytes of all versions), and that of the import.
+    @discardableResult
+    public static func importStore(
+        at path: String, to target: String, versions: ModelVersions, progress: ((Int) -> Bool)? = nil
+    ) throws(CoreDataImportError) -> CoreDataImportReport {
+        let others = versions.names.filter { $0 != versions.currentName }.reversed()
+        var refused: [String]?
+        for name in [versions.currentName] + others {
+            let isCurrent = name == versions.currentName
+            do throws(CoreDataImportError) {
+                let model: ModelDocument
+                do throws(ModelFileError) {
+                    model = try versions.document(named: name)
+                } catch {
+                    throw CoreDataImportError.model(error)
+                }
+                var report = try importStore(at: path, to: target, model: model, progress: progress)
+                if !isCurrent {
+                    report.notes.append(
+                        "the store was written with the version '\(name)' of the model, not with the current one")
+                }
+                return report
+            } catch {
+                switch error {
+                case .otherModel(_, let entities, _): refused = refused ?? entities
+                // An older version that has no meaning here is not the store's.
+                case .model where !isCurrent: continue
+                default: throw error
+                }
+            }
+        }
+        let list = versions.names.map { "'\($0)'" }.joined(separator: ", ")
+        throw .otherModel(
+            path: path, entities: refused ?? [],
+            reason: "the store was written with none of the versions \(list); give the model file that it was written "
+                + "with, or none to use the model in the store")
+    }
+
     /// Imports a store in any file system; the new store is in the same one.
     package static func importStore(
         at path: String, to target: String, model: ModelDocument?, in fileSystem: any FileSystem,

@@ -47,8 +47,7 @@ final class SQLiteSource: ImportSource {
         tables = Array(repeating: nil, count: model.entities.count)
         try findTables(external: storeModel.externalAttributes, &report)
         try findJoinTables(transient: storeModel.transientRelationships, &report)
-        let isChecked = cached.map { if case .success = $0 { true } else { false } } ?? false
-        try noteMissing(path, isChecked: isChecked, transient: storeModel.transientRelationships, &report)
+        try noteMissing(path, isChecked: storeModel.isStoresOwn, transient: storeModel.transientRelationships, &report)
         noteIgnoredTables(&report)
     }
 

@@ -2,6 +2,11 @@
 //
 // Core Data's version hashes cannot be computed, but a store has the very model that it was written with: two models
 // have equal hashes of ours exactly where Core Data's are equal (Behaviour MD-05), so those are compared.
+//
+// Invariants
+//   1. A property of the store's own model that its archive describes in part only is compared by what is known of it:
+//      a composite without its parts by its name and type, a derived attribute without its expression by all but
+//      whether it is optional.
 
 import EspalierModel
 import EspalierModelFile
@@ -16,6 +21,8 @@ struct StoreModel {
     let externalAttributes: Set<String>
     /// The relationships, as `Entity.relationship`, that are not stored.
     let transientRelationships: Set<String>
+    /// Whether the model is the one that the store keeps, or was compared with it.
+    let isStoresOwn: Bool
 
     /// The model of `document`, or of the store itself.
     init(
@@ -28,12 +35,22 @@ struct StoreModel {
             throw .noModel(path: path, reason: "the store does not contain it; name the model file")
         }
         model = try Self.model(of: used)
-        notes = try Self.conversion(of: used).unsupported.map(\.description)
+        var notes = try Self.conversion(of: used).unsupported.map(\.description)
         var external = Self.externalAttributes(used)
+        var isStoresOwn = document == nil
         if document != nil, case .success(let cached)? = cached {
-            try Self.compare(model, with: try Self.model(of: cached), path: path)
+            do throws(CoreDataImportError) {
+                let stored = try Self.model(of: cached)
+                try Self.compare(model, with: stored, cached, path: path)
+                isStoresOwn = true
+            } catch {
+                // A model that has no meaning here says nothing against the given one.
+                if case .otherModel = error { throw error }
+                notes.append("the given model could not be compared with the one in the store: \(error)")
+            }
             external = Self.externalAttributes(cached)
         }
+        (self.notes, self.isStoresOwn) = (notes, isStoresOwn)
         externalAttributes = external
         transientRelationships = Self.properties(used, .relationship) { $0["transient"] == "YES" }
         guard !hashedEntities.isEmpty else { return }
@@ -83,15 +100,55 @@ struct StoreModel {
     }
 
     private static func compare(
-        _ given: ManagedObjectModel, with stored: ManagedObjectModel, path: String
+        _ given: ManagedObjectModel, with stored: ManagedObjectModel, _ document: ModelDocument, path: String
     ) throws(CoreDataImportError) {
-        let (left, right) = (given.entityVersionHashesByName, stored.entityVersionHashesByName)
-        let different = right.keys.filter { left[$0] != right[$0] }.sorted()
+        let partless = properties(document, .attribute) {
+            $0["attributeType"] == "Composite" && $0["composite"] == nil
+        }
+        let derived = properties(document, .attribute) { $0["derived"] == "YES" }.filter { name in
+            stored.entities.contains { entity in
+                entity.description.attributes.contains {
+                    "\(entity.name).\($0.name)" == name && $0.derivation == nil
+                }
+            }
+        }
+        let composites = given.entities.flatMap { entity in
+            entity.description.attributes.filter { $0.type == .composite }.map { "\(entity.name).\($0.name)" }
+        }
+        let left = try hashes(of: given, without: partless, optional: derived, path: path)
+        let right = try hashes(of: stored, without: partless, optional: derived, path: path)
+        let lost = Set(partless.subtracting(composites).map { String($0.prefix { $0 != "." }) })
+        let different = right.keys.filter { left[$0] != right[$0] || lost.contains($0) }.sorted()
         guard different.isEmpty else {
             throw .otherModel(
                 path: path, entities: different,
                 reason: "the store has another version of these entities; give that version of the model "
                     + "(NAME.xcdatamodeld/VERSION.xcdatamodel), or none to use the model in the store")
+        }
+    }
+
+    /// The version hashes of a model's entities, without the properties that the store's own model describes in part.
+    private static func hashes(
+        of model: ManagedObjectModel, without partless: Set<String>, optional derived: Set<String>, path: String
+    ) throws(CoreDataImportError) -> [String: [UInt8]] {
+        guard !partless.isEmpty || !derived.isEmpty else { return model.entityVersionHashesByName }
+        var entities = model.descriptions
+        for place in entities.indices {
+            let owner = entities[place].name
+            // These may name a property that is left out here, and no hash includes them.
+            (entities[place].indexes, entities[place].fetchedProperties) = ([], [])
+            entities[place].attributes.removeAll { partless.contains("\(owner).\($0.name)") && $0.type == .composite }
+            for slot in entities[place].attributes.indices {
+                entities[place].attributes[slot].derivation = nil
+                if derived.contains("\(owner).\(entities[place].attributes[slot].name)") {
+                    entities[place].attributes[slot].isOptional = true
+                }
+            }
+        }
+        do throws(ModelError) {
+            return try ManagedObjectModel(entities: entities).entityVersionHashesByName
+        } catch {
+            throw .noModel(path: path, reason: "without its composites \(error)")
         }
     }
 

@@ -40,7 +40,8 @@ extension DifferenceBuilder {
         }
     }
 
-    private func renamedConstraints(_ entity: Entity) -> [[String]] {
+    /// The constraints that an entity declares, with property names translated to the newer model.
+    func renamedConstraints(_ entity: Entity) -> [[String]] {
         entity.description.uniquenessConstraints.map { $0.map { newName($0, in: entity) } }
     }
 

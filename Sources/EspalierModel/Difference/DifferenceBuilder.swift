@@ -1,11 +1,13 @@
 // Compares two matched models entity by entity and names each change, its cost and its loss.
 //
-// Not here: properties (DifferenceBuilder+Properties), indexes and constraints (DifferenceBuilder+Groups).
+// Not here: properties (DifferenceBuilder+Properties), indexes and constraints (DifferenceBuilder+Groups), the parts that
+// no store keeps (DifferenceBuilder+Unstored).
 
 struct DifferenceBuilder {
     typealias EntityIndex = ManagedObjectModel.EntityIndex
 
     let match: ModelMatch
+    private let scope: ModelDifference.Scope
     /// The older entities whose rows move to another tree.
     let movedRows: Set<EntityIndex>
     var changes: [ModelChange] = []
@@ -13,8 +15,8 @@ struct DifferenceBuilder {
     var old: ManagedObjectModel { match.old }
     var new: ManagedObjectModel { match.new }
 
-    init(_ match: ModelMatch) {
-        self.match = match
+    init(_ match: ModelMatch, comparing scope: ModelDifference.Scope) {
+        (self.match, self.scope) = (match, scope)
         var homes: [EntityIndex: EntityIndex] = [:]
         for hierarchy in match.hierarchies where hierarchy.takesOver {
             homes[hierarchy.sources[0]] = hierarchy.root
@@ -35,8 +37,10 @@ struct DifferenceBuilder {
             }
             compareProperties(of: entity)
             compareGroups(of: entity)
+            if scope == .whole { compareUnstored(entity) }
         }
         for entity in old.entities { compareRemoved(entity) }
+        if scope == .whole { compareUnstoredParts() }
     }
 
     private mutating func compare(_ entity: Entity, _ older: Entity) {

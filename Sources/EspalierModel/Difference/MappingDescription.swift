@@ -31,8 +31,10 @@ public struct EntityMappingDescription: Sendable, Hashable {
     public var propertyMappings: [PropertyMappingDescription]
     /// The name of the class with the hooks of the mapping.
     public var policyClassName: String?
+    /// The application's own texts, for policies; no mapping file is known that has any.
+    public var userInfo: [String: String] = [:]
 
-    /// A mapping without a condition and without a policy.
+    /// A mapping without a condition, without a policy and without texts.
     public init(
         _ name: String, from source: String?, to destination: String?,
         _ propertyMappings: [PropertyMappingDescription] = []
@@ -66,6 +68,8 @@ public struct PropertyMappingDescription: Sendable, Hashable {
     public var name: String
     /// Where its value comes from.
     public var source: Source
+    /// The application's own texts, for policies; no mapping file is known that has any.
+    public var userInfo: [String: String] = [:]
 
     /// A property with this source.
     public init(_ name: String, _ source: Source) { (self.name, self.source) = (name, source) }

@@ -57,9 +57,31 @@ public struct ModelChange: Sendable, Hashable {
         case indexRemoved(String)
         case constraintAdded([String])
         case constraintRemoved([String])
+        // Parts that no store keeps, which are compared on request only.
+        /// The attribute has other validation rules (MD-16).
+        case rulesChanged(from: [ValidationRule], to: [ValidationRule])
+        /// Saves treat an insertion with unique values that a row has already in another way (F-6).
+        case constraintActionChanged([String], from: ConstraintAction?, to: ConstraintAction?)
+        /// A fetched property is new, gone or another one (FR-24).
+        case fetchedPropertyChanged(from: FetchedPropertyDescription?, to: FetchedPropertyDescription?)
+        /// A request of the model is new, gone or another one (FR-17).
+        case templateChanged(String, from: FetchRequestTemplate?, to: FetchRequestTemplate?)
+        /// A configuration is new, gone or has other entities (MD-04).
+        case configurationChanged(String, from: [String]?, to: [String]?)
+        /// Tools generate a class of another name.
+        case classNameChanged(from: String?, to: String?)
+        /// The modifier of the version hash differs (MD-05).
+        case hashModifierChanged(from: String?, to: String?)
+        /// The application's own texts differ.
+        case userInfoChanged(from: [String: String], to: [String: String])
+        /// Stores may keep large values in files of their own, or no longer (MD-22).
+        case externalStorageChanged(isAllowed: Bool)
+        /// The names of the version differ.
+        case versionIdentifiersChanged(from: [String], to: [String])
     }
 
-    /// The entity's name in the newer model, or in the older one if the entity or its property was removed.
+    /// The entity's name in the newer model, or in the older one if the entity or its property was removed; empty if
+    /// the change concerns the model as a whole.
     public let entity: String
     /// The property; `nil` if the change concerns the entity itself.
     public let property: String?
@@ -82,8 +104,8 @@ public struct ModelChange: Sendable, Hashable {
         (self.cost, self.rows, self.loss) = (cost, rows, loss)
     }
 
-    /// `Entity` or `Entity.property`.
-    public var subject: String { property.map { "\(entity).\($0)" } ?? entity }
+    /// `Entity` or `Entity.property`, or `the model`.
+    public var subject: String { property.map { "\(entity).\($0)" } ?? (entity.isEmpty ? "the model" : entity) }
 }
 
 extension ModelChange: CustomStringConvertible {
@@ -135,6 +157,21 @@ extension ModelChange.Kind: CustomStringConvertible {
         case .indexRemoved(let name): "removed index \(name)"
         case .constraintAdded(let names): "\(names.joined(separator: ", ")) must now be unique"
         case .constraintRemoved(let names): "\(names.joined(separator: ", ")) no longer must be unique"
+        case .rulesChanged(let old, let new): "rules \(Self.text(new)), before \(Self.text(old))"
+        case .constraintActionChanged(let names, let old, let new):
+            "action for equal \(names.joined(separator: ", ")) \(Self.text(new)), before \(Self.text(old))"
+        case .fetchedPropertyChanged(let old, let new): "fetches \(Self.text(new)), before \(Self.text(old))"
+        case .templateChanged(let name, let old, let new):
+            "request \(name) of \(Self.text(new)), before \(Self.text(old))"
+        case .configurationChanged(let name, let old, let new):
+            "configuration \(name) of \(Self.text(new)), before \(Self.text(old))"
+        case .classNameChanged(let old, let new): "class \(new ?? "none"), before \(old ?? "none")"
+        case .hashModifierChanged(let old, let new): "hash modifier \(new ?? "none"), before \(old ?? "none")"
+        case .userInfoChanged(let old, let new): "texts \(Self.text(new)), before \(Self.text(old))"
+        case .externalStorageChanged(let isAllowed):
+            isAllowed ? "may be in a file of its own" : "may no longer be in a file of its own"
+        case .versionIdentifiersChanged(let old, let new):
+            "version \(Self.text(new)), before \(Self.text(old))"
         }
     }
 
@@ -170,6 +207,16 @@ extension ModelChange.Kind: CustomStringConvertible {
         case .indexRemoved: "indexRemoved"
         case .constraintAdded: "constraintAdded"
         case .constraintRemoved: "constraintRemoved"
+        case .rulesChanged: "rulesChanged"
+        case .constraintActionChanged: "constraintActionChanged"
+        case .fetchedPropertyChanged: "fetchedPropertyChanged"
+        case .templateChanged: "templateChanged"
+        case .configurationChanged: "configurationChanged"
+        case .classNameChanged: "classNameChanged"
+        case .hashModifierChanged: "hashModifierChanged"
+        case .userInfoChanged: "userInfoChanged"
+        case .externalStorageChanged: "externalStorageChanged"
+        case .versionIdentifiersChanged: "versionIdentifiersChanged"
         }
     }
 

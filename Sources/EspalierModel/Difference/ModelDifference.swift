@@ -1,25 +1,36 @@
 // The differences between an older and a newer model, as a list of values for people and programs.
 //
-// Not in a difference: the order of declarations, and the data that a store does not keep (class names, version hash
-// modifiers, user info, configurations, requests).
+// Not in a difference: the order of declarations and renaming identifiers; and, unless the caller asks for them, the
+// parts that a store does not keep (DifferenceBuilder+Unstored).
 
 /// The changes from one model to another.
 ///
 /// Entities and properties are matched by name and renaming identifier, up and down their hierarchy.
 public struct ModelDifference: Sendable, Hashable {
+    /// The parts of models that can be compared.
+    public enum Scope: Sendable, Hashable {
+        /// The parts that a store keeps: the changes that opening it with the newer model makes.
+        case stored
+        /// Also the parts that only applications use: validation rules, actions of constraints, fetched properties,
+        /// requests, configurations, class names, hash modifiers, texts and version identifiers.
+        ///
+        /// A model that was read from a store lacks them.
+        case whole
+    }
+
     /// The changes: those of each entity of the newer model in its order, followed by the removals from the older
-    /// model.
+    /// model, and by the changes of the model as a whole.
     public let changes: [ModelChange]
 
     /// Compares two models.
     ///
     /// - Complexity: O(properties of both models, including inherited ones).
-    public init(from old: ManagedObjectModel, to new: ManagedObjectModel) {
-        self.init(ModelMatch(from: old, to: new))
+    public init(from old: ManagedObjectModel, to new: ManagedObjectModel, comparing scope: Scope = .stored) {
+        self.init(ModelMatch(from: old, to: new), comparing: scope)
     }
 
-    package init(_ match: ModelMatch) {
-        var builder = DifferenceBuilder(match)
+    package init(_ match: ModelMatch, comparing scope: Scope = .stored) {
+        var builder = DifferenceBuilder(match, comparing: scope)
         builder.compare()
         changes = builder.changes
     }

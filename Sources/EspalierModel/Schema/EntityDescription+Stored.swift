@@ -17,6 +17,15 @@ extension EntityDescription {
     }
 }
 
+extension ManagedObjectModel {
+    /// The version hash of each entity, by name, without the hash modifiers, which no store keeps.
+    package var storedVersionHashesByName: [String: [UInt8]] {
+        // A valid model stays valid without the parts that no store keeps.
+        let stored = try? ManagedObjectModel(entities: storedDescriptions)
+        return (stored ?? self).entityVersionHashesByName
+    }
+}
+
 extension AttributeDescription {
     fileprivate var stored: AttributeDescription {
         var attribute = self

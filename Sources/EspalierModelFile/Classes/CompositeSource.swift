@@ -2,7 +2,7 @@
 //
 // Invariants
 //   1. Two attributes share a struct exactly if they have the same type name and the same elements.
-//   2. No struct has the name of an entity, or of a type that generated source uses.
+//   2. No struct has the name of an entity, of a class, or of a type that generated source uses.
 //   3. A path names an attribute as `Entity.attribute`, and an element as `Entity.attribute.element`.
 
 import EspalierModel
@@ -16,15 +16,16 @@ struct CompositeSource {
     private(set) var usesFoundation = false
 
     private let namesInFile: CompositeNames?
+    /// The names of all entities and of their classes.
     private let entityNames: Set<String>
     /// The bodies of the structs, by name.
     private var bodies: [String: String] = [:]
     /// The name of the struct of an attribute or element, by path.
     private var typeNames: [String: String] = [:]
 
-    init(of model: ManagedObjectModel, namesInFile: CompositeNames?) {
+    init(of model: ManagedObjectModel, _ classNames: ClassNames, namesInFile: CompositeNames?) {
         self.namesInFile = namesInFile
-        entityNames = Set(model.entities.map(\.name))
+        entityNames = classNames.all.union(model.entities.map(\.name))
     }
 
     /// The struct of a composite attribute; `nil` if none of its elements can be a property.
@@ -118,8 +119,6 @@ struct CompositeSource {
 
     /// Whether a struct can have this name.
     private func canName(_ name: String) -> Bool {
-        name.unicodeScalars.first?.beginsName == true && name.unicodeScalars.allSatisfy(\.continuesName)
-            && !entityNames.contains(name) && !SwiftText.classNamesInUse.contains(name)
-            && !SwiftText.keywords.contains(name)
+        SwiftText.canNameType(name) && !entityNames.contains(name)
     }
 }

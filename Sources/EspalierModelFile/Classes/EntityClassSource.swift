@@ -4,7 +4,8 @@
 //   1. The source compiles, and the model of its classes has the version hashes of the given model, except for the
 //      parts that `omissions` names.
 //   2. The same model always gives the same source.
-// Not here: the structs of composite attributes (CompositeSource), and the spelling of values and names (SwiftText).
+// Not here: the names of the classes (ClassNames), the structs of composite attributes (CompositeSource), and the
+// spelling of values and names (SwiftText).
 
 package import EspalierModel
 
@@ -23,16 +24,12 @@ package struct EntityClassSource: Sendable {
     ///   - origin: The description of the model's origin in the comment at the top of the source.
     ///   - compositeNames: The names of composite types in the model file, which structs get. All others are named
     ///     after their attribute.
-    /// - Throws: `EntityClassError` for names that no class or property can have.
+    /// - Throws: `EntityClassError` for names that no property can have.
     package init(
         _ model: ManagedObjectModel, origin: String, compositeNames: CompositeNames? = nil
     ) throws(EntityClassError) {
         var problems: [String] = []
         for entity in model.entities {
-            if SwiftText.classNamesInUse.contains(entity.name) || SwiftText.keywords.contains(entity.name) {
-                problems.append(
-                    "a class '\(entity.name)' would hide a name of Swift or Espalier; rename the entity")
-            }
             let own = entity.description
             let names =
                 own.attributes.map(\.name) + own.relationships.map(\.name) + own.fetchedProperties.map(\.name)
@@ -42,7 +39,9 @@ package struct EntityClassSource: Sendable {
             }
         }
         guard problems.isEmpty else { throw EntityClassError(problems: problems) }
-        var writer = EntityClassWriter(model, CompositeSource(of: model, namesInFile: compositeNames))
+        let classNames = ClassNames(of: model)
+        var writer = EntityClassWriter(
+            model, classNames, CompositeSource(of: model, classNames, namesInFile: compositeNames))
         for entity in model.entities { writer.write(entity) }
         writer.noteFeaturesWithoutClass()
         let needsFoundation = writer.usesFoundation || writer.composites.usesFoundation ? "import Foundation\n" : ""
@@ -52,7 +51,7 @@ package struct EntityClassSource: Sendable {
     }
 }
 
-/// The entity and property names of a model that its classes cannot have.
+/// The names of properties of a model that its classes cannot have.
 package struct EntityClassError: Error, Equatable, CustomStringConvertible {
     /// One sentence for each name.
     package let problems: [String]
@@ -67,20 +66,22 @@ package struct EntityClassError: Error, Equatable, CustomStringConvertible {
 
 private struct EntityClassWriter {
     let model: ManagedObjectModel
+    let classNames: ClassNames
     var composites: CompositeSource
     var text = ""
     var omissions: [String] = []
     var usesFoundation = false
 
-    init(_ model: ManagedObjectModel, _ composites: CompositeSource) {
-        (self.model, self.composites) = (model, composites)
+    init(_ model: ManagedObjectModel, _ classNames: ClassNames, _ composites: CompositeSource) {
+        (self.model, self.classNames, self.composites) = (model, classNames, composites)
     }
 
     mutating func write(_ entity: Entity) {
         let description = entity.description
         let isLeaf = entity.family.count == 1
         text += "\n@Entity\(arguments(of: entity))\n"
-        text += "\(isLeaf ? "final " : "")class \(entity.name): \(description.superentity ?? "ManagedObject") {\n"
+        let superclass = description.superentity.map { classNames[$0] } ?? "ManagedObject"
+        text += "\(isLeaf ? "final " : "")class \(classNames[entity.name]): \(superclass) {\n"
         for attribute in description.attributes { write(attribute, of: description) }
         for relationship in description.relationships { write(relationship) }
         for property in description.fetchedProperties { write(property, of: description) }
@@ -106,6 +107,7 @@ private struct EntityClassWriter {
     private func arguments(of entity: Entity) -> String {
         let description = entity.description
         var arguments: [String] = []
+        if classNames[entity.name] != entity.name { arguments.append("name: \(SwiftText.literal(entity.name))") }
         if description.isAbstract { arguments.append("isAbstract: true") }
         let constraints = description.uniquenessConstraints.filter { !isMark($0, of: description) }
         if !constraints.isEmpty {
@@ -235,11 +237,11 @@ private struct EntityClassWriter {
     private func rule(_ derivation: Derivation, of entity: EntityDescription) -> String {
         func path(_ path: String) -> String {
             let names = path.split(separator: ".").map { SwiftText.identifier(String($0)) }
-            return "\\\(entity.name).\(names.joined(separator: "?."))"
+            return "\\\(classNames[entity.name]).\(names.joined(separator: "?."))"
         }
         func rule(_ name: String, _ attribute: String, _ list: String) -> String {
             let relationship = model.entity(named: entity.name)?.relationship(named: list)
-            let destination = relationship?.description.destination ?? entity.name
+            let destination = classNames[relationship?.description.destination ?? entity.name]
             return ".\(name)(of: \\\(destination).\(SwiftText.identifier(attribute)), in: \(path(list)))"
         }
         return switch derivation {
@@ -267,11 +269,12 @@ private struct EntityClassWriter {
             options.append("maximum: \(relationship.maxCount)")
         }
         options += Self.names(relationship.renamingIdentifier, relationship.versionHashModifier)
+        let destination = classNames[relationship.destination]
         let type =
             switch relationship.cardinality {
-            case .toOne: "\(relationship.destination)?"
-            case .toMany: "ToMany<\(relationship.destination)>"
-            case .ordered: "OrderedToMany<\(relationship.destination)>"
+            case .toOne: "\(destination)?"
+            case .toMany: "ToMany<\(destination)>"
+            case .ordered: "OrderedToMany<\(destination)>"
             }
         text += "    "
         if !options.isEmpty { text += "@Relationship(\(options.joined(separator: ", "))) " }
@@ -302,6 +305,6 @@ private struct EntityClassWriter {
             omissions.append("the request of \(what) includes subentities and unsaved changes")
         }
         text += "    @FetchedProperty\(arguments.isEmpty ? "" : "(\(arguments.joined(separator: ", ")))") "
-        text += "var \(SwiftText.identifier(property.name)): [\(property.destination)]\n"
+        text += "var \(SwiftText.identifier(property.name)): [\(classNames[property.destination])]\n"
     }
 }

@@ -117,6 +117,12 @@ enum SwiftText {
         "ToMany", "Transient", "URL", "UUID", "Set", "Array", "Optional", "Swift", "Espalier", "Foundation",
     ]
 
+    /// Whether a type of generated source can have this name.
+    static func canNameType(_ name: String) -> Bool {
+        name.unicodeScalars.first?.beginsName == true && name.unicodeScalars.allSatisfy(\.continuesName)
+            && !classNamesInUse.contains(name) && !keywords.contains(name)
+    }
+
     /// The names of the properties that every entity class inherits.
     static let propertyNamesInUse: Set = [
         "objectID", "entity", "managedObjectContext", "hasChanges", "isInserted", "isUpdated", "isDeleted", "isFault",

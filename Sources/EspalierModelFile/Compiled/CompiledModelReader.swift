@@ -18,6 +18,13 @@ struct CompiledModelReader {
     private var budget = 1_000_000
     /// The maximum number of texts that are joined.
     private static let textCountMax = 100
+    /// The composites that attributes list the parts of, in the order in which they were found.
+    private var composites: [ModelElement] = []
+    /// The names of the composites by the number of the list, because several attributes may share one list.
+    private var compositeNames: [Int: String] = [:]
+    private var usedCompositeNames: Set<String> = []
+    /// The number of composites around the attribute that is being read.
+    private var compositeDepth = 0
 
     init(_ archive: KeyedArchive) { self.archive = archive }
 
@@ -52,6 +59,15 @@ struct CompiledModelReader {
             guard budget >= 0 else { break }
             root.children.append(entity(entities[place], name: names[place]))
         }
+        guard root.children.count + composites.count <= XMLReader.childCountMax else {
+            problems.append(
+                .init(
+                    .tooLarge, element: "model",
+                    "the model has \(composites.count) composites beside its entities; together at most "
+                        + "\(XMLReader.childCountMax) are allowed"))
+            return nil
+        }
+        root.children += composites
         return root
     }
 
@@ -142,6 +158,12 @@ struct CompiledModelReader {
                 "NSValidationPredicates", "NSValidationWarnings",
             ])
             if readFlags(object.fields["NSFlagsKey"], into: &element) { known.insert("NSFlagsKey") }
+            if element["attributeType"] == AttributeType.composite.modelFileName,
+                let parts = composite(object, name: name, of: entity)
+            {
+                element["composite"] = parts.name
+                known.insert(parts.field)
+            }
         }
         if object.fields["NSIsOptional"] == .boolean(true) { element["optional"] = "YES" }
         if object.fields["NSIsTransient"] == .boolean(true) { element["transient"] = "YES" }
@@ -187,10 +209,47 @@ struct CompiledModelReader {
         readRules(fields, into: &element) { CompiledRule($0, of: type, in: list) }
         if object.className == "NSDerivedAttributeDescription" {
             element["derived"] = "YES"
-        } else if object.className != "NSAttributeDescription" {
+        } else if object.className != "NSAttributeDescription",
+            type != .composite || object.className != "NSCompositeAttributeDescription"
+        {
             element["class"] = object.className
         }
         return element
+    }
+
+    /// Adds the composite whose parts an attribute lists; `nil` if the archive does not list them.
+    ///
+    /// No real archive with a composite is known, and so the name of the field is not either: the parts are the list
+    /// whose items are descriptions of attributes.
+    private mutating func composite(
+        _ object: KeyedArchive.Object, name attribute: String, of owner: String
+    ) -> (field: String, name: String)? {
+        let place = ModelElement(.attribute, [.init("name", attribute)])
+        guard compositeDepth < ModelConverter.compositeDepthMax,
+            spend(Self.textParts(in: [owner, attribute]), on: place)
+        else { return nil }
+        for (field, value) in object.fields.sorted(by: { $0.key < $1.key }) {
+            guard case .reference(let number) = value else { continue }
+            if let name = compositeNames[number] { return (field, name) }
+            let parts = items(value, on: place).compactMap { archive.object($0) }
+            let names = parts.compactMap { archive.text($0.fields["NSPropertyName"]) }
+            guard !parts.isEmpty, names.count == parts.count,
+                parts.allSatisfy({ $0.className.hasSuffix("AttributeDescription") }),
+                spend(Self.textParts(in: names), on: place)
+            else { continue }
+            var name = owner + attribute.prefix(1).uppercased() + attribute.dropFirst()
+            while !usedCompositeNames.insert(name).inserted { name += "\(number)" }
+            compositeNames[number] = name
+            compositeDepth += 1
+            var element = ModelElement(.composite, [.init("name", name)])
+            for (part, partName) in zip(parts, names) where budget >= 0 {
+                element.children.append(property(part, name: partName, of: name))
+            }
+            compositeDepth -= 1
+            composites.append(element)
+            return (field, name)
+        }
+        return nil
     }
 
     /// Reads the rules of a property; what no word of model files says is kept as text.

@@ -7,9 +7,10 @@ extension ModelDocument {
     ///
     /// The compiler drops data that only the editor needs, and the order of entities and properties. Rules of
     /// attributes that the editor can express are read, as are the limits of relationships; all others are kept as
-    /// text, and making a model of the document is refused with ``ModelFeature/validationRules``. Conditions of
-    /// indexes, named requests and parts of composites are not read. Fields that this reader does not know are kept by
-    /// name, and refused with ``ModelFeature/unknownAttributes``.
+    /// text, and making a model of the document is refused with ``ModelFeature/validationRules``. Requests,
+    /// configurations, expressions of derived attributes, and conditions and expressions of indexes are not read
+    /// (MD-02): a model with one of them is refused with the feature that the article on model files names. Fields that
+    /// this reader does not know are kept by name, and refused with ``ModelFeature/unknownAttributes``.
     ///
     /// - Parameters:
     ///   - compiled: The bytes of the file.

@@ -4,7 +4,8 @@
 import EspalierModel
 
 extension ModelConverter {
-    mutating func attribute(_ element: ModelElement, of entity: ModelElement) -> AttributeDescription {
+    /// An attribute of an entity; `nil`, and a note, if it is a composite whose parts the file does not have.
+    mutating func attribute(_ element: ModelElement, of entity: ModelElement) -> AttributeDescription? {
         let name = element["name"] ?? ""
         places.note(element, entity: entity["name"] ?? "", property: name)
         return attribute(element, in: [entity], depth: 0)
@@ -12,8 +13,14 @@ extension ModelConverter {
 
     private mutating func attribute(
         _ element: ModelElement, in path: [ModelElement], depth: Int
-    ) -> AttributeDescription {
+    ) -> AttributeDescription? {
         let type = AttributeType(modelFileName: element["attributeType"] ?? "Undefined") ?? .undefined
+        if type == .composite, element["composite"] == nil {
+            note(
+                .compositeParts, element, in: path,
+                "is a composite whose parts the file does not have, so it is left out")
+            return nil
+        }
         var attribute = AttributeDescription(
             element["name"] ?? "", type, isOptional: element["optional"] == "YES",
             isTransient: element["transient"] == "YES", isIndexed: element["indexed"] == "YES",
@@ -38,6 +45,11 @@ extension ModelConverter {
             attribute.defaultValue = .null
         } catch {
             attribute.isOptional = true
+            guard element["derivationExpression"] != nil else {
+                return note(
+                    .derivedAttributes, element, in: path,
+                    "is derived, but the file does not have its expression, so it is not computed")
+            }
             note(
                 .derivedAttributes, element, in: path,
                 "is derived (\((element["derivationExpression"] ?? "").shortened)), and Espalier does not compute it: "
@@ -70,7 +82,7 @@ extension ModelConverter {
             report(.tooLarge, element, in: path, "the composites together have too many parts; use fewer")
             return []
         }
-        return parts.map { attribute($0, in: path + [element], depth: depth + 1) }
+        return parts.compactMap { attribute($0, in: path + [element], depth: depth + 1) }
     }
 
     private mutating func defaultValue(

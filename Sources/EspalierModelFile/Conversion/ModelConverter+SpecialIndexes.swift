@@ -38,6 +38,37 @@ extension ModelConverter {
         for place in leftOut.reversed() { entities[place.entity].indexes.remove(at: place.position) }
     }
 
+    /// Leaves out the indexes that name parts of composites which were left out, once all entities are known.
+    ///
+    /// - Parameter elements: The elements of the entities, in the same order.
+    mutating func leaveOutIndexesOfUnknownParts(_ elements: [ModelElement]) {
+        guard !attributesWithoutParts.isEmpty else { return }
+        let parents = Dictionary(
+            entities.map { ($0.name, $0.superentity) }, uniquingKeysWith: { first, _ in first })
+        for place in entities.indices {
+            var (unknown, line): (Set<String>, Set<String>) = ([], [])
+            var next: String? = entities[place].name
+            while let name = next, line.insert(name).inserted {
+                unknown.formUnion(attributesWithoutParts[name] ?? [])
+                next = parents[name] ?? nil
+            }
+            guard !unknown.isEmpty else { continue }
+            var kept: [EntityDescription.Index] = []
+            for index in entities[place].indexes {
+                let names = index.elements.map { String($0.property.prefix { $0 != "." }) }
+                guard let name = names.first(where: unknown.contains) else {
+                    kept.append(index)
+                    continue
+                }
+                note(
+                    .compositeParts, elements[place], in: [],
+                    "the index '\(index.name.shortened)' names '\(name.shortened)', a composite whose parts the file "
+                        + "does not have, so it is left out")
+            }
+            entities[place].indexes = kept
+        }
+    }
+
     private static func problem(
         of index: EntityDescription.Index, _ element: ModelElement, _ entity: Entity, _ model: ManagedObjectModel
     ) -> String? {

@@ -51,6 +51,8 @@ struct ModelConverter {
     var entities: [EntityDescription] = []
     /// The indexes that have to be checked when all entities are known.
     var expressionIndexes: [ExpressionIndex] = []
+    /// The names of the composites that were left out because their parts are not known, by entity.
+    var attributesWithoutParts: [String: Set<String>] = [:]
     var versionIdentifiers: [String] = []
     var configurations: [ConfigurationDescription] = []
     var templates: [FetchRequestTemplate] = []
@@ -81,6 +83,7 @@ struct ModelConverter {
         noteTextsWithoutPlace()
         for element in elements { entities.append(entity(element)) }
         leaveOutSpecialIndexes()
+        leaveOutIndexesOfUnknownParts(elements)
         nameIndexes()
         for composite in root.children(.composite) { checkTwice(composite) }
         for element in root.children {
@@ -104,7 +107,12 @@ struct ModelConverter {
             versionHashModifier: element.text("versionHashModifier"), userInfo: userInfo(of: element, in: [element]))
         for child in element.children {
             switch child.kind {
-            case .attribute: entity.attributes.append(attribute(child, of: element))
+            case .attribute:
+                if let attribute = attribute(child, of: element) {
+                    entity.attributes.append(attribute)
+                } else {
+                    attributesWithoutParts[name, default: []].insert(child["name"] ?? "")
+                }
             case .relationship: entity.relationships.append(relationship(child, of: element))
             case .fetchedProperty:
                 if let property = fetchedProperty(child, of: element) { entity.fetchedProperties.append(property) }

@@ -13,6 +13,9 @@ public enum ModelFeature: String, Sendable, Hashable, CaseIterable {
     /// Attributes that are derived in a way that stores do not keep (MD-27): they become optional attributes that are
     /// not computed.
     case derivedAttributes
+    /// Composites whose parts the file does not have, as in compiled models that do not list them: such attributes are
+    /// left out of the model, with the indexes that name their parts; the document keeps them.
+    case compositeParts
     /// Fetched properties without a request, as in compiled models, or whose request returns no objects: they are left
     /// out.
     case fetchedProperties

@@ -13,7 +13,8 @@ public struct ModelLibrary: Sendable {
     /// The first folder that has the name wins; within a folder, a folder of versions has precedence over a single
     /// model.
     public let urls: [String: URL]
-    private let folders: [URL]
+    /// The folders, in the order in which they are searched.
+    let folders: [URL]
 
     /// Searches folders for model files without reading any.
     ///

@@ -16,13 +16,23 @@ public struct StoreMetadata: Sendable {
     /// The version hash of each entity, by name.
     public var entityVersionHashesByName: [String: [UInt8]] { model.entityVersionHashesByName }
 
-    /// Whether a store of `model` has the same version hashes, so that opening it migrates nothing (MD-06).
+    /// Whether a store of `model` has the same version hashes, so that both have the same values and relationships in
+    /// their rows (MD-06).
     ///
-    /// Hash modifiers do not count, because no store keeps them.
-    public func isCompatible(with model: ManagedObjectModel) -> Bool {
-        // A valid model stays valid without the parts that no store keeps.
-        let stored = try? ManagedObjectModel(entities: model.storedDescriptions)
-        return (stored ?? model).entityVersionHashesByName == entityVersionHashesByName
+    /// Hash modifiers do not count, because no store keeps them. Opening a compatible store may still take time that
+    /// grows with its rows: the hashes cover neither indexes, which are built, nor the rules of derived attributes,
+    /// whose values are computed anew. `BTreeStore.migrationPlan` tells what opening would do.
+    ///
+    /// - Parameter configuration: The configuration of `model` whose entities alone are compared, for a store that
+    ///   takes only these; `nil` = all entities of both. A model without this configuration is not compatible.
+    /// - Complexity: O(properties).
+    public func isCompatible(
+        with model: ManagedObjectModel, forConfigurationNamed configuration: String? = nil
+    ) -> Bool {
+        let (given, own) = (model.storedVersionHashesByName, entityVersionHashesByName)
+        guard let configuration else { return given == own }
+        guard let entities = model.entities(forConfigurationNamed: configuration) else { return false }
+        return entities.allSatisfy { given[$0.name] == own[$0.name] }
     }
 }
 

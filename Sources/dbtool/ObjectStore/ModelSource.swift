@@ -7,12 +7,14 @@ struct ModelSource {
     /// The path as given on the command line.
     let path: String
     let model: ManagedObjectModel
+    /// Whether the model is that of a store, which lacks the parts that only applications use.
+    let isStore: Bool
 
     /// Reads the model; reports unsupported features of a model file on standard error.
     init(_ path: String, _ console: Console) throws(ToolError) {
         let source = try SchemaSource(path)
         for omission in source.omissions { console.errors.write("note: \(path): \(omission)\n") }
-        (self.path, model) = (path, source.model)
+        (self.path, model, isStore) = (path, source.model, source.isStore)
         try source.close()
     }
 }
@@ -21,7 +23,8 @@ extension ModelChange {
     /// The change for programs.
     var json: JSONValue {
         [
-            "entity": .string(entity), "property": .optional(property), "kind": .string(kind.name),
+            "entity": .optional(entity.isEmpty ? nil : entity), "property": .optional(property),
+            "kind": .string(kind.name),
             "text": .string(kind.description), "cost": .string(cost.rawValue),
             "rowsOf": .array(rows.map { .string($0) }), "loses": .optional(loss?.description),
         ]

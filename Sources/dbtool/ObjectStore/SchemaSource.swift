@@ -14,6 +14,8 @@ struct SchemaSource {
     /// The names of composite types in a model file; a store keeps none.
     let compositeNames: CompositeNames?
     private let store: OpenStore?
+    /// Whether the model is that of a store.
+    var isStore: Bool { store != nil }
 
     /// Reads the model file or opens the store at `path`; the file extension tells which of them it is.
     init(_ path: String) throws(ToolError) {

@@ -13,6 +13,9 @@ enum DiffModelsVerb: Verb {
         options: [.json],
         discussion: """
             Entities and properties are matched by their names and renaming identifiers, also across a hierarchy.
+            Two model files are compared as a whole. A store keeps no validation rules, actions of constraints,
+            fetched properties, requests, configurations, class names, hash modifiers and texts: with a store on one
+            side they are not compared.
             Exit code 0: the models are equal; 1: they differ.
             """,
         examples: [
@@ -27,7 +30,8 @@ enum DiffModelsVerb: Verb {
     static func run(_ arguments: Arguments, _ console: Console) throws(ToolError) -> ExitCode {
         let old = try ModelSource(arguments.required("OLD"), console)
         let new = try ModelSource(arguments.required("NEW"), console)
-        let difference = ModelDifference(from: old.model, to: new.model)
+        let scope: ModelDifference.Scope = old.isStore || new.isStore ? .stored : .whole
+        let difference = ModelDifference(from: old.model, to: new.model, comparing: scope)
         if arguments.wantsJSON {
             console.print(
                 [
@@ -37,13 +41,15 @@ enum DiffModelsVerb: Verb {
                     "changes": .array(difference.changes.map(\.json)),
                 ] as JSONValue)
         } else {
-            show(difference, console)
+            show(difference, isPartial: old.isStore != new.isStore, console)
         }
         return difference.isEmpty ? .ok : .difference
     }
 
-    private static func show(_ difference: ModelDifference, _ console: Console) {
-        guard !difference.isEmpty else { return console.print("the models are equal") }
+    private static func show(_ difference: ModelDifference, isPartial: Bool, _ console: Console) {
+        guard !difference.isEmpty else {
+            return console.print("the models are equal" + (isPartial ? " in everything that a store keeps" : ""))
+        }
         var table = TextTable([.text("where"), .text("what"), .text("cost"), .text("loss")])
         for change in difference.changes {
             let cost = change.rows.isEmpty ? "constant" : "\(change.cost) of \(change.rows.joined(separator: ", "))"

@@ -13,13 +13,15 @@ enum ImportCoreDataVerb: Verb {
         ],
         options: [
             .text("-o", "STORE", "the new store (required); the file must not exist"),
-            .text("--model", "MODEL", "the model file; without it the model in the store itself"), .json,
+            .text(
+                "--model", "MODEL",
+                "the model file, or the folder with its versions; without it the model in the store itself"), .json,
         ],
         discussion: """
             Every object is imported with its values, relationships and positions in ordered lists, and its primary
             key. The log beside the file is read; the file and the files beside it are not changed. No other
             program may write it meanwhile. A model that differs from the store's is refused, and the entities that
-            differ are listed.
+            differ are listed; of a folder NAME.xcdatamodeld the version is used that the store was written with.
             The new store is checked, and appears when it is complete. Values that could not be read are listed.
             Exit code 0: everything was imported; 1: everything except some unreadable values or destinations.
             """,
@@ -40,7 +42,7 @@ enum ImportCoreDataVerb: Verb {
         let report: CoreDataImportReport
         var progress = Progress(console)
         do throws(CoreDataImportError) {
-            report = try CoreDataImport.importStore(at: path, to: target, model: try model(arguments.text("--model"))) {
+            report = try imported(path, target, arguments.text("--model")) {
                 progress.show("importing objects", $0)
                 return true
             }
@@ -57,13 +59,21 @@ enum ImportCoreDataVerb: Verb {
         return report.isComplete ? .ok : .difference
     }
 
-    private static func model(_ path: String?) throws(CoreDataImportError) -> ModelDocument? {
-        guard let path else { return nil }
-        do throws(ModelFileError) {
-            return try ModelDocument(contentsOf: URL(filePath: path))
-        } catch {
-            throw .model(error)
+    /// Imports with the model at a path, or with the version that fits of those in a folder.
+    private static func imported(
+        _ path: String, _ target: String, _ modelPath: String?, _ progress: @escaping (Int) -> Bool
+    ) throws(CoreDataImportError) -> CoreDataImportReport {
+        guard let url = modelPath.map({ URL(filePath: $0) }) else {
+            return try CoreDataImport.importStore(at: path, to: target, progress: progress)
         }
+        guard url.pathExtension == "xcdatamodeld" else {
+            let model: ModelDocument
+            do throws(ModelFileError) { model = try ModelDocument(contentsOf: url) } catch { throw .model(error) }
+            return try CoreDataImport.importStore(at: path, to: target, model: model, progress: progress)
+        }
+        let versions: ModelVersions
+        do throws(ModelFileError) { versions = try ModelVersions(contentsOf: url) } catch { throw .model(error) }
+        return try CoreDataImport.importStore(at: path, to: target, versions: versions, progress: progress)
     }
 
     private static func show(_ report: CoreDataImportReport, _ path: String, _ target: String, _ console: Console) {

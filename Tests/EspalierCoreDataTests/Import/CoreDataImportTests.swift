@@ -254,6 +254,56 @@ import Testing
         #expect(error?.otherEntities == entities)
     }
 
+    /// The model of the store `places.sqlite`, with a text replaced.
+    private static func places(_ old: String = "", _ new: String = "") throws -> ModelDocument {
+        let text = try String(
+            contentsOf: Files.folder.appending(path: "Places.xcdatamodel/contents"), encoding: .utf8)
+        return try ModelDocument(xml: Data((old.isEmpty ? text : text.replacing(old, with: new)).utf8))
+    }
+
+    @Test func `a store with a composite and a derived attribute arrives with the model that it keeps`() throws {
+        let files = ["places.sqlite": try Files.bytes("places.sqlite")]
+        try ImportedStore.with(files: files, name: "places.sqlite") { places throws in
+            #expect(places.report.objectCounts == ["Club": 2, "Member": 3])
+            #expect(try places.value("Club", 1, "title") == .string("Chess"))
+            #expect(try places.value("Club", 1, "size") == .integer(2))
+            // The archive does not list the parts of the composite: its values are reported, not dropped.
+            #expect(places.report.findings.map { "\($0.kind) \($0.key).\($0.property)" } == ["column 1.ZPLACE_CITY"])
+            #expect(places.report.notes.contains { $0.hasPrefix("entity 'Club', attribute 'place': is a composite") })
+        }
+    }
+
+    @Test func `the model file of a store with a composite and a required derived attribute is not another model`()
+        throws
+    {
+        let files = ["places.sqlite": try Files.bytes("places.sqlite")]
+        try ImportedStore.with(files: files, name: "places.sqlite", model: try Self.places()) { places throws in
+            #expect(places.report.objectCounts == ["Club": 2, "Member": 3])
+            #expect(try places.value("Club", 1, "size") == .integer(2))
+            #expect(places.store.model.entity(named: "Club")?.attribute(named: "size")?.isOptional == false)
+            let found = Set(places.report.findings.map { "\($0.kind) \($0.entity)/\($0.key).\($0.property)" })
+            #expect(found == ["property Club/0.place", "column Club/1.ZPLACE_CITY"])
+        }
+    }
+
+    @Test(
+        arguments: [
+            ("attributeType=\"Composite\" composite=\"Place\"", "attributeType=\"String\""),
+            ("name=\"place\"", "name=\"spot\""), ("Integer 64", "Integer 32"),
+            ("<attribute name=\"title\" optional=\"YES\"", "<attribute name=\"title\""),
+        ])
+    func `an entity with a composite is compared by everything that the model in the store has of it`(
+        old: String, new: String
+    ) throws {
+        let files = ["places.sqlite": try Files.bytes("places.sqlite")]
+        let error = #expect(throws: CoreDataImportError.self) {
+            try ImportedStore.with(
+                files: files, name: "places.sqlite", model: try Self.places(old, new)
+            ) { _ in }
+        }
+        #expect(error?.otherEntities == ["Club"])
+    }
+
     @Test(arguments: ["page-512.sqlite", "definitions.sqlite"])
     func `a SQLite file that Core Data has not written is refused`(name: String) throws {
         let error = #expect(throws: CoreDataImportError.self) {

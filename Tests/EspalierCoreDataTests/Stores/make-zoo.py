@@ -1,4 +1,4 @@
-"""Makes zoo.sqlite, zoo-broken.sqlite, zoo-edges.sqlite and zoo-empty.sqlite: stores with the tables and columns that Core Data makes for Zoo.xcdatamodel.
+"""Makes zoo.sqlite, zoo-broken.sqlite, zoo-edges.sqlite and zoo-empty.sqlite: stores with the tables and columns that Core Data makes for Zoo.xcdatamodel. And places.sqlite, whose model is Places.xcdatamodel, with an archive of it.
 
 Run it in this folder: python3 make-zoo.py. The tests need neither Python nor SQLite.
 """
@@ -8,6 +8,8 @@ import sqlite3
 import tempfile
 import uuid
 import zlib
+
+from modelarchive import compiled
 
 FOLDER = os.path.dirname(os.path.abspath(__file__))
 SCHEMA = """
@@ -77,7 +79,25 @@ def fill(connection):
            [(1, 5, 1, 1, "red"), (2, 5, 1, None, "none"), (3, 5, 1, 1, "blue"), (4, 5, 1, 5, "green")])
 
 
-def keep(name, change=None):
+def fill_places(connection):
+    """A store with a composite and a derived attribute, and with its model. No real store shows the names of the columns of a composite, nor the field of an archive that lists its parts: these names are free, and the archive has none."""
+    connection.executescript("""
+        CREATE TABLE ZCLUB ( Z_PK INTEGER PRIMARY KEY, Z_ENT INTEGER, Z_OPT INTEGER, ZSIZE INTEGER, ZTITLE VARCHAR,
+            ZPLACE_CITY VARCHAR, ZPLACE_CODE VARCHAR );
+        CREATE TABLE ZMEMBER ( Z_PK INTEGER PRIMARY KEY, Z_ENT INTEGER, Z_OPT INTEGER, ZCLUB INTEGER, ZNAME VARCHAR );
+    """ + SCHEMA[SCHEMA.index("CREATE TABLE Z_PRIMARYKEY"):])
+    insert(connection, "Z_PRIMARYKEY", ["Z_ENT", "Z_NAME", "Z_SUPER", "Z_MAX"], [(1, "Club", 0, 2), (2, "Member", 0, 3)])
+    metadata = {"NSStoreModelVersionHashes": {"Club": b"\x00" * 32, "Member": b"\x00" * 32}}
+    insert(connection, "Z_METADATA", ["Z_VERSION", "Z_UUID", "Z_PLIST"],
+           [(1, "0B0A1C2E-5F0C-4E0B-9D3A-6A2F4C1D7E88", plistlib.dumps(metadata, fmt=plistlib.FMT_BINARY))])
+    insert(connection, "Z_MODELCACHE", ["Z_CONTENT"], [(compiled("Places.xcdatamodel"),)])
+    insert(connection, "ZCLUB", ["Z_PK", "Z_ENT", "Z_OPT", "ZSIZE", "ZTITLE", "ZPLACE_CITY"],
+           [(1, 1, 1, 2, "Chess", "Oslo"), (2, 1, 1, 0, "Empty", None)])
+    insert(connection, "ZMEMBER", ["Z_PK", "Z_ENT", "Z_OPT", "ZCLUB", "ZNAME"],
+           [(1, 2, 1, 1, "Ada"), (2, 2, 1, None, "Bob"), (3, 2, 1, 1, "Eve")])
+
+
+def keep(name, change=None, fill=fill):
     path = os.path.join(tempfile.mkdtemp(), name)
     connection = sqlite3.connect(path)
     fill(connection)
@@ -118,3 +138,4 @@ keep("zoo-empty.sqlite", """
     DELETE FROM ZANIMAL; DELETE FROM ZCLUB; DELETE FROM ZLABEL; DELETE FROM ZPASSPORT; DELETE FROM ZPERSON;
     DELETE FROM Z_4MEMBERS; DELETE FROM Z_7FRIENDS; UPDATE Z_PRIMARYKEY SET Z_MAX = 0;
 """)
+keep("places.sqlite", fill=fill_places)

@@ -142,6 +142,10 @@ import Testing
                     + "@min or @max of a to-many relationship, the @count of a SUBQUERY, and now()"
             ),
             (
+                .compositeParts, "<attribute name='c' optional='YES' attributeType='Composite'/>",
+                "attribute 'c': is a composite whose parts the file does not have, so it is left out"
+            ),
+            (
                 .fetchedProperties, "<fetchedProperty name='f'/>",
                 "fetchedProperty 'f': has no request that can be read, so it is left out"
             ),
@@ -178,6 +182,25 @@ import Testing
         for other in ModelFeature.allCases where other != feature {
             #expect(throws: ModelFileError.self) { try ManagedObjectModel(document, ignoring: [other]) }
         }
+    }
+
+    @Test func `indexes that name parts of an unknown composite are left out with it, in subentities too`() throws {
+        let part = { (name: String) in "<fetchIndexElement property='\(name)' type='Binary'/>" }
+        let xml = """
+            <model><entity name='B' parentEntity='A'><fetchIndex name='i'>\(part("c.city"))</fetchIndex>
+            <fetchIndex name='j'>\(part("n"))</fetchIndex></entity>
+            <entity name='A'><attribute name='n' optional='YES' attributeType='String'/>
+            <attribute name='c' optional='YES' attributeType='Composite'/></entity></model>
+            """
+        let document = try ModelDocument(xml: Data(xml.utf8), path: "f")
+        let model = try ManagedObjectModel(document, ignoring: [.compositeParts])
+
+        #expect(model.entity(named: "B")?.description.indexes.map(\.name) == ["j"])
+        #expect(model.entity(named: "A")?.attributes.map(\.name) == ["n"])
+        #expect(
+            try document.conversion().unsupported.map(\.description).last
+                == "line 1: entity 'B': the index 'i' names 'c', a composite whose parts the file does not have, so it is "
+                + "left out")
     }
 
     @Test(arguments: ["9.0", "2", "1.1", "0.9", "next"])

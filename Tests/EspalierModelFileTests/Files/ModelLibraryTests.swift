@@ -35,6 +35,42 @@ import Testing
         }
     }
 
+    @Test func `the model of a store is found among all versions by its hashes, and merged of several models`() throws {
+        try withTemporaryFolder { folder in
+            func entity(_ name: String, _ attribute: String = "n") -> String {
+                "<entity name='\(name)'><attribute name='\(attribute)' optional='YES' attributeType='String'/></entity>"
+            }
+            func model(_ entities: String...) throws -> ManagedObjectModel {
+                try ManagedObjectModel(ModelDocument(xml: Data("<model>\(entities.joined())</model>".utf8)))
+            }
+            let shop = folder.appending(path: "Shop.xcdatamodeld")
+            try write("<model>\(entity("A", "m"))\(entity("B"))</model>", to: shop.appending(path: "Shop.xcdatamodel"))
+            try write("<model>\(entity("A"))\(entity("B"))</model>", to: shop.appending(path: "Old.xcdatamodel"))
+            try write("<model>\(entity("A"))</model>", to: shop.appending(path: "Oldest.xcdatamodel"))
+            try write("<model>\(entity("C"))</model>", to: folder.appending(path: "Club.xcdatamodel"))
+            try write("<model><entity/></model>", to: folder.appending(path: "Broken.xcdatamodel"))
+            let library = try ModelLibrary(folders: [folder])
+            func found(_ wanted: ManagedObjectModel) throws -> [String]? {
+                try library.model(withEntityVersionHashes: wanted.entityVersionHashesByName)
+                    .map { model in
+                        #expect(model.entityVersionHashesByName == wanted.entityVersionHashesByName)
+                        return model.entities.map(\.name)
+                    }
+            }
+
+            #expect(try found(model(entity("A", "m"), entity("B"))) == ["A", "B"])
+            #expect(try found(model(entity("A"), entity("B"))) == ["A", "B"])
+            #expect(try found(model(entity("A"))) == ["A"])
+            #expect(try found(model(entity("C"), entity("A"), entity("B"))) == ["C", "A", "B"])
+            // Only a store whose model is not there leads to the file that cannot be read.
+            #expect(throws: ModelFileError.self) { try found(model(entity("A", "other"))) }
+            try FileManager.default.removeItem(at: folder.appending(path: "Broken.xcdatamodel"))
+            let whole = try ModelLibrary(folders: [folder])
+            let other = try model(entity("A", "other")).entityVersionHashesByName
+            #expect(try whole.model(withEntityVersionHashes: other) == nil)
+        }
+    }
+
     @Test func `models that describe an entity differently are not merged`() throws {
         try withTemporaryFolder { folder in
             try write("<model><entity name='A'/></model>", to: folder.appending(path: "X.xcdatamodel"))

@@ -40,6 +40,50 @@ import Testing
         #expect(difference.isEmpty && difference.description == "the models are equal")
     }
 
+    @Test func `parts that no store keeps are compared on request, under new names too`() throws {
+        var entities = Self.base
+        entities[0].uniquenessConstraints = [["name"]]
+        entities[0].fetchedProperties = [FetchedPropertyDescription("others", of: "Person")]
+        let former = entities
+        (entities[0].name, entities[0].renamingIdentifier) = ("Human", "Person")
+        (entities[0].attributes[0].name, entities[0].attributes[0].renamingIdentifier) = ("title", "name")
+        entities[0].uniquenessConstraints = [["title"]]
+        entities[0].fetchedProperties[0].destination = "Human"
+        entities[1].superentity = "Human"
+        entities[2].relationships[0].destination = "Human"
+        let newer = entities
+        func whole(_ change: (inout [EntityDescription]) -> Void = { _ in }) throws -> [String] {
+            var changed = newer
+            change(&changed)
+            let old = try ManagedObjectModel(
+                entities: former, configurations: [.init("all", entities: ["Pet", "Person", "Worker"])],
+                fetchRequestTemplates: [.init("every", entity: "Person")])
+            let new = try ManagedObjectModel(
+                entities: changed, configurations: [.init("all", entities: ["Human", "Worker", "Pet"])],
+                fetchRequestTemplates: [.init("every", entity: "Human")])
+            #expect(ModelDifference(from: old, to: new).changes.count == 2)
+            return ModelDifference(from: old, to: new, comparing: .whole).changes.map(\.description).filter {
+                !$0.contains("was called")
+            }
+        }
+
+        #expect(try whole() == [])
+        #expect(
+            try whole { $0[0].constraintActions = [["title"]: .merge] } == [
+                "Human: action for equal title merge, before as the merge policy says"
+            ])
+        #expect(
+            try whole {
+                $0[0].attributes[0].validationRules = [
+                    .init(.minimumLength(2), message: "short"), .init(.pattern("a.*")),
+                ]
+                $0[0].fetchedProperties[0].sortElements = [.init("title", isAscending: false)]
+            } == [
+                "Human.title: rules MATCHES \"a.*\", length >= 2 with the message \"short\", before none",
+                "Human.others: fetches Human by title descending, before Human",
+            ])
+    }
+
     @Test func `each change is named with its cost and its loss`() throws {
         #expect(
             try texts { entities in

@@ -149,6 +149,19 @@ import Testing
             #expect(open.values == metadata.values)
             #expect(metadata.isCompatible(with: container.managedObjectModel))
             #expect(!metadata.isCompatible(with: try ManagedObjectModel(for: sensorClasses)))
+            // One entity has another hash; configurations with and without it.
+            var entities = container.managedObjectModel.descriptions
+            let place = try #require(entities.firstIndex { $0.name == "Listener" })
+            entities[place].attributes.append(AttributeDescription("added", .string))
+            let changed = try ManagedObjectModel(
+                entities: entities,
+                configurations: [
+                    .init("Artists", entities: ["Artist"]), .init("All", entities: ["Artist", "Listener"]),
+                ])
+            #expect(!metadata.isCompatible(with: changed))
+            #expect(metadata.isCompatible(with: changed, forConfigurationNamed: "Artists"))
+            #expect(!metadata.isCompatible(with: changed, forConfigurationNamed: "All"))
+            #expect(!metadata.isCompatible(with: changed, forConfigurationNamed: "None"))
             #expect(try Data(contentsOf: URL(filePath: path)) == before)
             let missing = folder.appending(path: "missing").path
             let error = contextError { _ = try PersistentStoreCoordinator.metadataForPersistentStore(atPath: missing) }

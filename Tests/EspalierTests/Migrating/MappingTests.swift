@@ -362,6 +362,34 @@ import Testing
         }
     }
 
+    @Test func `texts of mappings and of their rules reach the hooks, also those of a description`() throws {
+        final class Reader: EntityMigrationPolicy {
+            let texts = Mutex<[String]>([])
+
+            func begin(_ mapping: EntityMapping, _ session: MigrationSession) throws {
+                let rules = mapping.propertyMappings.map { "\($0.name) \($0.userInfo["why"] ?? "-")" }
+                texts.withLock { $0.append("\(mapping.userInfo["why"] ?? "-"): \(rules.joined(separator: ", "))") }
+            }
+        }
+        var kind = PropertyMappingDescription("kind", .constant(.string("cat")))
+        kind.userInfo = ["why": "a kind"]
+        var cats = EntityMappingDescription("cats", from: "Cat", to: "Pet", [kind])
+        (cats.userInfo, cats.policyClassName) = (["why": "a cat"], "Reader")
+        let reader = Reader()
+        var described = try MappingModel(MappingDescription([cats]), policies: ["Reader": reader])
+        described.entityMappings.append(Self.union[1])
+        described.entityMappings[1].policy = reader
+        described.entityMappings[1].propertyMappings[0].userInfo["why"] = "in code"
+        try withStorePath { path in
+            try Self.makeAnimals(at: path)
+            _ = try described.migrationPlan(storeAt: path, from: Self.animals(), to: Self.pets())
+        }
+
+        let first = described.entityMappings[1].propertyMappings[0].name
+        #expect(reader.texts.withLock { $0.first } == "a cat: kind a kind")
+        #expect(reader.texts.withLock { $0.last }?.hasPrefix("-: \(first) in code") == true)
+    }
+
     // MARK: Progress
 
     @Test(arguments: [0.0, 0.35, 0.7])

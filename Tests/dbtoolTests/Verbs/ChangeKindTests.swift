@@ -2,6 +2,7 @@
 // loses, and what a migration makes of the rows.
 
 import EspalierModel
+import EspalierModelFile
 import EspalierStore
 import Foundation
 import TestSupport
@@ -291,6 +292,79 @@ private struct Case: CustomTestStringConvertible, Sendable {
             #expect(try Rows(path) == expected)
             #expect(ToolRun("check", path).code == 0 && ToolRun("audit", path).code == 0)
             #expect(ToolRun("diff-models", path, newPath).code == 0)
+        }
+    }
+
+    /// A model file with each part that no store keeps and model files have a word for.
+    private static let file = """
+        <model userDefinedModelVersionIdentifier='First'>
+        <entity name='Box' representedClassName='CDBox' versionHashModifier='one'>
+        <attribute name='number' optional='YES' attributeType='Integer 32' minValueString='1'/>
+        <attribute name='scan' optional='YES' attributeType='Binary'/>
+        <fetchedProperty name='near' optional='YES'><fetchRequest name='q' entity='Box' \
+        predicateString='number == 1'/></fetchedProperty>
+        <userInfo><entry key='k' value='v'/></userInfo></entity>
+        <fetchRequest name='All' entity='Box' predicateString='number == 2'/>
+        <configuration name='Local'><memberEntity name='Box'/></configuration></model>
+        """
+
+    @Test(
+        arguments: [
+            (
+                "minValueString='1'", "minValueString='2'", "Box.number", "rulesChanged", ["rules >= 2, before >= 1"]
+            ),
+            (" minValueString='1'", "", "Box.number", "rulesChanged", ["rules none, before >= 1"]),
+            (
+                "== 1", "== 3", "Box.near", "fetchedPropertyChanged",
+                ["fetches Box where number == 3, before Box where number == 1"]
+            ),
+            ("name='near'", "name='far'", "Box.", "fetchedPropertyChanged", ["before none", "fetches none"]),
+            (
+                "== 2", "== 4", "the model", "templateChanged",
+                ["request All of Box where number == 4, before Box where number == 2"]
+            ),
+            (
+                "name='Local'", "name='Remote'", "the model", "configurationChanged",
+                ["configuration Remote of Box, before none", "configuration Local of none, before Box"]
+            ),
+            ("CDBox", "CDCrate", "Box", "classNameChanged", ["class CDCrate, before CDBox"]),
+            ("'one'", "'two'", "Box", "hashModifierChanged", ["hash modifier two, before one"]),
+            ("value='v'", "value='w'", "Box", "userInfoChanged", ["texts k=w, before k=v"]),
+            (
+                "attributeType='Binary'", "attributeType='Binary' allowsExternalBinaryDataStorage='YES'", "Box.scan",
+                "externalStorageChanged", ["may be in a file of its own"]
+            ),
+            ("First", "Second", "the model", "versionIdentifiersChanged", ["version Second, before First"]),
+        ])
+    func `model files that differ in a part that no store keeps are not called equal`(
+        old: String, new: String, subject: String, kind: String, texts: [String]
+    ) throws {
+        try withTemporaryFolder { folder in
+            func write(_ name: String, _ xml: String) throws -> URL {
+                let url = folder.appending(path: "\(name).xcdatamodel")
+                try FileManager.default.createDirectory(at: url, withIntermediateDirectories: true)
+                try Data(xml.utf8).write(to: url.appending(path: "contents"))
+                return url
+            }
+            let files = [try write("old", Self.file), try write("new", Self.file.replacing(old, with: new))]
+            let store = folder.appending(path: "store").path
+            try BTreeStore.open(path: store, model: try ManagedObjectModel(contentsOf: files[0])).close()
+
+            let run = ToolRun("diff-models", files[0].path, files[1].path)
+            let json = ToolRun("diff-models", files[0].path, files[1].path, "--json")
+            let partial = ToolRun("diff-models", store, files[1].path)
+
+            #expect(run.code == 1 && json.code == 1)
+            for text in texts {
+                #expect(cells(run.output).contains { $0.hasPrefix(subject) && $0.contains(text) }, "\(run.output)")
+                #expect(json.output.contains(text), "\(json.output)")
+            }
+            #expect(json.output.components(separatedBy: "\"kind\":\"\(kind)\"").count == texts.count + 1)
+            #expect(json.output.contains("\"constantTime\":true") && json.output.contains("\"losses\":[]"))
+            #expect(ToolRun("diff-models", files[1].path, files[1].path).output == "the models are equal\n")
+            // Only the store lacks them.
+            #expect(partial.code == 0)
+            #expect(partial.output == "the models are equal in everything that a store keeps\n")
         }
     }
 

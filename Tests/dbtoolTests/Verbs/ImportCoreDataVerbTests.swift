@@ -78,6 +78,24 @@ import Testing
         }
     }
 
+    @Test func `of a folder of versions the one is used that the store was written with`() throws {
+        try withBookmarks { source, target in
+            let models = Checkout.root.appending(
+                path: "Tests/EspalierModelFileTests/Models/duckduckgo+BrowserServicesKit")
+            let other = ToolRun(
+                "import-coredata", source, "-o", target, "--model",
+                models.appending(path: "SyncMetadata.xcdatamodeld").path)
+            #expect(other.code == 2)
+            #expect(other.errors.contains("none of the versions 'SyncMetadata', 'SyncMetadata 2', 'SyncMetadata 3'"))
+            #expect(!FileManager.default.fileExists(atPath: target))
+            let run = ToolRun(
+                "import-coredata", source, "-o", target, "--model",
+                models.appending(path: "BookmarksModel.xcdatamodeld").path)
+            #expect(run.code == 0 && run.output.contains("10 objects"))
+            #expect(run.errors.contains("the version 'BookmarksModel 5' of the model, not with the current one"))
+        }
+    }
+
     @Test func `a model that is not the store's is refused with the name of the entity`() throws {
         try withBookmarks { source, target in
             let models = Checkout.root.appending(
