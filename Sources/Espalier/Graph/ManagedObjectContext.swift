@@ -95,8 +95,9 @@ public final class ManagedObjectContext {
 
     /// Whether the context saves by itself at the end of each event in which something has changed (SD-16).
     ///
-    /// The view context saves as soon as the main actor is free, a ``BackgroundContext`` after each `perform`, and any
-    /// other context at the end of `processPendingChanges()`. A child saves to its parent. If a save fails, the changes
+    /// The view context saves as soon as the main actor is free, a ``BackgroundContext`` after each `perform`, the
+    /// context of a ``ContextActor`` after each method and at each suspension in one, and any other context at the end
+    /// of `processPendingChanges()`. A child saves to its parent. If a save fails, the changes
     /// stay, observers get a ``DidFailToAutosaveMessage``, and the next event tries again.
     public var autosaveEnabled = false {
         didSet {
