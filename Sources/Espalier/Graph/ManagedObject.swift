@@ -174,7 +174,9 @@ open class ManagedObject {
         let ownShape = shape ?? EntityShape(entity, model: nil, objectClass: Self.self, in: nil)
         self.init(ObjectSeed(newOf: ownShape))
         withExtendedLifetime(ownShape) {}
-        context?.insertNew(self, shape)
+        guard let context else { return }
+        context.insertNew(self, shape)
+        if context.memory.hasObserved { context.tellObserved() }
     }
 
     /// Inserts a new object of this class's entity into `context` (MO-02).
@@ -185,6 +187,7 @@ open class ManagedObject {
         if let shape = context.shape(of: Self.self) {
             self.init(ObjectSeed(newOf: shape))
             context.insertNew(self, shape)
+            if context.memory.hasObserved { context.tellObserved() }
         } else {
             self.init(entity: OutsideEntities.entity(of: Self.self), insertInto: nil)
             context.record(
