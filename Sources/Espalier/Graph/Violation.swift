@@ -165,6 +165,8 @@ public struct Violation: Error, Sendable, CustomStringConvertible {
 
     /// The way to correct it, as a sentence without its end.
     public var remedy: String { own.remedy ?? reason.remedy }
+    /// Whether the application has said how to correct it.
+    var hasOwnRemedy: Bool { own.remedy != nil }
 
     /// `Entity.property of <ID>: the problem; the way to correct it`, or the message of the model in its language
     /// (MD-07).
