@@ -70,15 +70,18 @@ public final class IsolatedContext: Sendable {
 /// Objects stay inside the actor, because they are not Sendable: a method returns IDs, ``Ref`` or values. The actor
 /// runs on a serial queue that only it uses, whichever thread has made it, and may wait for disks there.
 public protocol ContextActor: Actor {
-    /// The context and the executor, which the actor makes once.
+    /// The context and the executor, which the actor makes once and keeps in a constant.
+    ///
+    /// The actor runs on the executor of the first one that it returns. Another one's context ends the program when it
+    /// is used.
     nonisolated var isolatedContext: IsolatedContext { get }
 }
 
 extension ContextActor {
     /// The executor of the context's work.
     public nonisolated var unownedExecutor: UnownedSerialExecutor {
-        // SAFETY: the actor keeps the context and its executor for life.
-        unsafe isolatedContext.executor.asUnownedSerialExecutor()
+        // SAFETY: the table retains the executor as long as the actor lives.
+        unsafe ActorExecutors.executor(of: self).asUnownedSerialExecutor()
     }
 
     /// The context of the actor.

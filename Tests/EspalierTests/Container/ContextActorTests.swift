@@ -1,10 +1,11 @@
 // Actors of an application with a context of their own (SD-27).
 
-import Espalier
 import EspalierModel
 import EspalierStore
 import Foundation
 import Testing
+
+@testable import Espalier
 
 private actor Importer: ContextActor {
     let isolatedContext: IsolatedContext
@@ -50,6 +51,16 @@ private actor Editor: ContextActor {
     var undoCount: Int { context.undoManager?.undoCount ?? 0 }
 }
 
+/// An actor that does not keep its context, against the documentation.
+private actor Forgetful: ContextActor {
+    private let container: PersistentContainer
+    nonisolated var isolatedContext: IsolatedContext { container.newIsolatedContext() }
+
+    init(_ container: PersistentContainer) { self.container = container }
+
+    func doubled(_ number: Int) -> Int { 2 * number }
+}
+
 @Suite struct ContextActorTests {
     @Test func `the methods of an actor use objects of its context, and only values leave it`() async throws {
         let container = try PersistentContainer(inMemoryFor: musicClasses)
@@ -73,6 +84,17 @@ private actor Editor: ContextActor {
 
         #expect(saved == 80)
         #expect(try await container.performBackgroundTask { try $0.count(for: FetchRequest<Artist>()) } == 80)
+    }
+
+    @Test func `an actor that makes its context anew at each call keeps its first executor`() async throws {
+        let container = try PersistentContainer(inMemoryFor: musicClasses)
+        // More actors than the table of executors keeps without a look at those that were freed.
+        for number in 0..<200 {
+            let actor = Forgetful(container)
+            let executor = ActorExecutors.executor(of: actor)
+            #expect(await actor.doubled(number) == 2 * number)
+            #expect(ActorExecutors.executor(of: actor) === executor, "the actor has changed its executor")
+        }
     }
 
     // MARK: Events
