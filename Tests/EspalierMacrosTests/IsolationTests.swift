@@ -54,6 +54,44 @@ import Testing
         #expect(snippet.isValid, "\(snippet.log)")
     }
 
+    /// An actor with a context of its own.
+    private static let importer =
+        classes + """
+            actor Importer: ContextActor {
+                let isolatedContext: IsolatedContext
+                init(_ container: PersistentContainer) { isolatedContext = container.newIsolatedContext() }
+                func newTrack() -> Track { Track(context: context) }
+                func newName() -> (Ref<Track>, String) {
+                    let track = newTrack()
+                    track.name = "new"
+                    return (track.ref, track.name)
+                }
+            }
+
+            """
+
+    @Test(arguments: [
+        "func take(_ importer: Importer) async { print(await importer.newTrack().name) }",
+        "func keep(_ importer: Importer, _ id: ObjectID) async -> Track? { await importer[id, as: Track.self] }",
+        "func read(_ importer: Importer) -> Bool { importer.context.hasChanges }",
+        "extension Importer { nonisolated func read() -> Bool { context.hasChanges } }",
+        "func cross(_ undoManager: UndoStack) -> any Sendable { undoManager }",
+        "func cross(_ undoManager: UndoStack) { Task.detached { print(undoManager.canUndo) } }",
+    ])
+    func `an actor's objects, its context and an undo manager stay in their region (F-1, SD-27)`(code: String) throws {
+        let snippet = try Snippet(Self.importer + code)
+
+        #expect(!snippet.isValid)
+        #expect(snippet.faults.allSatisfy { Self.isAboutIsolation($0.text) }, "\(snippet.log)")
+    }
+
+    @Test func `an actor's method gives references and values (F-1, SD-27)`() throws {
+        let snippet = try Snippet(
+            Self.importer + "func take(_ importer: Importer) async -> String { await importer.newName().1 }")
+
+        #expect(snippet.isValid, "\(snippet.log)")
+    }
+
     @Test func `the view context is used on the main actor only, and its objects stay there (F-1, MC-01)`() throws {
         // The compiler checks what is sent only if it has found nothing else: these two kinds are two sources.
         let named = try Snippet(

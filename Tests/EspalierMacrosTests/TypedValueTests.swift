@@ -103,6 +103,22 @@ import Testing
         #expect(ballot.violations(of: \.votes, in: .partlySaved(underlying: several)).count == 1)
         #expect(ballot.violations(of: \.half, in: error).isEmpty)
     }
+
+    @Test func `a hook names properties by key path, and its own error is found beside them (MO-37, MO-38)`() throws {
+        let context = try context()
+        let (ballot, _) = try saved(in: context)
+        (ballot.name, ballot.votes) = ("rigged", 99)
+        let thrown = #expect(throws: ContextError.self) { try context.save() }
+        let error = try #require(thrown)
+
+        let names = ballot.violations(of: \.name, in: error)
+        #expect(names.count == 1 && names.first?.value == .string("rigged") && names.first?.remedy == "count again")
+        let votes = ballot.violations(of: \.votes, in: error)
+        #expect(votes.count == 1 && votes.first?.value == .integer(99))
+        #expect((votes.first?.underlying as? Ballot.Rigged)?.byVotes == 92)
+        ballot.name = "fair"
+        try context.save()
+    }
 }
 
 enum BallotColor: String { case green, blue }
@@ -117,6 +133,15 @@ enum BallotColor: String { case green, blue }
     var half: Int { votes / 2 }
 
     struct Negative: Error {}
+    struct Rigged: Error { let byVotes: Int }
+
+    override func validateForUpdate() throws {
+        guard name == "rigged" else { return }
+        throw ContextError.violations([
+            violation(at: \.name, value: name, message: "the ballot is rigged", remedy: "count again"),
+            violation(at: \.votes, value: votes, message: "there are too many", underlying: Rigged(byVotes: votes - 7)),
+        ])
+    }
 
     override class var validatedKeys: [String] { Ballot.propertyNames(of: \.votes) }
     override func validate(_ value: inout PropertyValue, forKey key: String) throws {

@@ -22,7 +22,7 @@ extension ManagedObjectContext {
     ///   request.
     @discardableResult
     public func execute(_ request: BatchInsertRequest) throws(ContextError) -> BatchResult {
-        try carryOut { () throws(ContextError) in
+        try carryOut(LoggedWriting(request)) { () throws(ContextError) in
             try BatchPlan(request, persistentStoreCoordinator) { entity in
                 model.constraintActions(of: entity) { request.constraintAction ?? batchAction(of: policy(of: $0)) }
             }
@@ -36,7 +36,9 @@ extension ManagedObjectContext {
     /// - Throws: as `PersistentStoreCoordinator.execute(_:)`; `.alreadySaving` during a save.
     @discardableResult
     public func execute(_ request: BatchUpdateRequest) throws(ContextError) -> BatchResult {
-        try carryOut { () throws(ContextError) in try BatchPlan(request, persistentStoreCoordinator) }
+        try carryOut(LoggedWriting(request)) { () throws(ContextError) in
+            try BatchPlan(request, persistentStoreCoordinator)
+        }
     }
 
     /// Deletes rows, with the delete rules of their relationships, in one transaction for each store (MC-22, BR-05).
@@ -46,7 +48,9 @@ extension ManagedObjectContext {
     /// - Throws: as `PersistentStoreCoordinator.execute(_:)`; `.alreadySaving` during a save.
     @discardableResult
     public func execute(_ request: BatchDeleteRequest) throws(ContextError) -> BatchResult {
-        try carryOut { () throws(ContextError) in try BatchPlan(request, persistentStoreCoordinator) }
+        try carryOut(LoggedWriting(request)) { () throws(ContextError) in
+            try BatchPlan(request, persistentStoreCoordinator)
+        }
     }
 
     /// Deletes the stored objects of a class for which a predicate holds, in the store (SD-19).
@@ -81,7 +85,9 @@ extension ManagedObjectContext {
         }
     }
 
-    private func carryOut(_ plan: () throws(ContextError) -> BatchPlan) throws(ContextError) -> BatchResult {
+    private func carryOut(
+        _ writing: LoggedWriting, _ plan: () throws(ContextError) -> BatchPlan
+    ) throws(ContextError) -> BatchResult {
         try checkIsNotSaving()
         try source.checkIsNotSaving()
         var chain = [self]
@@ -92,7 +98,7 @@ extension ManagedObjectContext {
         do {
             for context in chain { context.runsBatch = true }
             defer { for context in chain { context.runsBatch = false } }
-            outcome = try plan().carryOut()
+            outcome = try logged(writing, plan())
         }
         (outcome.changes.contextName, outcome.changes.author) = (name, transactionAuthor)
         if !outcome.changes.isEmpty {
@@ -101,5 +107,38 @@ extension ManagedObjectContext {
         }
         if let failure = outcome.failure { throw .partlySaved(underlying: failure) }
         return outcome.result
+    }
+
+    /// Changes the stores, and reports the request to the log, if there is one.
+    private func logged(_ writing: LoggedWriting, _ plan: BatchPlan) throws(ContextError) -> BatchPlan.Outcome {
+        guard let requestLog else { return try plan.carryOut() }
+        var writing = writing
+        do {
+            let outcome = try plan.carryOut()
+            writing.rowCount = outcome.result.count
+            report(writing, to: requestLog, failure: outcome.failure.map { "\($0)" })
+            return outcome
+        } catch {
+            report(writing, to: requestLog, failure: "\(error)")
+            throw error
+        }
+    }
+}
+
+// Batch requests as a log reports them: they go to the stores past all parents.
+extension LoggedWriting {
+    fileprivate init(_ request: BatchInsertRequest) { self.init(.batchInsert, request.entityName) { nil } }
+
+    fileprivate init(_ request: BatchUpdateRequest) {
+        self.init(.batchUpdate, request.entityName) { request.predicate.map { "\($0)" } ?? "all objects" }
+    }
+
+    fileprivate init(_ request: BatchDeleteRequest) {
+        switch request.selection {
+        case .matching(let terms):
+            self.init(.batchDelete, terms.entityName) { terms.predicate.map { "\($0)" } ?? "all objects" }
+        case .ids(let ids):
+            self.init(.batchDelete, ids.first?.entityName) { Self.text(ids) }
+        }
     }
 }

@@ -39,7 +39,9 @@ extension ParentSource {
             let tag = new[start].entityTag
             let end = new[start...].firstIndex { $0.entityTag != tag } ?? new.count
             guard let entity = entities[tag] else { throw .invalidRequest(reason: "\(new[start]) is of no entity") }
-            let reserved = try reserveIDs(for: entity, count: end - start, in: parts[0])
+            let reserved = try parent.reservation(of: end - start, for: entity) { () throws(StoreError) in
+                try reserveIDs(for: entity, count: end - start, in: parts[0])
+            }
             for (temporary, id) in zip(new[start..<end], reserved) { ids[temporary] = id }
             start = end
         }

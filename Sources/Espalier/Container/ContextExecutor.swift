@@ -22,6 +22,8 @@ final class ContextExecutor: SerialExecutor {
     private let queue: DispatchQueue
     /// The executor on whose thread `sync` was called, while it runs; only that thread reads and writes it.
     private let outer = Mutex<ContextExecutor?>(nil)
+    /// The closure that runs after each job; blocks of `sync` and `async` end their events themselves.
+    private let afterJob = Mutex<(@Sendable () -> Void)?>(nil)
 
     init(label: String) {
         queue = DispatchQueue(label: label)
@@ -45,9 +47,17 @@ final class ContextExecutor: SerialExecutor {
 
     func enqueue(_ job: consuming ExecutorJob) {
         let job = UnownedJob(job)
-        // SAFETY: the closure retains the executor until the job has run.
-        queue.async { unsafe job.runSynchronously(on: self.asUnownedSerialExecutor()) }
+        queue.async {
+            // The job may release the actor, and with it all that the closure needs: the closure is retained before.
+            let afterJob = self.afterJob.withLock { $0 }
+            // SAFETY: the closure retains the executor until the job has run.
+            unsafe job.runSynchronously(on: self.asUnownedSerialExecutor())
+            afterJob?()
+        }
     }
+
+    /// Sets the closure that runs after each job that starts from now on.
+    func setAfterJob(_ body: (@Sendable () -> Void)?) { afterJob.withLock { $0 = body } }
 
     func checkIsolated() { precondition(isCurrent, "a context is used outside of its executor") }
 

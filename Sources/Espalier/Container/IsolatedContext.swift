@@ -1,7 +1,9 @@
 // A context that an actor of the application owns; the actor's methods use its objects and run on its executor (SD-27).
 //
 // Invariants
-//   1. The context is used only on its executor: the one accessor checks that.
+//   1. The context is used only on its executor: the one accessor checks that, and the other use follows a job.
+//   2. Each job of the actor ends an event: a method that waits for nothing is one job, and a method that awaits is
+//      several.
 
 import EspalierModel
 
@@ -26,7 +28,17 @@ public final class IsolatedContext: Sendable {
         context.automaticallyMergesChangesFromParent = automaticallyMergesChanges
         // SAFETY: nothing else knows the context yet.
         unsafe guarded = context
+        // SAFETY: only the closure below uses it, and only the executor calls that, between two jobs.
+        nonisolated(unsafe) let used = context
+        executor.setAfterJob {
+            // SAFETY: the executor runs the caller.
+            unsafe used.processPendingChanges()
+            unsafe used.endIdleGeneration()
+        }
     }
+
+    // The executor outlives this object if a job still runs.
+    deinit { executor.setAfterJob(nil) }
 
     /// The context; the caller runs on the executor.
     fileprivate var context: ManagedObjectContext {
@@ -51,18 +63,25 @@ public final class IsolatedContext: Sendable {
 ///         }
 ///     }
 ///
+/// A method ends an event of the context, as a block of ``BackgroundContext`` does, and so does each `await` in it that
+/// suspends it: delete rules run, the changes form an undo group, observers are told, and a context with
+/// `autosaveEnabled` saves. To save several steps as a whole, make them between two suspensions.
+///
 /// Objects stay inside the actor, because they are not Sendable: a method returns IDs, ``Ref`` or values. The actor
 /// runs on a serial queue that only it uses, whichever thread has made it, and may wait for disks there.
 public protocol ContextActor: Actor {
-    /// The context and the executor, which the actor makes once.
+    /// The context and the executor, which the actor makes once and keeps in a constant.
+    ///
+    /// The actor runs on the executor of the first one that it returns. Another one's context ends the program when it
+    /// is used.
     nonisolated var isolatedContext: IsolatedContext { get }
 }
 
 extension ContextActor {
     /// The executor of the context's work.
     public nonisolated var unownedExecutor: UnownedSerialExecutor {
-        // SAFETY: the actor keeps the context and its executor for life.
-        unsafe isolatedContext.executor.asUnownedSerialExecutor()
+        // SAFETY: the table retains the executor as long as the actor lives.
+        unsafe ActorExecutors.executor(of: self).asUnownedSerialExecutor()
     }
 
     /// The context of the actor.

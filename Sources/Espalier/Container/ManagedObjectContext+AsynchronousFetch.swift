@@ -36,16 +36,19 @@ extension ManagedObjectContext {
             do {
                 snapshots = try positions.map { position throws(StoreError) in try generation.snapshot(at: position) }
             } catch { throw ContextError(error) }
-            let outcome = await Self.read(question, snapshots, progress)
+            let condition = lastCondition
+            let answer = await Self.read(question, snapshots, progress)
+            report(question, answer, from: snapshots, condition, isCancelled: progress.isCancelled)
             if progress.isCancelled { throw .fetchCancelled }
             // A store that has discarded the snapshot is asked again.
-            guard case .success(let rows) = outcome, isUnchanged(since: moment, positions, snapshots) else {
+            guard answer.failure == nil, isUnchanged(since: moment, positions, snapshots) else {
                 progress.beginAgain()
                 continue
             }
             let found =
                 try isPlain
-                ? rows.flatMap { materialized($0) } : joined(fetch, pending ?? PendingChanges(), rows: rows)
+                ? answer.lists.flatMap { materialized($0) }
+                : joined(fetch, pending ?? PendingChanges(), rows: answer.lists)
             var objects: [Object] = []
             objects.reserveCapacity(found.count)
             for object in found {
@@ -80,7 +83,7 @@ extension ManagedObjectContext {
     /// The rows that snapshots have, read on a queue of its own.
     private nonisolated(nonsending) static func read(
         _ fetch: StoreFetch, _ snapshots: [any StoreSnapshot], _ progress: FetchProgress
-    ) async -> Result<[SnapshotList], StoreError> {
+    ) async -> RowsReadAside {
         let executor = ContextExecutor(label: "espalier.fetch")
         return await withTaskCancellationHandler {
             await withCheckedContinuation { continuation in
@@ -93,22 +96,31 @@ extension ManagedObjectContext {
 
     private nonisolated static func rows(
         _ fetch: StoreFetch, _ snapshots: [any StoreSnapshot], _ progress: FetchProgress
-    ) -> Result<[SnapshotList], StoreError> {
-        var lists: [SnapshotList] = []
+    ) -> RowsReadAside {
+        var answer = RowsReadAside()
+        var start = ContinuousClock.now
         do throws(StoreError) {
-            for snapshot in snapshots { progress.expect(try snapshot.count(fetch)) }
+            var count = 0
+            for snapshot in snapshots {
+                let matching = try snapshot.count(fetch)
+                progress.expect(matching)
+                count += matching
+            }
+            (answer.count, answer.countDuration) = (count, start.duration(to: .now))
+            start = .now
             for snapshot in snapshots {
                 var rest: StoreFetch? = fetch
                 while let next = rest, progress.advance(by: 0) {
                     let batch = try snapshot.fetchBatch(next, of: 1000)
-                    lists.append(batch.rows)
+                    answer.lists.append(batch.rows)
                     rest = batch.rest
                     guard progress.advance(by: batch.rows.count) else { break }
                 }
             }
-            return .success(lists)
         } catch {
-            return .failure(error)
+            answer.failure = error
         }
+        answer.duration = start.duration(to: .now)
+        return answer
     }
 }

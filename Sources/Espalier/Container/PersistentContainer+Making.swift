@@ -91,6 +91,42 @@ extension PersistentContainer {
         return try outcome.get()
     }
 
+    /// Opens the store called `name` in the default directory as `init(name:for:migration:)` does, on a thread of its
+    /// own.
+    ///
+    /// - Parameter progress: called after the store is open, on that thread, with 1.
+    /// - Throws: as the initializer.
+    public nonisolated(nonsending) static func open(
+        name: String, for classes: [ManagedObject.Type], migration: MigrationOptions = .automatic,
+        progress: @escaping @Sendable (Int) -> Void = { _ in }
+    ) async throws -> PersistentContainer {
+        try await open(for: classes, at: url(ofStoreNamed: name), migration: migration, progress: progress)
+    }
+
+    /// Opens the file at `path` as `init(for:at:migration:)` does, on a thread of its own.
+    ///
+    /// - Parameter progress: called after the store is open, on that thread, with 1.
+    /// - Throws: as the initializer.
+    public nonisolated(nonsending) static func open(
+        for classes: [ManagedObject.Type], at path: String, migration: MigrationOptions = .automatic,
+        progress: @escaping @Sendable (Int) -> Void = { _ in }
+    ) async throws -> PersistentContainer {
+        try await open(
+            model: ManagedObjectModel(for: classes),
+            stores: [PersistentStoreDescription(path: path, migration: migration)], progress: progress)
+    }
+
+    /// Opens the file at `url` as `init(for:at:migration:)` does, on a thread of its own.
+    ///
+    /// - Parameter progress: called after the store is open, on that thread, with 1.
+    /// - Throws: as the initializer.
+    public nonisolated(nonsending) static func open(
+        for classes: [ManagedObject.Type], at url: URL, migration: MigrationOptions = .automatic,
+        progress: @escaping @Sendable (Int) -> Void = { _ in }
+    ) async throws -> PersistentContainer {
+        try await open(for: classes, at: url.path, migration: migration, progress: progress)
+    }
+
     // MARK: Emptying
 
     /// Removes all objects: closes each store, removes its file, and opens an empty one with the same description

@@ -30,7 +30,7 @@ extension ManagedObject {
     final func derivationInMemory(at slot: Int) -> ResolvedDerivation? {
         guard let derivation = withShape({ $0.derivation(at: slot) }) else { return nil }
         guard let context = managedObjectContext, !isDeleted else { return nil }
-        return context.hasChanges || context.parent != nil ? derivation : nil
+        return context.holdsChanges || context.parent != nil ? derivation : nil
     }
 
     /// A derived attribute that always has a value.

@@ -18,19 +18,41 @@ extension ManagedObjectContext {
         do {
             let answer = try body(snapshot, question)
             request.note(answer)
-            report(request, to: log, since: start, snapshot, failure: nil)
+            report(request, to: log, start.duration(to: .now), snapshot, lastCondition, failure: nil)
             return answer
         } catch {
-            report(request, to: log, since: start, snapshot, failure: error)
+            report(request, to: log, start.duration(to: .now), snapshot, lastCondition, failure: "\(error)")
             throw error
         }
     }
 
-    private func report(
-        _ request: LoggedRequest, to log: RequestLog, since start: ContinuousClock.Instant,
-        _ snapshot: any StoreSnapshot, failure: StoreError?
+    /// Reports the requests of a fetch that another thread has read: a count and a fetch of the same rows.
+    ///
+    /// - Parameters:
+    ///   - condition: the condition of the fetch, if the log wants values.
+    ///   - isCancelled: whether the fetch was cancelled while the rows were read.
+    func report(
+        _ fetch: StoreFetch, _ answer: RowsReadAside, from snapshots: [any StoreSnapshot], _ condition: String?,
+        isCancelled: Bool
     ) {
-        let duration = start.duration(to: .now)
+        guard memory.logsRequests, let log = requestLog, let snapshot = snapshots.first else { return }
+        let failure = answer.failure.map { "\($0)" }
+        var request = LoggedRequest(fetch)
+        if let count = answer.count {
+            var counting = request
+            counting.note(count)
+            report(counting, to: log, answer.countDuration, snapshot, condition, failure: nil)
+        }
+        request.rowCount = answer.lists.reduce(0) { $0 + $1.ids.count }
+        report(
+            request, to: log, answer.duration, snapshot, condition,
+            failure: failure ?? (isCancelled ? "\(ContextError.fetchCancelled)" : nil))
+    }
+
+    private func report(
+        _ request: LoggedRequest, to log: RequestLog, _ duration: Duration, _ snapshot: any StoreSnapshot,
+        _ lastCondition: String?, failure: String?
+    ) {
         var plan: [String] = []
         if log.level >= .plans, failure == nil, request.kind != .explain, let fetch = request.fetch {
             plan = (try? snapshot.explain(fetch)) ?? []
@@ -40,35 +62,88 @@ extension ManagedObjectContext {
             StoreRequestRecord(
                 kind: request.kind, entityName: request.entityName, contextName: name, isOfParent: parent != nil,
                 rowCount: request.rowCount, duration: duration, plan: plan,
-                values: log.level >= .values ? request.values(condition) : nil, failure: failure.map { "\($0)" }))
+                values: log.level >= .values ? request.values(condition) : nil, failure: failure))
     }
 
     /// Calls `save`, which sends the request of a save, and reports it to the log.
     func loggedSave(
         _ log: RequestLog, _ request: SaveRequest, _ save: () throws(StoreError) -> SaveResult
     ) throws(StoreError) -> SaveResult {
-        let start = ContinuousClock.now
-        var failure: StoreError?
-        defer {
-            log.receive(
-                StoreRequestRecord(
-                    kind: .save, entityName: nil, contextName: name, isOfParent: parent != nil,
-                    rowCount: request.insertions.count + request.updates.count + request.deletions.count,
-                    duration: start.duration(to: .now), plan: [],
-                    values: log.level >= .values ? Self.values(of: request) : nil, failure: failure.map { "\($0)" }))
-        }
+        var writing = LoggedWriting(.save, nil, isOfParent: parent != nil) { Self.values(of: request) }
+        writing.rowCount = request.insertions.count + request.updates.count + request.deletions.count
         do {
-            return try save()
+            let result = try save()
+            report(writing, to: log, failure: nil)
+            return result
         } catch {
-            failure = error
+            report(writing, to: log, failure: "\(error)")
             throw error
         }
+    }
+
+    /// Calls `reserve`, which takes IDs for new rows, and reports it to the log, if there is one.
+    func reservation(
+        of count: Int, for entity: Entity, _ reserve: () throws(StoreError) -> [ObjectID]
+    ) throws(StoreError) -> [ObjectID] {
+        guard let requestLog else { return try reserve() }
+        var ids: [ObjectID] = []
+        var writing = LoggedWriting(.reserveIDs, entity.name, isOfParent: parent != nil) { LoggedRequest.text(ids) }
+        writing.rowCount = count
+        do {
+            ids = try reserve()
+            report(writing, to: requestLog, failure: nil)
+            return ids
+        } catch {
+            report(writing, to: requestLog, failure: "\(error)")
+            throw error
+        }
+    }
+
+    /// Reports a request that has written, or has failed.
+    func report(_ request: LoggedWriting, to log: RequestLog, failure: String?) {
+        log.receive(
+            StoreRequestRecord(
+                kind: request.kind, entityName: request.entityName, contextName: name, isOfParent: request.isOfParent,
+                rowCount: request.rowCount, duration: request.start.duration(to: .now), plan: [],
+                values: log.level >= .values ? request.values() : nil, failure: failure))
     }
 
     private static func values(of request: SaveRequest) -> String {
         "\(request.insertions.count) insertions, updates of \(LoggedRequest.text(request.updates.map(\.id))), "
             + "deletions of \(LoggedRequest.text(request.deletions.map(\.id)))"
     }
+}
+
+/// The rows that another thread has read for a fetch, and the time of each request.
+struct RowsReadAside: Sendable {
+    var lists: [SnapshotList] = []
+    /// The number of matching rows; `nil` if the stores could not count them.
+    var count: Int?
+    var countDuration = Duration.zero
+    var duration = Duration.zero
+    /// The error of a store, after which `lists` are incomplete.
+    var failure: StoreError?
+}
+
+/// A request that writes, as a log reports it.
+struct LoggedWriting {
+    let kind: StoreRequestRecord.Kind
+    let entityName: String?
+    let isOfParent: Bool
+    /// Called after the request, and only for a log with values.
+    let values: () -> String?
+    let start = ContinuousClock.now
+    var rowCount = 0
+
+    init(
+        _ kind: StoreRequestRecord.Kind, _ entityName: String?, isOfParent: Bool = false,
+        _ values: @escaping () -> String?
+    ) {
+        (self.kind, self.entityName, self.isOfParent, self.values) = (kind, entityName, isOfParent, values)
+    }
+
+    /// The first of some IDs, and the number of the others.
+    static func text(_ ids: [ObjectID]) -> String { LoggedRequest.text(ids) }
 }
 
 /// One request, as a log reports it.

@@ -34,7 +34,7 @@ extension ManagedObjectContext {
     func pendingChanges(
         for fetch: StoreFetch, reading expressions: [ResolvedExpression] = [], _ includesPendingChanges: Bool
     ) throws(ContextError) -> PendingChanges? {
-        guard includesPendingChanges, hasChanges else { return nil }
+        guard includesPendingChanges, holdsChanges else { return nil }
         let family = fetch.family
         var changes = PendingChanges()
         let count = memory.inserted.count(of: family) + memory.updated.count(of: family)

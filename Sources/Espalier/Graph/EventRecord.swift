@@ -20,6 +20,9 @@ final class EventRecord {
     /// The changes of the event of which observers are being notified: their own ones are part of the next event.
     private var told: [ManagedObject: Changes] = [:]
 
+    /// Whether no property has changed since the last event ended.
+    var isEmpty: Bool { changes.isEmpty }
+
     /// Records a change that is about to be made.
     func note(_ change: UndoStep.Change, of object: ManagedObject) {
         switch change {

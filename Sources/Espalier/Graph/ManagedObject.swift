@@ -175,7 +175,9 @@ open class ManagedObject {
         let ownShape = shape ?? EntityShape(entity, model: nil, objectClass: Self.self, in: nil)
         self.init(ObjectSeed(newOf: ownShape))
         withExtendedLifetime(ownShape) {}
-        context?.insertNew(self, shape)
+        guard let context else { return }
+        context.insertNew(self, shape)
+        if context.memory.hasObserved { context.tellObserved() }
     }
 
     /// Inserts a new object of this class's entity into `context` (MO-02).
@@ -186,6 +188,7 @@ open class ManagedObject {
         if let shape = context.shape(of: Self.self) {
             self.init(ObjectSeed(newOf: shape))
             context.insertNew(self, shape)
+            if context.memory.hasObserved { context.tellObserved() }
         } else {
             self.init(entity: OutsideEntities.entity(of: Self.self), insertInto: nil)
             context.record(
@@ -332,7 +335,8 @@ open class ManagedObject {
     open func validate(_ value: inout PropertyValue, forKey key: String) throws {}
     /// Checks rules that the model cannot express, before a first save (MO-38).
     ///
-    /// The save's report contains every thrown error. If a hook sets a value, of any object, all is validated again,
+    /// The save's report contains every thrown error: throw a ``Violation`` to name property, value and remedy, or
+    /// `ContextError.violations` for several findings (MO-38). If a hook sets a value, of any object, all is validated again,
     /// and the hook is called once more, until every hook leaves the values that there are: hooks must not set
     /// different values of one property.
     open func validateForInsert() throws {}

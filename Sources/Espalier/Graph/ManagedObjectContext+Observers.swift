@@ -177,6 +177,8 @@ extension ManagedObjectContext {
         tellChanges()
         eventRecord?.endTelling()
         if memory.hasObserved { tellObserved() }
+        // Hooks of a call that registers no undo actions, such as a refresh, may have changed objects.
+        if journal?.steps.isEmpty == false { noteBeginOfEvent() }
     }
 
     /// Asserts the invariants of the context's state between events; call it inside `assert`.
@@ -216,8 +218,13 @@ extension ManagedObjectContext {
     func noteLostGeneration() {
         guard let observers else { return }
         observers.hasLostGeneration = true
-        if eventDepth == 0 { eventNotice?() }
+        noteBeginOfEvent()
     }
+
+    /// Runs `eventNotice` for the first change that waits for the end of an event, unless a running call ends it.
+    ///
+    /// Changes wait for observers, for the undo manager, for the record of the event and for delete rules.
+    func noteBeginOfEvent() { if eventDepth == 0 { eventNotice?() } }
 
     /// The changes of this event; a save that fails restores them.
     var eventChanges: EventChanges? {
@@ -230,7 +237,7 @@ extension ManagedObjectContext {
         guard let observers else { return }
         let wasEmpty = observers.event.isEmpty
         change(&observers.event)
-        if wasEmpty, eventDepth == 0 { eventNotice?() }
+        if wasEmpty { noteBeginOfEvent() }
     }
 
     func noteInserted(_ object: ManagedObject) { if memory.collectsChanges { note { $0.noteInserted(object) } } }

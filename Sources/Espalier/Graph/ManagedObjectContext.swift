@@ -95,14 +95,15 @@ public final class ManagedObjectContext {
 
     /// Whether the context saves by itself at the end of each event in which something has changed (SD-16).
     ///
-    /// The view context saves as soon as the main actor is free, a ``BackgroundContext`` after each `perform`, and any
-    /// other context at the end of `processPendingChanges()`. A child saves to its parent. If a save fails, the changes
+    /// The view context saves as soon as the main actor is free, a ``BackgroundContext`` after each `perform`, the
+    /// context of a ``ContextActor`` after each method and at each suspension in one, and any other context at the end
+    /// of `processPendingChanges()`. A child saves to its parent. If a save fails, the changes
     /// stay, observers get a ``DidFailToAutosaveMessage``, and the next event tries again.
     public var autosaveEnabled = false {
         didSet {
             // While there is an observer, the first change of an event calls `eventNotice`, and the context then saves.
             autosaveToken = autosaveEnabled ? addObserver(for: ObjectsDidChangeMessage.self) { _ in } : nil
-            if autosaveEnabled, hasChanges { eventNotice?() }
+            if autosaveEnabled, holdsChanges { eventNotice?() }
         }
     }
     private var autosaveToken: ObservationToken?
@@ -234,7 +235,14 @@ public final class ManagedObjectContext {
     /// All objects in memory (MC-31).
     public var registeredObjects: Set<ManagedObject> { Set(memory.registry.objects) }
     /// Whether there is something to save (MC-32).
-    public var hasChanges: Bool { !(memory.inserted.isEmpty && memory.updated.isEmpty && memory.deleted.isEmpty) }
+    ///
+    /// `withObservationTracking` follows it in a context with `isObservable`.
+    public var hasChanges: Bool {
+        if observed != nil { noteReadOfState() }
+        return holdsChanges
+    }
+    /// As `hasChanges`, for the context itself: no observer follows the read.
+    var holdsChanges: Bool { !(memory.inserted.isEmpty && memory.updated.isEmpty && memory.deleted.isEmpty) }
     /// The violations that the next save will report besides broken rules: refused changes and unreadable values.
     public var recordedViolations: [Violation] { recorded }
 
@@ -295,6 +303,7 @@ public final class ManagedObjectContext {
         }
         guard !entity.isAbstract else { throw .abstractEntity(entity.name) }
         insertNew(object)
+        if memory.hasObserved { tellObserved() }
     }
 
     /// Inserts and returns a new object of the entity called `entityName`, for tools that know no classes.
@@ -308,6 +317,7 @@ public final class ManagedObjectContext {
         let shape = shape(at: entity.index)
         let object = shape.objectClass.init(ObjectSeed(newOf: shape))
         insertNew(object, shape)
+        if memory.hasObserved { tellObserved() }
         return object
     }
 

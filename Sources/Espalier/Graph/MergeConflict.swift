@@ -65,8 +65,19 @@ public struct MergeConflict: Sendable, CustomStringConvertible {
     /// - Complexity: O(`properties`).
     public subscript(name: String) -> Property? { properties.first { $0.name == name } }
 
-    /// One line with all values.
-    public var description: String {
+    /// The way to correct it, as a sentence without its end.
+    public var remedy: String {
+        if newVersion == nil { return "delete the object here too, or set a merge policy that inserts it again" }
+        if !missingDestinations.isEmpty {
+            return "relate objects that are not deleted, or set a merge policy that decides"
+        }
+        return "call refresh(_:mergesChanges:) for the object and save again, or set a merge policy that decides"
+    }
+
+    /// One line with all values and the way to correct it.
+    public var description: String { "\(facts); \(remedy)" }
+
+    private var facts: String {
         guard let newVersion else { return "\(object): read at version \(oldVersion), deleted in the store" }
         let values = properties.map { property in
             if let destinations = property.destinations {

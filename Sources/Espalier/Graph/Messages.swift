@@ -13,13 +13,76 @@ extension Violation {
             case .custom(let text): table.rules[text]
             default: nil
             }
-        let name = property.map { table.name(ofProperty: $0, entity: entityName) }
-        let entity = table.name(ofEntity: entityName)
-        guard let template = own ?? table.texts[code] else { return text(entity, name) }
-        return template.filled([
-            "entity": entity, "property": name ?? "", "object": object.map { "\($0)" } ?? "",
-            "value": value?.text ?? "", "limit": reason.limit ?? "",
-        ])
+        guard let template = own ?? table.texts[code] else {
+            let name = property.map { table.name(ofProperty: $0, entity: entityName) }
+            return text(table.name(ofEntity: entityName), name)
+        }
+        return template.filled(parts(table, remedy: remedy(table)))
+    }
+
+    /// The way to correct the violation, in the words of a table.
+    public func remedy(_ table: MessageTable) -> String {
+        // A hook that says how to correct what it has found knows more than the code.
+        if hasOwnRemedy { return table.rules[remedy] ?? remedy }
+        return table.remedies[code]?.filled(parts(table, remedy: remedy)) ?? remedy
+    }
+
+    private func parts(_ table: MessageTable, remedy: String) -> [String: String] {
+        [
+            "entity": table.name(ofEntity: entityName),
+            "property": property.map { table.name(ofProperty: $0, entity: entityName) } ?? "",
+            "object": object.map { "\($0)" } ?? "", "value": value?.text ?? "", "limit": reason.limit ?? "",
+            "remedy": remedy,
+        ]
+    }
+}
+
+extension MergeConflict {
+    /// The message of a table for this conflict, or its description; `{property}` and `{value}` are the first property
+    /// whose values differ, and its value in the context.
+    public func message(_ table: MessageTable) -> String {
+        table.texts[Self.code]?.filled(parts(table, remedy: remedy(table))) ?? description
+    }
+
+    /// The way to correct the conflict, in the words of a table.
+    public func remedy(_ table: MessageTable) -> String {
+        table.remedies[Self.code]?.filled(parts(table, remedy: remedy)) ?? remedy
+    }
+
+    private static let code = 133020
+
+    private func parts(_ table: MessageTable, remedy: String) -> [String: String] {
+        let (entity, first) = (object.entityName, properties.first)
+        return [
+            "entity": table.name(ofEntity: entity),
+            "property": first.map { table.name(ofProperty: $0.name, entity: entity) } ?? "",
+            "object": "\(object)", "value": first.map { $0.destinations == nil ? $0.mine.text : "" } ?? "",
+            "limit": "", "remedy": remedy,
+        ]
+    }
+}
+
+extension UniquenessConflict {
+    /// The message of a table for this conflict, or its description; `{property}` and `{value}` are all properties and
+    /// values of the constraint, and `{object}` is the first object of the context that has them.
+    public func message(_ table: MessageTable) -> String {
+        table.texts[Self.code]?.filled(parts(table, remedy: remedy(table))) ?? description
+    }
+
+    /// The way to correct the conflict, in the words of a table.
+    public func remedy(_ table: MessageTable) -> String {
+        table.remedies[Self.code]?.filled(parts(table, remedy: remedy)) ?? remedy
+    }
+
+    private static let code = 133021
+
+    private func parts(_ table: MessageTable, remedy: String) -> [String: String] {
+        [
+            "entity": table.name(ofEntity: entityName),
+            "property": properties.map { table.name(ofProperty: $0, entity: entityName) }.joined(separator: ", "),
+            "object": objects.first.map { "\($0)" } ?? "", "value": values.map(\.text).joined(separator: ", "),
+            "limit": "", "remedy": remedy,
+        ]
     }
 }
 
@@ -28,25 +91,10 @@ extension ContextError {
     ///
     /// - Complexity: O(findings).
     public func messages(_ table: MessageTable) -> [String] {
-        func text(_ code: Int, _ entity: String, _ property: String, _ object: ObjectID?, _ other: String) -> String {
-            guard let template = table.texts[code] else { return other }
-            return template.filled([
-                "entity": table.name(ofEntity: entity), "property": table.name(ofProperty: property, entity: entity),
-                "object": object.map { "\($0)" } ?? "", "value": "", "limit": "",
-            ])
-        }
-        return switch self {
+        switch self {
         case .violations(let violations), .refusedResolutions(let violations): violations.map { $0.message(table) }
-        case .conflicts(let conflicts):
-            conflicts.map {
-                text(code, $0.object.entityName, $0.properties.first?.name ?? "", $0.object, $0.description)
-            }
-        case .constraints(let conflicts):
-            conflicts.map { conflict in
-                text(
-                    code, conflict.entityName, conflict.properties.joined(separator: ", "), conflict.objects.first,
-                    conflict.description)
-            }
+        case .conflicts(let conflicts): conflicts.map { $0.message(table) }
+        case .constraints(let conflicts): conflicts.map { $0.message(table) }
         case .several(let errors): errors.flatMap { $0.messages(table) }
         default: [table.texts[code] ?? description]
         }

@@ -1,4 +1,4 @@
-// The objects of a context that `withObservationTracking` follows (MO-41).
+// The objects of a context that `withObservationTracking` follows, and whether the context has changes (MO-41).
 //
 // Invariants
 //   1. Only an object that was read within `withObservationTracking` has a registrar, and has it until it leaves the
@@ -51,6 +51,10 @@ final class ObservedObjects {
     /// A registrar forgets an observer only after it has run. If an observer changes what it observes, the change is
     /// told afterwards, because otherwise the observer would be notified again without end.
     private var isTelling = false
+    /// The observers of the context itself; a reset keeps them.
+    let state: ObservedState
+
+    init(_ state: ObservedState = ObservedState()) { self.state = state }
 
     /// Registers the read of a property, if it is within `withObservationTracking`; returns whether it is the first of
     /// an object.
@@ -123,6 +127,51 @@ final class ObservedObjects {
     }
 }
 
+/// The observers of a context's `hasChanges`.
+final class ObservedState {
+    private let registrar = ObservationRegistrar()
+    private let flag = ObservedObjects.Flag()
+    private lazy var path = newPath()
+    /// The value that observers have read; `nil` if no observer waits for another one.
+    private var shown: Bool?
+
+    /// Registers a read, if it is within `withObservationTracking`; returns whether it is.
+    func noteRead(_ hasChanges: Bool, of context: ManagedObjectContext) -> Bool {
+        flag.isSet.store(false, ordering: .relaxed)
+        registrar.access(context, keyPath: path)
+        guard flag.isSet.load(ordering: .relaxed) else { return false }
+        // An observer that reads in the middle of an event leaves the others the value that they have read.
+        if shown == nil { shown = hasChanges }
+        return true
+    }
+
+    /// Notifies the observers if the value is another one than they have read.
+    func tell(_ hasChanges: Bool, of context: ManagedObjectContext) {
+        guard let shown, shown != hasChanges else { return }
+        self.shown = nil
+        registrar.willSet(context, keyPath: path)
+        registrar.didSet(context, keyPath: path)
+    }
+
+    private func newPath() -> KeyPath<ManagedObjectContext, Void> {
+        let place = ObservedObjects.Place(flag)
+        return \ManagedObjectContext.[observed: place]
+    }
+}
+
+extension ManagedObjectContext: Observable {
+    /// Exists only as a part of a key path, which tells a registrar that the context itself is meant.
+    subscript(observed place: ObservedObjects.Place) -> Void { () }
+
+    /// Registers the read of `hasChanges`, if it is within `withObservationTracking`.
+    @inline(never)
+    func noteReadOfState() {
+        guard let observed, observed.state.noteRead(holdsChanges, of: self) else { return }
+        memory.hasObserved = true
+        updateNoting()
+    }
+}
+
 extension ManagedObject: Observable {
     /// Exists only as a part of key paths, which tell registrars a property.
     final subscript(observed place: ObservedObjects.Place) -> Void { () }
@@ -163,7 +212,7 @@ extension ManagedObjectContext {
     ///
     /// The view context of a container and its children have it set from the beginning. Where it is set, a closure that
     /// reads attributes and relationships is notified when one of them changes: by a setter, an undo, a rollback, a
-    /// refresh or a merge. Each read asks whether it is followed, which takes tens of nanoseconds; where it is not set,
+    /// refresh or a merge; so is one that reads `hasChanges` of the context. Each read asks whether it is followed, which takes tens of nanoseconds; where it is not set,
     /// reads take no longer.
     ///
     ///     withObservationTracking {
@@ -196,7 +245,11 @@ extension ManagedObjectContext {
 
     /// Notifies the observers of the recorded changes, unless a call is unfinished: its end notifies them.
     @inline(never)
-    func tellObserved() { if eventDepth == 0 { observed?.tell() } }
+    func tellObserved() {
+        guard eventDepth == 0, let observed else { return }
+        observed.tell()
+        observed.state.tell(holdsChanges, of: self)
+    }
 
     /// Decides whether changes are noted before they are made.
     func updateNoting() { memory.notesChanges = journal != nil || eventRecord != nil || memory.hasObserved }

@@ -112,8 +112,17 @@ extension ManagedObject {
         guard isRecording || context.eventRecord != nil || state.contains(.observed) else { return }
         // Values that `awakeFromFetch` sets are no changes.
         guard state.isDisjoint(with: .awakening), let change = change(self) else { return }
-        context.eventRecord?.note(change, of: self)
-        if isRecording { context.journal?.append(UndoStep(object: self, change: change)) }
+        var beginsEvent = false
+        if let record = context.eventRecord {
+            let wasEmpty = record.isEmpty
+            record.note(change, of: self)
+            beginsEvent = wasEmpty && !record.isEmpty
+        }
+        if isRecording, let journal = context.journal {
+            beginsEvent = beginsEvent || journal.steps.isEmpty
+            journal.append(UndoStep(object: self, change: change))
+        }
+        if beginsEvent { context.noteBeginOfEvent() }
         if let property = change.property { context.observed?.noteChange(property, of: self) }
     }
 

@@ -22,7 +22,8 @@ public struct Violation: Error, Sendable, CustomStringConvertible {
         case tooManyDestinations(count: Int, maximum: Int)
         /// The object is deleted, but a relationship with rule deny still has these destinations.
         case deniedDelete(destinations: [ObjectID])
-        /// A hook of the class has thrown an error with this text.
+        /// A rule of the application's own, with its message; or a hook or a merge policy has thrown an error with this
+        /// text (`Violation.underlying`).
         case custom(String)
         /// Refused: a value or an object of another type.
         case wrongType(found: String, expected: String)
@@ -75,8 +76,33 @@ public struct Violation: Error, Sendable, CustomStringConvertible {
     public let reason: Reason
     /// The position of the row, from 0, if it is one of a batch insertion (BR-01); `nil` otherwise.
     public private(set) var row: Int?
+    /// The error for which a violation with the reason `custom` stands; `nil` if there is none.
+    public private(set) var underlying: (any Error)?
+    /// The value and the remedy of a rule of the application's own.
+    private var own: (value: AttributeValue?, remedy: String?) = (nil, nil)
     /// The words of the language of the model, if it has one (MD-07).
     private let messages: MessageTable?
+
+    /// A broken rule of the application's own, for a hook to throw (MO-38).
+    ///
+    /// A hook that finds several throws `ContextError.violations` with all of them. In code with types,
+    /// ``EntityClass/violation(at:value:message:remedy:underlying:)`` names the property by key path.
+    ///
+    /// - Parameters:
+    ///   - object: the object that breaks the rule.
+    ///   - property: the name of the property; `nil` if the rule concerns the object as a whole.
+    ///   - value: the value that is wrong.
+    ///   - message: the problem, as a sentence without its end; a `MessageTable` translates it (`rules`).
+    ///   - remedy: the way to correct it, as a sentence without its end.
+    ///   - underlying: the error that has led to this violation.
+    public init(
+        _ object: ManagedObject, property: String? = nil, value: AttributeValue? = nil, message: String,
+        remedy: String? = nil, underlying: (any Error)? = nil
+    ) {
+        self.init(object, property, .custom(message))
+        own = (value, remedy)
+        self.underlying = underlying
+    }
 
     init(_ object: ManagedObject, _ property: String?, _ reason: Reason) {
         (self.object, entityName, self.property) = (object.storedID, object.entity.name, property)
@@ -126,7 +152,8 @@ public struct Violation: Error, Sendable, CustomStringConvertible {
         switch reason {
         case .outOfRange(let value, _, _), .ruleBroken(_, let value), .unknownValue(let value, _): value
         case .missingValue: .null
-        case .tooFewDestinations, .tooManyDestinations, .deniedDelete, .custom, .wrongType, .unknownKey,
+        case .custom: own.value
+        case .tooFewDestinations, .tooManyDestinations, .deniedDelete, .wrongType, .unknownKey,
             .derivedAttribute, .fetchedProperty, .objectOfOtherContext, .destinationIsDeleted, .objectIsDeleted,
             .objectIsMerged,
             .rowIsGone,
@@ -137,7 +164,9 @@ public struct Violation: Error, Sendable, CustomStringConvertible {
     }
 
     /// The way to correct it, as a sentence without its end.
-    public var remedy: String { reason.remedy }
+    public var remedy: String { own.remedy ?? reason.remedy }
+    /// Whether the application has said how to correct it.
+    var hasOwnRemedy: Bool { own.remedy != nil }
 
     /// `Entity.property of <ID>: the problem; the way to correct it`, or the message of the model in its language
     /// (MD-07).
@@ -148,7 +177,7 @@ public struct Violation: Error, Sendable, CustomStringConvertible {
         let place =
             entityName + (property.map { ".\($0)" } ?? "") + (object.map { " of \($0)" } ?? "")
             + (row.map { " of row \($0)" } ?? "")
-        return "\(place): \(reason.text)"
+        return "\(place): \(reason.text)" + (own.remedy.map { "; \($0)" } ?? "")
     }
 }
 

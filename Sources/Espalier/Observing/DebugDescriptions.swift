@@ -1,4 +1,4 @@
-// Descriptions of objects and contexts for debuggers and messages of tests (DB-04).
+// Descriptions of objects, contexts, undo managers and stacks for debuggers and messages of tests (DB-04).
 //
 // Invariants
 //   1. A description loads nothing, fires no fault, and calls no hook.
@@ -74,5 +74,40 @@ extension ManagedObjectContext: CustomDebugStringConvertible {
         if stage != nil { parts.append(isInTransaction ? "in a transaction" : "saving") }
         let kind = parent == nil ? "context" : "child of " + (parent?.name.map { "context \"\($0)\"" } ?? "a context")
         return "\(kind)\(name.map { " \"\($0)\"" } ?? ""): " + parts.joined(separator: ", ")
+    }
+}
+
+extension UndoStack: CustomDebugStringConvertible {
+    /// The open groups, the numbers of groups with the names of the next ones, and what differs from a new one.
+    public var debugDescription: String {
+        func text(_ count: Int, _ verb: String, _ name: String) -> String {
+            "\(count) to \(verb)" + (name.isEmpty ? "" : ", next \"\(name)\"")
+        }
+        var parts = [text(undoCount, "undo", undoActionName), text(redoCount, "redo", redoActionName)]
+        if groupingLevel > 0 { parts.append("level \(groupingLevel)") }
+        if levelsOfUndo > 0 { parts.append("at most \(levelsOfUndo)") }
+        if !groupsByEvent { parts.append("without groups by event") }
+        if !isUndoRegistrationEnabled { parts.append("registration disabled") }
+        if isUndoing || isRedoing { parts.append(isUndoing ? "undoing" : "redoing") }
+        return "undo manager: " + parts.joined(separator: ", ")
+    }
+}
+
+extension PersistentStoreCoordinator: CustomDebugStringConvertible {
+    /// The entities of the model, and each store with its kind and its file.
+    public var debugDescription: String {
+        let stores = persistentStores.map { store in
+            "\(store.type.rawValue) \(store.path ?? "without a file")" + (store.isReadOnly ? ", read-only" : "")
+        }
+        let head = "coordinator of \(managedObjectModel.entities.count) entities"
+        return stores.isEmpty ? head + ", without stores" : head + ":\n  " + stores.joined(separator: "\n  ")
+    }
+}
+
+extension PersistentContainer: CustomDebugStringConvertible {
+    /// The number of stores that it was made with, and its coordinator.
+    public var debugDescription: String {
+        "container made with \(persistentStoreDescriptions.count) stores, "
+            + persistentStoreCoordinator.debugDescription
     }
 }

@@ -157,6 +157,31 @@ extension EntityClass {
         return name == key
     }
 
+    /// A broken rule of the class's own about one property, for a hook to throw (MO-37, MO-38).
+    ///
+    ///     override func validateForInsert() throws {
+    ///         guard end < start else { return }
+    ///         throw violation(at: \.end, value: end, message: "the end is before the start", remedy: "set a later end")
+    ///     }
+    ///
+    /// A hook that finds several throws `ContextError.violations` with all of them.
+    ///
+    /// - Parameters:
+    ///   - path: the property; see `propertyName(of:)` for classes without a table of key paths.
+    ///   - value: the value that is wrong.
+    ///   - message: the problem, as a sentence without its end; a `MessageTable` translates it (`rules`).
+    ///   - remedy: the way to correct it, as a sentence without its end.
+    ///   - underlying: the error that has led to this violation.
+    /// - Complexity: O(1).
+    public func violation(
+        at path: PartialKeyPath<Self>, value: (any AttributeConvertible)? = nil, message: String,
+        remedy: String? = nil, underlying: (any Error)? = nil
+    ) -> Violation {
+        Violation(
+            self, property: Self.propertyName(of: path), value: value?.attributeValue, message: message,
+            remedy: remedy, underlying: underlying)
+    }
+
     // MARK: In the report
 
     /// The violations of an error that concern a property of this object, for a form that shows them beside it.

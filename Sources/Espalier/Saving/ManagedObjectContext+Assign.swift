@@ -42,7 +42,10 @@ extension ManagedObjectContext {
         var permanentIDs: [ObjectID: ObjectID] = [:]
         for (_, group) in byEntity.sorted(by: { $0.key < $1.key }) {
             do {
-                let ids = try store.reserveIDs(for: group[0].entity, count: group.count)
+                let entity = group[0].entity
+                let ids = try reservation(of: group.count, for: entity) { () throws(StoreError) in
+                    try store.reserveIDs(for: entity, count: group.count)
+                }
                 for (object, id) in zip(group, ids) { permanentIDs[object.storedID] = id }
             } catch {
                 throw ContextError(error)

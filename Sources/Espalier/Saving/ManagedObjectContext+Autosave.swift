@@ -3,7 +3,7 @@
 extension ManagedObjectContext {
     /// Saves what has changed, outside of every running save; observers are told of an error.
     func autosave() {
-        guard hasChanges, eventDepth == 0, stage == nil else { return }
+        guard holdsChanges, eventDepth == 0, stage == nil else { return }
         do throws(ContextError) {
             try save()
         } catch .alreadySaving {

@@ -177,7 +177,7 @@ extension ManagedObjectContext {
                 defer { stage = SaveStage(.storing) }
                 resolution = try resolver.resolve(question, of: object)
             } catch {
-                throw .refusedResolutions([Violation(object, nil, .custom("\(error)"))])
+                throw .refusedResolutions([Violation(object, message: "\(error)", underlying: error)])
             }
             try follow(resolution, object, other, name, told, &answers)
         }

@@ -65,6 +65,7 @@ extension ManagedObjectContext {
         if object.state.contains(.updated) { memory.updated.remove(object) }
         object.state.insert(.deleted)
         memory.deleted.insert(object)
+        if unpropagated.isEmpty, propagatesDeletesAtEndOfEvent { noteBeginOfEvent() }
         unpropagated.append(object)
     }
 

@@ -31,7 +31,9 @@ extension ManagedObjectContext {
                 end += 1
             }
             do {
-                let ids = try source.reserveIDs(for: entity, count: end - start, in: part)
+                let ids = try reservation(of: end - start, for: entity) { () throws(StoreError) in
+                    try source.reserveIDs(for: entity, count: end - start, in: part)
+                }
                 for (object, id) in zip(new[start..<end], ids) { permanentIDs[object.storedID] = id }
             } catch {
                 throw ContextError(error)

@@ -32,7 +32,7 @@ extension ManagedObjectContext {
         try checkIsNotSaving()
         try source.checkIsNotSaving()
         mergeWaitingSaves()
-        guard hasChanges || !recorded.isEmpty else { return }
+        guard holdsChanges || !recorded.isEmpty else { return }
         beginEvent()
         defer { endEvent() }
         stage = SaveStage(.willSaveObserver)

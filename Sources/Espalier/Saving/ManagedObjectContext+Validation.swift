@@ -181,7 +181,7 @@ extension ManagedObject {
         } catch ContextError.violations(let found) {
             violations += found
         } catch {
-            violations.append(Violation(self, property, .custom("\(error)")))
+            violations.append(Violation(self, property: property, message: "\(error)", underlying: error))
         }
     }
 }

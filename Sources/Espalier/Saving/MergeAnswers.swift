@@ -138,7 +138,7 @@ extension ManagedObjectContext {
         do {
             return try resolver.resolve(conflict, of: object)
         } catch {
-            throw .refusedResolutions([Violation(object, nil, .custom("\(error)"))])
+            throw .refusedResolutions([Violation(object, message: "\(error)", underlying: error)])
         }
     }
 
@@ -214,7 +214,7 @@ extension ManagedObjectContext {
                 if case .violations(let found) = error {
                     refused += found
                 } else {
-                    refused.append(Violation(object, name, .custom("\(error)")))
+                    refused.append(Violation(object, property: name, message: "\(error)", underlying: error))
                 }
             }
         }

@@ -30,6 +30,14 @@ public struct StoreRequestRecord: Sendable {
         case explain
         /// A transaction that writes.
         case save
+        /// Rows that are inserted without objects.
+        case batchInsert = "batch insert"
+        /// Rows that are changed without objects.
+        case batchUpdate = "batch update"
+        /// Rows that are deleted without objects.
+        case batchDelete = "batch delete"
+        /// IDs for new rows, before a save.
+        case reserveIDs = "reserve IDs"
     }
 
     /// The kind of the request.
@@ -40,7 +48,8 @@ public struct StoreRequestRecord: Sendable {
     public let contextName: String?
     /// Whether the context asked its parent instead of a store.
     public let isOfParent: Bool
-    /// The number of rows, IDs or destinations that were read or written.
+    /// The number of rows, IDs or destinations that were read or written; for a save and a reservation that have
+    /// failed, the number that was asked for.
     public let rowCount: Int
     /// The time that the request took.
     public let duration: Duration

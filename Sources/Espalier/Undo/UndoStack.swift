@@ -5,8 +5,12 @@
 //      the changes of the undo.
 //   2. Groups nest. The stacks hold outermost groups only, and no group without actions. The one exception: each undo
 //      and each redo pushes a group on the other stack, so that as many groups can be redone as were undone.
-//   3. If `levelsOfUndo` is not 0, each stack has at most that many groups; the oldest ones are removed first.
+//   3. Observers are notified when a change is complete, never during an undo or redo, and only of properties whose
+//      values are others than before.
+//   4. If `levelsOfUndo` is not 0, each stack has at most that many groups; the oldest ones are removed first.
 // Not here: the actions that a context registers (UndoJournal).
+
+public import Observation
 
 /// Undoes and redoes actions in groups; Core Data calls it an undo manager (Behaviour MC-53 to MC-58).
 ///
@@ -23,6 +27,7 @@
 /// an undo manager, if they are in the same isolation region.
 ///
 /// An undo manager retains the objects that have changed: do not use one for an import (MC-58).
+/// `withObservationTracking` follows what can be undone and redone, its number and its names: a menu shows them.
 public final class UndoStack {
     /// An action, or a group within a group.
     private enum Entry {
@@ -66,8 +71,21 @@ public final class UndoStack {
     private var open: [Group] = []
     private var stage = Stage.idle
     private var disabledCount = 0
+    private let registrar = ObservationRegistrar()
+    /// The values of which observers were notified.
+    private var told = Observed()
+    /// Whether observers are being notified: a registrar forgets an observer only after it has run.
+    private var isTelling = false
     /// For each source, the closure that makes it register its waiting changes (`addSource`).
     private var sources: [ObjectIdentifier: () -> UndoError?] = [:]
+
+    /// What a menu shows of an undo manager.
+    private struct Observed: Equatable {
+        var undoCount = 0
+        var redoCount = 0
+        var undoActionName = ""
+        var redoActionName = ""
+    }
 
     /// Makes an undo manager with nothing to undo.
     public init() {}
@@ -76,7 +94,10 @@ public final class UndoStack {
 
     /// The largest number of groups on each stack; 0 for no limit.
     public var levelsOfUndo = 0 {
-        didSet { trim() }
+        didSet {
+            trim()
+            tellObservers()
+        }
     }
     /// Whether the actions of one event form one group; otherwise each action outside of a group is a group of its own.
     public var groupsByEvent = true
@@ -95,11 +116,14 @@ public final class UndoStack {
     public func endUndoGrouping() throws(UndoError) {
         guard let last = open.last, !last.isEvent, stage == .idle || open.count > 1 else { throw .noGroup }
         closeLast()
+        tellObservers()
     }
 
     /// Ends the group of the event, if no other group is open in it.
     func endEvent() {
-        if stage == .idle, open.count == 1, open[0].isEvent { closeLast() }
+        guard stage == .idle, open.count == 1, open[0].isEvent else { return }
+        closeLast()
+        tellObservers()
     }
 
     private func closeLast() {
@@ -152,6 +176,7 @@ public final class UndoStack {
         }
         open.last?.entries.append(.action(action))
         if isAlone, !groupsByEvent { closeLast() }
+        tellObservers()
     }
 
     /// Adds a source: an object that registers its changes when `register` is called, before each undo and redo.
@@ -175,6 +200,7 @@ public final class UndoStack {
         undoStack.removeAll()
         redoStack.removeAll()
         if stage == .idle { open.removeAll() } else { open.first?.entries.removeAll() }
+        tellObservers()
     }
 
     /// Removes the actions that were registered with `target`.
@@ -192,6 +218,7 @@ public final class UndoStack {
         undoStack.removeAll(where: isEmptied)
         redoStack.removeAll(where: isEmptied)
         for group in open where isEmptied(group) && group.isEvent && open.count == 1 { open.removeAll() }
+        tellObservers()
     }
 
     // MARK: Undoing
@@ -205,18 +232,35 @@ public final class UndoStack {
     /// Whether there is an action to undo.
     ///
     /// Changes of a context after its last `processPendingChanges` do not count.
-    public var canUndo: Bool { undoCount > 0 }
+    public var canUndo: Bool {
+        noteRead(\.canUndo)
+        return undoGroupCount > 0
+    }
     /// Whether there is an action to redo.
-    public var canRedo: Bool { redoCount > 0 }
+    public var canRedo: Bool {
+        noteRead(\.canRedo)
+        return !redoStack.isEmpty
+    }
     /// The number of groups that can be undone.
-    public var undoCount: Int { undoStack.count + (open.first?.entries.isEmpty == false && stage == .idle ? 1 : 0) }
+    public var undoCount: Int {
+        noteRead(\.undoCount)
+        return undoGroupCount
+    }
     /// The number of groups that can be redone.
-    public var redoCount: Int { redoStack.count }
+    public var redoCount: Int {
+        noteRead(\.redoCount)
+        return redoStack.count
+    }
+
+    private var undoGroupCount: Int {
+        undoStack.count + (open.first?.entries.isEmpty == false && stage == .idle ? 1 : 0)
+    }
 
     /// Ends the current event, then undoes the last group.
     ///
     /// - Throws: `UndoError.nothingToUndo`; `.openGroup` if a group is open; `.isBusy` in an action.
     public func undo() throws(UndoError) {
+        defer { tellObservers() }
         try checkIsClosed()
         guard let group = takeLast(of: &undoStack) else { throw .nothingToUndo }
         redoStack.append(run(group, .undoing))
@@ -227,6 +271,7 @@ public final class UndoStack {
     ///
     /// - Throws: `UndoError.nothingToRedo`; `.openGroup` if a group is open; `.isBusy` in an action.
     public func redo() throws(UndoError) {
+        defer { tellObservers() }
         try checkIsClosed()
         guard let group = takeLast(of: &redoStack) else { throw .nothingToRedo }
         undoStack.append(run(group, .redoing))
@@ -238,6 +283,7 @@ public final class UndoStack {
     /// - Throws: `UndoError.nothingToUndo` if there is no group; `.isBusy` in an action.
     public func undoNestedGroup() throws(UndoError) {
         guard stage == .idle else { throw .isBusy }
+        defer { tellObservers() }
         guard let outer = open.last else { return try undo() }
         guard case .group(let group)? = outer.entries.last else {
             guard open.count == 1, outer.isEvent else { throw .nothingToUndo }
@@ -288,11 +334,64 @@ public final class UndoStack {
     // MARK: Names
 
     /// Names the open group, or the last group if none is open, for menus.
-    public func setActionName(_ name: String) { (open.first ?? undoStack.last)?.name = name }
+    public func setActionName(_ name: String) {
+        (open.first ?? undoStack.last)?.name = name
+        tellObservers()
+    }
     /// The name of the group that `undo()` would undo; empty if it has none.
-    public var undoActionName: String { (stage == .idle ? open.first : nil)?.name ?? undoStack.last?.name ?? "" }
+    public var undoActionName: String {
+        noteRead(\.undoActionName)
+        return undoName
+    }
     /// The name of the group that `redo()` would redo; empty if it has none.
-    public var redoActionName: String { redoStack.last?.name ?? "" }
+    public var redoActionName: String {
+        noteRead(\.redoActionName)
+        return redoName
+    }
+
+    private var undoName: String { (stage == .idle ? open.first : nil)?.name ?? undoStack.last?.name ?? "" }
+    private var redoName: String { redoStack.last?.name ?? "" }
+}
+
+// MARK: Observing
+
+extension UndoStack: Observable {
+    /// Registers the read of a property, if it is within `withObservationTracking`.
+    private func noteRead<Member>(_ path: KeyPath<UndoStack, Member>) { registrar.access(self, keyPath: path) }
+
+    private var observed: Observed {
+        Observed(
+            undoCount: undoGroupCount, redoCount: redoStack.count, undoActionName: undoName, redoActionName: redoName)
+    }
+
+    /// Notifies the observers of the properties that have other values than at the last call.
+    ///
+    /// What an observer changes in its call is told afterwards.
+    private func tellObservers() {
+        guard stage == .idle, !isTelling else { return }
+        isTelling = true
+        defer { isTelling = false }
+        while true {
+            let (before, now) = (told, observed)
+            guard now != before else { return }
+            told = now
+            tell(now, before)
+        }
+    }
+
+    private func tell(_ now: Observed, _ before: Observed) {
+        if now.undoCount != before.undoCount { tell(\.undoCount) }
+        if (now.undoCount == 0) != (before.undoCount == 0) { tell(\.canUndo) }
+        if now.redoCount != before.redoCount { tell(\.redoCount) }
+        if (now.redoCount == 0) != (before.redoCount == 0) { tell(\.canRedo) }
+        if now.undoActionName != before.undoActionName { tell(\.undoActionName) }
+        if now.redoActionName != before.redoActionName { tell(\.redoActionName) }
+    }
+
+    private func tell<Member>(_ path: KeyPath<UndoStack, Member>) {
+        registrar.willSet(self, keyPath: path)
+        registrar.didSet(self, keyPath: path)
+    }
 }
 
 @available(*, unavailable) extension UndoStack: Sendable {}

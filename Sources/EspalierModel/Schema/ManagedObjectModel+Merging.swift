@@ -77,7 +77,7 @@ private struct ModelMerger {
             }
             tables[language] = MessageTable(
                 unite(known.texts, table.texts), rules: unite(known.rules, table.rules),
-                names: unite(known.names, table.names))
+                names: unite(known.names, table.names), remedies: unite(known.remedies, table.remedies))
         }
     }
 

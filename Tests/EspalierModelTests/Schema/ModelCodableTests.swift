@@ -29,7 +29,9 @@ import Testing
             entities: descriptions, versionIdentifiers: ["1", "é"],
             configurations: [ConfigurationDescription("small", entities: ["Künstler"])],
             fetchRequestTemplates: [FetchRequestTemplate("named", entity: "Künstler", predicateFormat: "name == $NAME")]
-        ).localized(["de": MessageTable([1570: "fehlt"], names: ["Künstler.name": "Name"])], language: "de")
+        ).localized(
+            ["de": MessageTable([1570: "fehlt"], names: ["Künstler.name": "Name"], remedies: [1570: "setzen"])],
+            language: "de")
     }
 
     private static func expectSame(_ again: ManagedObjectModel, _ model: ManagedObjectModel) {

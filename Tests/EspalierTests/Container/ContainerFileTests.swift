@@ -101,6 +101,33 @@ import Testing
         try BTreeStore.destroy(at: stores[0].path ?? "")
     }
 
+    @Test func `containers of a name, a path and a URL are opened beside other work (PS-24)`() async throws {
+        let name = "Größe-\(UUID().uuidString)"
+        let file = PersistentContainer.defaultDirectoryURL.appending(path: name + ".espalier")
+        defer { try? FileManager.default.removeItem(at: file) }
+        let first = try await PersistentContainer.open(name: name, for: musicClasses)
+        try await first.performBackgroundTask { context in
+            Artist(context: context).name = "Miles"
+            try context.save()
+        }
+        try first.close()
+        let counts = Mutex<[Int]>([])
+        let second = try await PersistentContainer.open(for: musicClasses, at: file) { count in
+            counts.withLock { $0.append(count) }
+        }
+        #expect(counts.withLock(\.self) == [1])
+        #expect(try await second.performBackgroundTask { try $0.count(for: FetchRequest<Artist>()) } == 1)
+        try second.close()
+        let third = try await PersistentContainer.open(for: musicClasses, at: file.path)
+        #expect(try await third.performBackgroundTask { try $0.count(for: FetchRequest<Artist>()) } == 1)
+        try third.close()
+
+        await #expect(throws: ModelError.self) {
+            try await PersistentContainer.open(for: [Album.self], at: file.path)
+        }
+        await #expect(throws: ContextError.self) { try await PersistentContainer.open(name: "a/b", for: musicClasses) }
+    }
+
     @Test func `a store takes the entities of a configuration, and an unknown one is refused with those there are`()
         throws
     {

@@ -1,10 +1,11 @@
 // Actors of an application with a context of their own (SD-27).
 
-import Espalier
 import EspalierModel
 import EspalierStore
 import Foundation
 import Testing
+
+@testable import Espalier
 
 private actor Importer: ContextActor {
     let isolatedContext: IsolatedContext
@@ -24,6 +25,40 @@ private actor Importer: ContextActor {
     func name(of id: ObjectID) -> String? { self[id, as: Artist.self]?.name }
 
     func isAlbum(_ id: ObjectID) -> Bool { self[id, as: Album.self] != nil }
+}
+
+/// An actor whose methods leave the end of their events to the executor.
+private actor Editor: ContextActor {
+    let isolatedContext: IsolatedContext
+
+    init(_ coordinator: PersistentStoreCoordinator) { isolatedContext = IsolatedContext(coordinator) }
+
+    func begin(saves: Bool) {
+        if saves { context.autosaveEnabled = true } else { context.undoManager = UndoStack() }
+    }
+
+    func add(_ name: String) { Artist(context: context).name = name }
+
+    func addWithPause(_ first: String, _ second: String) async {
+        add(first)
+        await Task.yield()
+        add(second)
+    }
+
+    func names() throws -> [String] { try context.fetch(FetchRequest<Artist>()).map(\.name) }
+
+    var hasChanges: Bool { context.hasChanges }
+    var undoCount: Int { context.undoManager?.undoCount ?? 0 }
+}
+
+/// An actor that does not keep its context, against the documentation.
+private actor Forgetful: ContextActor {
+    private let container: PersistentContainer
+    nonisolated var isolatedContext: IsolatedContext { container.newIsolatedContext() }
+
+    init(_ container: PersistentContainer) { self.container = container }
+
+    func doubled(_ number: Int) -> Int { 2 * number }
 }
 
 @Suite struct ContextActorTests {
@@ -49,5 +84,69 @@ private actor Importer: ContextActor {
 
         #expect(saved == 80)
         #expect(try await container.performBackgroundTask { try $0.count(for: FetchRequest<Artist>()) } == 80)
+    }
+
+    @Test func `an actor that makes its context anew at each call keeps its first executor`() async throws {
+        let container = try PersistentContainer(inMemoryFor: musicClasses)
+        // More actors than the table of executors keeps without a look at those that were freed.
+        for number in 0..<200 {
+            let actor = Forgetful(container)
+            let executor = ActorExecutors.executor(of: actor)
+            #expect(await actor.doubled(number) == 2 * number)
+            #expect(ActorExecutors.executor(of: actor) === executor, "the actor has changed its executor")
+        }
+    }
+
+    // MARK: Events
+
+    @Test func `a context with autosave saves after each method of its actor`() async throws {
+        let container = try PersistentContainer(inMemoryFor: musicClasses)
+        let editor = Editor(container.persistentStoreCoordinator)
+        await editor.begin(saves: true)
+        await editor.add("Miles")
+
+        #expect(await !editor.hasChanges)
+        #expect(try await container.performBackgroundTask { try $0.count(for: FetchRequest<Artist>()) } == 1)
+    }
+
+    @Test func `the last method of an actor saves, although nobody keeps the actor`() async throws {
+        let container = try PersistentContainer(inMemoryFor: musicClasses)
+        for _ in 0..<5 {
+            let editor = Editor(container.persistentStoreCoordinator)
+            await editor.begin(saves: true)
+            await editor.add("Miles")
+        }
+        let reader = container.newBackgroundContext()
+        var count = 0
+        for _ in 0..<10_000 where count < 5 {
+            await Task.yield()
+            count = try await reader.perform { try $0.count(for: FetchRequest<Artist>()) }
+        }
+
+        #expect(count == 5, "the save that follows the last method was lost with its actor")
+    }
+
+    @Test func `each part of an actor's method up to a suspension is an undo group (MC-54)`() async throws {
+        let editor = Editor(try PersistentContainer(inMemoryFor: musicClasses).persistentStoreCoordinator)
+        await editor.begin(saves: false)
+        await editor.add("Miles")
+        await editor.add("Nina")
+        #expect(await editor.undoCount == 2)
+        await editor.addWithPause("Ella", "Chet")
+
+        #expect(await editor.undoCount == 4)
+    }
+
+    @Test func `an actor without objects keeps no generation`() async throws {
+        let stack = try Stack(.btree)
+        try stack.makeMusic(artists: 1, tracks: 1)
+        let store = try #require(stack.coordinator.persistentStores[0] as? BTreeStore)
+        let before = store.statistics.snapshotCount
+        let editor = Editor(stack.coordinator)
+        #expect(try await editor.names() == ["Artist 0"])
+        // The second method starts after the end of the first one's event; it reads nothing.
+        #expect(await !editor.hasChanges)
+
+        #expect(store.statistics.snapshotCount == before)
     }
 }

@@ -66,6 +66,24 @@ import Testing
         let found = violations { try context.saveAndCompare() }
 
         #expect(found.count == 2 && found.allSatisfy { "\($0)".contains("not allowed") })
+        #expect(found.allSatisfy { $0.underlying is Note.NotAllowed }, "the thrown errors are lost")
+    }
+
+    @Test func `one hook reports several findings, with property, value and remedy, translated (MO-38)`() throws {
+        let context = try makeContext()
+        let note = Note(context: context)
+        note.text = "twice"
+        let error = try #require(contextError { try context.save() })
+
+        let found = error.violations
+        #expect(found.map(\.property) == ["text", "length"] && found.allSatisfy { $0.object == note.objectID })
+        #expect(found.map(\.value) == [.string("twice"), nil] && found[0].remedy == "say it once")
+        #expect("\(found[0])".hasSuffix(": \"twice\" is said often; say it once"), "\(found[0])")
+        #expect(found[0].underlying is Note.NotAllowed && found[1].underlying == nil)
+        let german = MessageTable(
+            rules: ["\"twice\" is said often": "{property}: {value} kommt oft vor"], names: ["Note.text": "Text"])
+        #expect(error.messages(german) == ["Text: \"twice\" kommt oft vor", "\(found[1])"])
+        #expect(found.map(\.code) == [1550, 1550] && error.code == 1560)
     }
 }
 
@@ -114,6 +132,11 @@ private final class Note: ManagedObject {
     override func validateForInsert() throws {
         calls.append("validateForInsert")
         if text == "forbidden" { throw NotAllowed() }
+        guard text == "twice" else { return }
+        let first = Violation(
+            self, property: "text", value: .string(text), message: "\"\(text)\" is said often", remedy: "say it once",
+            underlying: NotAllowed())
+        throw ContextError.violations([first, Violation(self, property: "length", message: "too long for a word")])
     }
     override func validateForUpdate() throws { calls.append("validateForUpdate") }
     override func validateForDelete() throws { calls.append("validateForDelete") }

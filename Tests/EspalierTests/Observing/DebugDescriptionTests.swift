@@ -59,6 +59,41 @@ import Testing
         withExtendedLifetime(new) {}
     }
 
+    @Test func `an undo manager shows its level, its numbers and names, and what it does not do`() throws {
+        let undoManager = UndoStack()
+        #expect(undoManager.debugDescription == "undo manager: 0 to undo, 0 to redo")
+        undoManager.groupsByEvent = false
+        for name in ["First", "Second"] {
+            undoManager.registerUndo(withTarget: undoManager) { stack in
+                stack.registerUndo(withTarget: stack) { _ in }
+            }
+            undoManager.setActionName(name)
+        }
+        try undoManager.undo()
+        #expect(
+            undoManager.debugDescription == "undo manager: 1 to undo, next \"First\", 1 to redo, next \"Second\", "
+                + "without groups by event")
+        undoManager.beginUndoGrouping()
+        undoManager.levelsOfUndo = 5
+        undoManager.disableUndoRegistration()
+        #expect(
+            undoManager.debugDescription == "undo manager: 1 to undo, 1 to redo, next \"Second\", level 1, at most 5, "
+                + "without groups by event, registration disabled")
+    }
+
+    @Test func `a coordinator and a container show their stores with kinds and files`() throws {
+        let model = try ManagedObjectModel(for: musicClasses)
+        let coordinator = PersistentStoreCoordinator(managedObjectModel: model)
+        #expect(coordinator.debugDescription == "coordinator of 6 entities, without stores")
+        let container = try PersistentContainer(model: model, stores: [.inMemory])
+        #expect(
+            container.debugDescription
+                == "container made with 1 stores, coordinator of 6 entities:\n  InMemory without a file")
+        let stack = try Stack(.btree)
+        let path = try #require(stack.coordinator.persistentStores[0].path)
+        #expect(stack.coordinator.debugDescription == "coordinator of 6 entities:\n  BTree \(path)")
+    }
+
     @Test func `a request shows its terms`() throws {
         var request = Sensor.fetchRequest(
             try FetchPredicate(format: "level > 3"), sortedBy: [SortKey("name"), SortKey("level", ascending: false)])

@@ -227,6 +227,65 @@ import Testing
         #expect(isObservable && !ManagedObjectContext(container.persistentStoreCoordinator).isObservable)
     }
 
+    @Test func `hasChanges of a context is followed, and each change of it is told once (MC-32)`() throws {
+        let library = try Library()
+        let (context, artist, albums) = (library.context, library.artist, library.albums)
+        let read = { _ = context.hasChanges }
+
+        #expect(
+            try calls(
+                reading: read,
+                {
+                    artist.name = "a"; artist.name = "b"
+                }) == 1)
+        #expect(try calls(reading: read, { albums[0].title = "x" }) == 0, "it had changes before")
+        #expect(try calls(reading: read, { try context.save() }) == 1)
+        #expect(try calls(reading: read, { _ = Artist(context: context) }) == 1)
+        #expect(try calls(reading: read, { context.rollback() }) == 1)
+        #expect(try calls(reading: read, { try context.delete(albums[1]) }) == 1)
+        #expect(try calls(reading: read, { context.reset() }) == 1)
+        #expect(try calls(reading: read, { _ = try context.insertNewObject(forEntityName: "Artist") }) == 1)
+        context.rollback()
+        #expect(
+            try calls(
+                reading: { _ = try context.fetch(FetchRequest<Artist>()) }, { _ = Artist(context: context) }) == 0)
+        context.rollback()
+        context.isObservable = false
+        #expect(try calls(reading: read, { _ = Artist(context: context) }) == 0)
+    }
+
+    @Test func `an undo manager tells once of each: whether it can undo and redo, number and names (MC-57)`() throws {
+        let stack = try Stack(.inMemory)
+        let undoManager = UndoStack()
+        stack.context.undoManager = undoManager
+        func add() {
+            Artist(context: stack.context).name = "a"
+            stack.context.processPendingChanges()
+        }
+
+        #expect(try calls(reading: { _ = undoManager.canUndo }, add) == 1)
+        #expect(try calls(reading: { _ = undoManager.canUndo }, add) == 0, "it could undo before")
+        #expect(try calls(reading: { _ = undoManager.undoCount }, add) == 1)
+        #expect(try calls(reading: { _ = undoManager.undoActionName }, { undoManager.setActionName("Add") }) == 1)
+        #expect(try calls(reading: { _ = undoManager.canRedo }, { try undoManager.undo() }) == 1)
+        #expect(try calls(reading: { _ = undoManager.redoActionName }, { try undoManager.redo() }) == 1)
+        #expect(try calls(reading: { _ = undoManager.redoCount }, { try undoManager.undo() }) == 1)
+        #expect(try calls(reading: { _ = undoManager.canRedo }, add) == 1)
+        #expect(try calls(reading: { _ = undoManager.canUndo }, { undoManager.removeAllActions() }) == 1)
+        #expect(try calls(reading: {}, add) == 0)
+
+        // An observer that changes what it observes is called once.
+        let (here, count) = (Here(objects: undoManager), Calls())
+        withObservationTracking {
+            _ = undoManager.undoCount
+        } onChange: {
+            count.count.add(1, ordering: .relaxed)
+            here.objects.registerUndo(withTarget: here.objects) { _ in }
+        }
+        undoManager.removeAllActions()
+        #expect(count.count.load(ordering: .relaxed) == 1 && undoManager.canUndo)
+    }
+
     @Test func `an observer may read, change, save and delete in its call`() throws {
         let library = try Library()
         let (context, artist, albums) = (library.context, library.artist, library.albums)

@@ -122,6 +122,10 @@ import Testing
                 "zu lang", "code: \"{limit}\" passt nicht zu [A-Z]{2}[0-9]+ {und}", "Karte.Rang > 5",
             ])
         #expect(error.messages(MessageTable([:])).count == 3)
+        let remedies = MessageTable([1610: "{remedy}"], remedies: [1610: "höchstens {limit}"])
+        #expect(error.messages(remedies).last == "höchstens 5")
+        let last = try #require(error.violations.last)
+        #expect(last.remedy(remedies) == "höchstens 5" && last.remedy(table) == last.remedy)
     }
 
     @Test func `rules that fit no value of their attribute are problems of the model`() throws {

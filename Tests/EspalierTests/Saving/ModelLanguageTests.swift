@@ -77,9 +77,11 @@ import Testing
         let dictionary = [
             "Entity/Artist": "Künstler", "Property/name/Entity/Person": "Name", "Property/rank": "Rang",
             "ErrorString/too long": "zu lang", "ErrorString/a/b": "a oder b", "ErrorString/1570": "fehlt",
+            "Remedy/1570": "setzen",
         ]
         let table = try MessageTable(localizationDictionary: dictionary)
         #expect(table.localizationDictionary == dictionary && table.texts == [1570: "fehlt"])
+        #expect(table.remedies == [1570: "setzen"])
         #expect(try Self.model(["de": table], "de").localizationDictionary == dictionary)
     }
 

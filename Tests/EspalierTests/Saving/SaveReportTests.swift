@@ -57,6 +57,22 @@ import Testing
         }
     }
 
+    @Test func `the application's table has the values and remedies of conflicts and constraints (F-5)`() throws {
+        let list = try list(.inMemory, rules: false, conflicts: true, constraints: true)
+        let error = try #require(contextError { try list.context.save() })
+        var table = MessageTable(
+            [133020: "{entity}.{property} = {value}: {remedy}", 133021: "{property} = {value}: {remedy}"],
+            names: ["Guest": "Gast", ".note": "Notiz"],
+            remedies: [133020: "{property} neu laden", 133021: "anders nennen"])
+
+        #expect(
+            error.messages(table) == ["Gast.Notiz = \"mine\": Notiz neu laden", "name = \"Bob\": anders nennen"])
+        let conflict = try #require(error.conflicts.first)
+        #expect(conflict.remedy.contains("refresh(_:mergesChanges:)") && "\(conflict)".hasSuffix(conflict.remedy))
+        table.remedies = [:]
+        #expect(error.messages(table).first == "Gast.Notiz = \"mine\": \(conflict.remedy)")
+    }
+
     @Test(arguments: StoreKind.allCases)
     func `what a policy would resolve is not in the report`(_ kind: StoreKind) throws {
         for policy in [MergePolicy.objectTrump, .storeTrump, .overwrite, .rollback] {

@@ -108,6 +108,83 @@ import Testing
         #expect(records.all.last?.failure != nil && records.all.last?.description.contains("failed") == true)
     }
 
+    @Test func `batch requests are in the log, with those that fail (DB-01)`() throws {
+        let stack = try Stack(.btree)
+        let records = Records()
+        let context = ManagedObjectContext(parent: stack.context)
+        context.requestLog = records.log(.values)
+        let rows: [[String: any PredicateArgument]] = (0..<3).map { ["name": "Track \($0)", "seconds": $0] }
+
+        try context.execute(BatchInsertRequest(entityName: "Track", objects: rows))
+        let late = try FetchPredicate(format: "seconds > 0")
+        try context.execute(
+            BatchUpdateRequest(entityName: "Track", predicate: late, propertiesToUpdate: ["seconds": 9]))
+        try context.execute(BatchDeleteRequest(Track.fetchRequest(try FetchPredicate(format: "seconds == 0"))))
+        let writes = records.take().filter { $0.kind.rawValue.hasPrefix("batch") }
+        #expect(writes.map(\.kind) == [.batchInsert, .batchUpdate, .batchDelete])
+        #expect(writes.map(\.rowCount) == [3, 2, 1] && writes.map(\.values) == [nil, "seconds > 0", "seconds == 0"])
+        #expect(writes.allSatisfy { $0.entityName == "Track" && !$0.isOfParent && $0.failure == nil })
+        #expect(writes.allSatisfy { $0.duration > .zero })
+
+        #expect(
+            contextError { try context.execute(BatchInsertRequest(entityName: "Track", objects: [["seconds": 1]])) }
+                != nil)
+        let failed = try #require(records.take().last)
+        #expect(failed.kind == .batchInsert && failed.rowCount == 0 && failed.failure != nil)
+        #expect(failed.description.hasPrefix("batch insert Track: 0 rows, "))
+    }
+
+    @Test func `an asynchronous fetch is in the log with its count, and one that is cancelled (DB-01)`() async throws {
+        let stack = try Stack(.btree)
+        try stack.makeMusic(artists: 3, tracks: 1)
+        let records = Records()
+        let context = stack.newContext()
+        context.requestLog = records.log(.values)
+        let request = Artist.fetchRequest(try FetchPredicate(format: "founded > 1950"))
+
+        let found = try await context.fetch(request, progress: FetchProgress())
+        let told = records.take()
+        #expect(found.count == 2 && told.map(\.kind) == [.count, .fetch] && told.map(\.rowCount) == [2, 2])
+        #expect(told.allSatisfy { $0.entityName == "Artist" && $0.values == "founded > 1950" && $0.failure == nil })
+        #expect(told.allSatisfy { $0.duration > .zero && !$0.plan.isEmpty })
+
+        var error: ContextError?
+        do throws(ContextError) {
+            _ = try await context.fetch(request, progress: FetchProgress { $0.cancel() })
+        } catch let thrown {
+            error = thrown
+        }
+        #expect(error?.code == 3072)
+        let cancelled = try #require(records.take().last)
+        #expect(cancelled.kind == .fetch && cancelled.failure?.contains("cancelled") == true)
+    }
+
+    @Test func `reservations of IDs are in the log, with those that fail (DB-01)`() throws {
+        let stack = try Stack(.btree)
+        let records = Records()
+        stack.context.requestLog = records.log(.values)
+        let artists = (0..<3).map { _ in Artist(context: stack.context) }
+        let store = stack.coordinator.persistentStores[0]
+
+        try stack.context.assign(artists[0], to: store)
+        try stack.context.obtainPermanentIDs(for: artists)
+        let told = records.take()
+        #expect(told.map(\.kind) == [.reserveIDs, .reserveIDs] && told.map(\.rowCount) == [1, 2])
+        #expect(told.allSatisfy { $0.entityName == "Artist" && $0.duration > .zero && $0.failure == nil })
+        #expect(told[0].values == "\(artists[0].objectID)")
+
+        // The parent reserves the IDs with which a child's new objects arrive.
+        let child = ManagedObjectContext(parent: stack.context)
+        Artist(context: child).name = "Nina"
+        try child.save()
+        #expect(records.take().last { $0.kind == .reserveIDs }?.rowCount == 1)
+
+        let late = Artist(context: stack.context)
+        for store in stack.coordinator.persistentStores { try store.close() }
+        #expect(contextError { try stack.context.obtainPermanentIDs(for: [late]) } != nil)
+        #expect(records.take().last?.failure != nil)
+    }
+
     @Test(
         arguments: [
             (["app"], nil, nil), (["app"], "1", 1), (["app"], "3", 3), (["app"], "4", nil), (["app"], "0", nil),
