@@ -51,7 +51,7 @@ extension ManagedObjectContext {
         if !generation.isPinned { generation.end() }
         forgetChanges()
         // The objects that are made from now on have observers of their own.
-        if isObservable { observed = ObservedObjects() }
+        if isObservable { observed = ObservedObjects(model) }
         childSource?.tellEverything()
     }
 
