@@ -111,6 +111,19 @@ extension EntityClass {
         try !changedValues(forKeys: [Self.knownName(of: path)]).isEmpty
     }
 
+    /// Whether a property has changed in the current event (MO-36); its new value is the property's.
+    ///
+    /// - Throws: as `changedValuesForCurrentEvent()`; `.classWithoutKeyPaths`; `.violations` for a key path of no
+    ///   property.
+    /// - Complexity: as `changedValuesForCurrentEvent()`.
+    public func isChangedInEvent(_ path: PartialKeyPath<Self>) throws(ContextError) -> Bool {
+        let name = try Self.knownName(of: path)
+        guard entity.property(named: name) != nil else {
+            throw .violations([Violation(self, name, .unknownKey(known: entity.propertyNames))])
+        }
+        return try changedValuesForCurrentEvent()[name] != nil
+    }
+
     // MARK: Validation
 
     /// Checks whether an attribute may have `value`, which the class may replace (MO-37).
