@@ -29,6 +29,8 @@ enum EntityDiagnostic: DiagnosticMessage {
     case noGroups(macro: String)
     case groupTwice(names: [String])
     case actionTwice(names: [String])
+    case twoConditions
+    case conditionNotPredicate
     case transformableDefault(name: String)
     case derivedDefault(name: String)
     case derivedPathNotLiteral
@@ -103,6 +105,10 @@ enum EntityDiagnostic: DiagnosticMessage {
         case .actionTwice(let names):
             "the argument 'constraintActions' of @Entity has an action for (\(names.joined(separator: ", "))), too; "
                 + "remove one of the two"
+        case .twoConditions: "there is a condition after 'where:' too; remove one of the two"
+        case .conditionNotPredicate:
+            "a condition after 'matching:' is a predicate, as in #Predicate<Album> { $0.year > 1960 }; write a text after "
+                + "'where:'"
         case .transformableDefault(let name):
             "\(name) is transformable and has no default, since its transformer may not be registered yet; set it in "
                 + "awakeFromInsert()"
