@@ -180,7 +180,7 @@ public struct AttributeOption: Sendable, Hashable {
     private init(_ rule: ValidationRule) { kind = .rule(rule) }
 }
 
-/// Adds options to an attribute of an `@Entity` class.
+/// Adds options to an attribute of an `@Entity` class, or rules to an element of a `@Composite` struct.
 ///
 /// - Parameters:
 ///   - options: Literals, as in `.indexed, .unique`, `.unique(onConflict: .merge)` or `.maximumLength(80)`.
@@ -262,6 +262,9 @@ public macro FetchedProperty(
 ///         var home: Address?
 ///     }
 ///     FetchPredicate(format: "home.city == %@", "Oslo")
+///
+/// An element may have rules: `@Attribute(.maximumLength(5)) var zip: String`. A save that breaks one reports the
+/// property `home.zip`.
 ///
 /// An element is `AttributeConvertible`, or an enumeration with a raw value and a default, or an optional of one of
 /// them; a composite can be an element of another one. A struct reads as a whole: while a required element has no

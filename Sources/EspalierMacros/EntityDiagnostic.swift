@@ -48,6 +48,7 @@ enum EntityDiagnostic: DiagnosticMessage {
     case attributeMarkOnCollection(name: String, mark: String)
     case markTwice(name: String, mark: String)
     case optionNotLiteral
+    case optionOfElement
     case inverseNotLiteral
     case inverseOfItself(name: String)
     case fetchedWithMark(name: String, other: String)
@@ -140,6 +141,9 @@ enum EntityDiagnostic: DiagnosticMessage {
             "\(name) is a relationship, and @\(mark) is for attributes; options of relationships belong to "
                 + "@Relationship"
         case .markTwice(let name, let mark): "\(name) has @\(mark) already; write all options in one mark"
+        case .optionOfElement:
+            "an element of a composite has rules only, such as '.maximumLength(5)'; other options belong to the property "
+                + "of the class"
         case .optionNotLiteral:
             "write the options as literals such as '.indexed' and '.unique': the macro reads their names"
         case .inverseNotLiteral:
