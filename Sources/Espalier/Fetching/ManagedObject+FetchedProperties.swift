@@ -78,7 +78,7 @@ extension ManagedObjectContext {
             throw .invalidPredicate(error)
         }
         // Delete rules may change what the condition reads from the object.
-        processChanges()
+        mergeAndRunDeleteRules()
         return try fetchObjects(try resolved.terms(for: GraphSubject(object: object)))
     }
 
