@@ -1,6 +1,7 @@
 // The macros of typed model classes: `@Entity` and the macros for its properties.
 
 public import EspalierModel
+public import FoundationEssentials
 
 /// Makes a class an entity of the model: every stored `var` becomes an attribute or a relationship.
 ///
@@ -72,25 +73,26 @@ public macro Entity(
 /// The values ascend. The index has the names of its properties, joined by `_`, and ends with `_folded` if it ignores
 /// differences, then with `_partial` if it has a condition.
 ///
-///     #Index<Track>([\.year], where: "isFavourite == YES")
+///     #Index<Track>([\.year], matching: #Predicate { $0.isFavourite })
 ///     #Index<Track>([\.title], ignoring: [.caseInsensitive, .diacriticInsensitive])
 ///     #Index<Person>([\.home?.city])
 ///
 /// A fetch uses an index with a condition if its own predicate requires the same, and one that ignores differences for
 /// `==[cd]`, `IN[cd]`, `BEGINSWITH[cd]` and orders that ignore the same ones (FR-25). An expression is no key path:
 /// the argument `indexes` of `@Entity` declares an index of one, as in
-/// `EntityDescription.Index("lower", on: [.init(expression: "lowercase(title)")])`.
+/// `EntityDescription.Index("area", on: [.init(expression: #Expression<Placard, Int> { $0.width * $0.height })])`.
 ///
 /// - Parameters:
 ///   - properties: Lists of key paths of attributes, elements of composites and to-one relationships, most significant
 ///     first.
 ///   - condition: The condition for an object to be in the indexes, on its own values: a format as `FetchPredicate`
 ///     parses it.
+///   - predicate: The same condition as a `#Predicate`, which the compiler checks.
 ///   - options: The differences between texts that the indexes ignore: case, diacritics or both.
 @freestanding(declaration)
 public macro Index<Object: ManagedObject>(
     _ properties: [PartialKeyPath<Object>]..., where condition: String? = nil,
-    ignoring options: ComparisonOptions = []
+    matching predicate: Predicate<Object>? = nil, ignoring options: ComparisonOptions = []
 ) =
     #externalMacro(module: "EspalierMacros", type: "KeyPathGroupsMacro")
 
@@ -164,6 +166,10 @@ public struct AttributeOption: Sendable, Hashable {
     public static func predicate(_ format: String, message: String? = nil) -> AttributeOption {
         AttributeOption(.predicate(format, message: message))
     }
+    /// A predicate holds for the value (MD-16): `.matching(#Predicate<Int> { $0 % 2 == 0 })`.
+    public static func matching<Value: AttributeConvertible>(
+        _ predicate: Predicate<Value>, message: String? = nil
+    ) -> AttributeOption { AttributeOption(.matching(predicate, message: message)) }
 
     // The macro reads the options from the source; the compiler checks their types.
     private enum Kind: Hashable {
@@ -181,7 +187,7 @@ public struct AttributeOption: Sendable, Hashable {
     private init(_ rule: ValidationRule) { kind = .rule(rule) }
 }
 
-/// Adds options to an attribute of an `@Entity` class.
+/// Adds options to an attribute of an `@Entity` class, or rules to an element of a `@Composite` struct.
 ///
 /// - Parameters:
 ///   - options: Literals, as in `.indexed, .unique`, `.unique(onConflict: .merge)` or `.maximumLength(80)`.
@@ -226,7 +232,9 @@ public macro Relationship(
 
 /// Makes a property of an `@Entity` class the result of a request (FR-24): an array of objects that can only be read.
 ///
-///     @FetchedProperty(where: "genre == $FETCH_SOURCE.genre AND SELF != $FETCH_SOURCE", sortedBy: [.init("title")])
+///     @FetchedProperty(
+///         matching: #Predicate<Album, Album> { album, source in album.genre == source.genre && album != source },
+///         sortedBy: [.init(TypedSortKey(\Album.title))])
 ///     var similar: [Album]
 ///
 /// The type must be written as a list, `[Album]` or `Array<Album>`: a macro cannot see the type that a typealias stands
@@ -238,13 +246,16 @@ public macro Relationship(
 /// - Parameters:
 ///   - condition: In Core Data's predicate language, with the variables `$FETCH_SOURCE` for the object and
 ///     `$FETCHED_PROPERTY` for the description (PR-15); `nil` for all objects.
+///   - predicate: The condition as a `#Predicate`, which the compiler checks: of the class of the results, or of this
+///     class and the class that has the property.
 ///   - sortElements: The order of the objects, most significant criterion first.
 ///   - limit: The greatest number of objects; 0 for no limit.
 ///   - userInfo: Texts of the application's own, which the condition reads as `$FETCHED_PROPERTY.userInfo.name`.
 @attached(peer)
 public macro FetchedProperty(
-    where condition: String? = nil, sortedBy sortElements: [FetchedPropertyDescription.SortElement] = [],
-    limit: Int = 0, userInfo: [String: String] = [:]
+    where condition: String? = nil, matching predicate: Any? = nil,
+    sortedBy sortElements: [FetchedPropertyDescription.SortElement] = [], limit: Int = 0,
+    userInfo: [String: String] = [:]
 ) = #externalMacro(module: "EspalierMacros", type: "PropertyMarkMacro")
 
 /// Makes a struct the type of composite attributes: its stored properties become the elements (MD-26).
@@ -258,6 +269,9 @@ public macro FetchedProperty(
 ///         var home: Address?
 ///     }
 ///     FetchPredicate(format: "home.city == %@", "Oslo")
+///
+/// An element may have rules: `@Attribute(.maximumLength(5)) var zip: String`. A save that breaks one reports the
+/// property `home.zip`.
 ///
 /// An element is `AttributeConvertible`, or an enumeration with a raw value and a default, or an optional of one of
 /// them; a composite can be an element of another one. A struct reads as a whole: while a required element has no

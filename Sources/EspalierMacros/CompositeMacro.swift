@@ -2,6 +2,7 @@
 //
 // Invariants
 //   1. Every stored property with a type is an element; computed and static ones, and constants with a value, are not.
+//   2. An element has no options but rules.
 
 import SwiftSyntax
 import SwiftSyntaxBuilder
@@ -74,7 +75,29 @@ enum CompositeMacro: ExtensionMacro {
             return nil
         }
         return CompositeElement(
-            name: name, type: type, defaultValue: binding.initializer.flatMap { type.judging($0.value) })
+            name: name, type: type, defaultValue: binding.initializer.flatMap { type.judging($0.value) },
+            rules: rules(in: variable.attributes.attribute(named: "Attribute"), context))
+    }
+
+    /// The rules in the mark of an element, as the source has them; reports other options.
+    private static func rules(in mark: AttributeSyntax?, _ context: some MacroExpansionContext) -> [String] {
+        var rules: [String] = []
+        for argument in mark?.labeledArguments ?? [] {
+            let option = argument.expression
+            // The compiler refuses a literal, and reports an argument that is missing.
+            if argument.label == nil, Literal(option) != nil { continue }
+            if let call = option.as(FunctionCallExprSyntax.self),
+                let name = call.calledExpression.as(MemberAccessExprSyntax.self)?.declName.baseName.text
+            {
+                guard let value = call.arguments.first?.expression else { continue }
+                if let rule = AttributeRule(name, call, value: value) {
+                    if let text = rule.text { rules.append(text) }
+                    continue
+                }
+            }
+            context.report(.optionOfElement, at: option)
+        }
+        return rules
     }
 }
 
@@ -83,11 +106,13 @@ private struct CompositeElement {
     let name: String
     let type: TypeSyntax
     let defaultValue: ExprSyntax?
+    let rules: [String]
 
     /// The description of the element.
     var elementDescription: String {
         let value = defaultValue.map { ", defaultValue: \($0.trimmedDescription)" } ?? ""
-        return "EntityDescription._property(\"\(name)\", (\(type.trimmedDescription)).self\(value))"
+        let options = rules.isEmpty ? "" : ", options: PropertyOptions(rules: [\(rules.joined(separator: ", "))])"
+        return "EntityDescription._property(\"\(name)\", (\(type.trimmedDescription)).self\(value)\(options))"
     }
 
     /// The statement that reads the element.

@@ -85,9 +85,14 @@ struct EntityClass {
             let folding = index.ignored.map { ", folding: \($0.trimmedDescription)" } ?? ""
             let elements = index.names.map { ".init(\"\($0)\"\(folding))" }.joined(separator: ", ")
             let names = index.names.map { $0.split(separator: ".").joined(separator: "_") }
-            let suffixes = (index.ignored == nil ? [] : ["folded"]) + (index.condition == nil ? [] : ["partial"])
-            let condition = index.condition.map { ", predicateFormat: \($0.trimmedDescription)" } ?? ""
+            let isPartial = index.condition != nil || index.predicate != nil
+            let suffixes = (index.ignored == nil ? [] : ["folded"]) + (isPartial ? ["partial"] : [])
             let name = (names + suffixes).joined(separator: "_")
+            if let predicate = index.predicate?.trimmedDescription {
+                return "EntityDescription.Index("
+                    + "\"\(name)\", of: \(typeName).self, on: [\(elements)], matching: \(predicate))"
+            }
+            let condition = index.condition.map { ", predicateFormat: \($0.trimmedDescription)" } ?? ""
             return "EntityDescription.Index(\"\(name)\", on: [\(elements)]\(condition))"
         }
         let arguments = [

@@ -31,6 +31,8 @@ enum EntityDiagnostic: DiagnosticMessage {
     case noGroups(macro: String)
     case groupTwice(names: [String])
     case actionTwice(names: [String])
+    case twoConditions
+    case conditionNotPredicate
     case transformableDefault(name: String)
     case derivedDefault(name: String)
     case derivedPathNotLiteral
@@ -48,6 +50,7 @@ enum EntityDiagnostic: DiagnosticMessage {
     case attributeMarkOnCollection(name: String, mark: String)
     case markTwice(name: String, mark: String)
     case optionNotLiteral
+    case optionOfElement
     case inverseNotLiteral
     case inverseOfItself(name: String)
     case fetchedWithMark(name: String, other: String)
@@ -110,6 +113,10 @@ enum EntityDiagnostic: DiagnosticMessage {
         case .actionTwice(let names):
             "the argument 'constraintActions' of @Entity has an action for (\(names.joined(separator: ", "))), too; "
                 + "remove one of the two"
+        case .twoConditions: "there is a condition after 'where:' too; remove one of the two"
+        case .conditionNotPredicate:
+            "a condition after 'matching:' is a predicate, as in #Predicate<Album> { $0.year > 1960 }; write a text after "
+                + "'where:'"
         case .transformableDefault(let name):
             "\(name) is transformable and has no default, since its transformer may not be registered yet; set it in "
                 + "awakeFromInsert()"
@@ -141,6 +148,9 @@ enum EntityDiagnostic: DiagnosticMessage {
             "\(name) is a relationship, and @\(mark) is for attributes; options of relationships belong to "
                 + "@Relationship"
         case .markTwice(let name, let mark): "\(name) has @\(mark) already; write all options in one mark"
+        case .optionOfElement:
+            "an element of a composite has rules only, such as '.maximumLength(5)'; other options belong to the property "
+                + "of the class"
         case .optionNotLiteral:
             "write the options as literals such as '.indexed' and '.unique': the macro reads their names"
         case .inverseNotLiteral:

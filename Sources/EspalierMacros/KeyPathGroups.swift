@@ -14,7 +14,10 @@ enum KeyPathGroups {
     /// One index: its properties, its condition and the differences that it ignores, as the source has them.
     struct Index {
         let names: [String]
+        /// The condition as text.
         let condition: ExprSyntax?
+        /// The condition as a predicate.
+        let predicate: ExprSyntax?
         let ignored: ExprSyntax?
     }
 
@@ -43,9 +46,10 @@ enum KeyPathGroups {
         macros(called: "Index", in: declaration).flatMap { macro in
             // The compiler refuses a literal of another kind where it stands.
             let condition = macro.argument("where").flatMap { $0.isLiteral(otherThan: .text, .nothing) ? nil : $0 }
+            let predicate = macro.argument("matching").flatMap { Literal($0) == nil ? $0 : nil }
             let ignored = macro.argument("ignoring").flatMap { $0.isLiteral(otherThan: .list) ? nil : $0 }
             return paths(of: macro).map { paths in
-                Index(names: paths.names, condition: condition, ignored: ignored)
+                Index(names: paths.names, condition: condition, predicate: predicate, ignored: ignored)
             }.filter { !$0.names.isEmpty }
         }
     }
@@ -114,6 +118,17 @@ extension MacroExpansionDeclSyntax {
     }
 }
 
+extension LabeledExprListSyntax {
+    /// Reports a condition as a predicate beside one as text.
+    func reportTwoConditions(in context: some MacroExpansionContext) {
+        let labels = lazy.filter { !$0.expression.is(NilLiteralExprSyntax.self) }.compactMap(\.label?.text)
+        guard labels.contains("where"), labels.contains("matching"),
+            let predicate = first(where: { $0.label?.text == "matching" })?.expression
+        else { return }
+        context.report(.twoConditions, at: predicate)
+    }
+}
+
 extension [ExprSyntax] {
     /// The names to which key paths lead.
     fileprivate var names: [String] { compactMap { $0.propertyPath?.joined(separator: ".") } }
@@ -151,6 +166,7 @@ enum KeyPathGroupsMacro: DeclarationMacro {
                 .groupsOfOtherClass(macro: name, className: className), at: argument,
                 fix: EntityFix("write '\(className)'", replacing: argument, by: TypeSyntax("\(raw: className)")))
         }
+        node.arguments.reportTwoConditions(in: context)
         if !node.arguments.contains(where: { $0.label == nil }) { context.report(.noGroups(macro: name), at: node) }
         for group in node.arguments where group.label == nil {
             guard let list = group.expression.as(ArrayExprSyntax.self), !list.elements.isEmpty else {

@@ -60,8 +60,14 @@ extension ModelledProperty {
         if let defaultValue {
             context.report(.fetchedDefault(name: name), at: defaultValue, fix: EntityFix.removingDefault(of: binding))
         }
+        mark.labeledArguments.reportTwoConditions(in: context)
         let options = mark.labeledArguments.compactMap { argument -> String? in
             guard let label = argument.label?.text, !Self.isRefused(argument.expression, by: label) else { return nil }
+            if label == "matching", let literal = Literal(argument.expression) {
+                // The compiler accepts any value here, because predicates have one or two variables.
+                if literal != .nothing { context.report(.conditionNotPredicate, at: argument.expression) }
+                return nil
+            }
             return "\(label): \(argument.expression.trimmedDescription)"
         }
         let arguments = ["\"\(name)\"", "\(typeName).self"] + options
@@ -72,6 +78,7 @@ extension ModelledProperty {
     private static func isRefused(_ value: ExprSyntax, by label: String) -> Bool {
         switch label {
         case "where": value.isLiteral(otherThan: .text, .nothing)
+        case "matching": false
         case "limit": value.isLiteral(otherThan: .integer)
         default: value.isLiteral(otherThan: .list)
         }

@@ -11,7 +11,7 @@ import SwiftSyntaxMacros
 struct AttributeRule {
     /// The labels of the rules.
     private static let names: Set = [
-        "minimum", "maximum", "minimumLength", "maximumLength", "pattern", "predicate",
+        "minimum", "maximum", "minimumLength", "maximumLength", "pattern", "predicate", "matching",
     ]
 
     let name: String
@@ -33,6 +33,7 @@ struct AttributeRule {
             switch name {
             case "minimum", "maximum": value.isLiteral(otherThan: .boolean, .integer, .fraction, .text)
             case "minimumLength", "maximumLength": value.isLiteral(otherThan: .integer)
+            case "matching": Literal(value) != nil
             default: value.isLiteral(otherThan: .text)
             }
         if arguments.contains(where: { ![nil, "message"].contains($0.label?.text) }) { return nil }

@@ -69,6 +69,9 @@ enum PropertyMarkMacro: PeerMacro {
         in context: some MacroExpansionContext
     ) throws -> [DeclSyntax] {
         let mark = node.attributeName.genericName ?? node.attributeName.trimmedDescription
+        let structure = context.lexicalContext.first?.as(StructDeclSyntax.self)
+        // `@Composite` reads the rules of its elements.
+        if mark == "Attribute", structure?.attributes.attribute(named: "Composite") != nil { return [] }
         let owner = context.lexicalContext.first?.as(ClassDeclSyntax.self)
         guard owner?.attributes.attribute(named: "Entity") != nil else {
             context.report(.markOutsideEntity(mark: mark), at: node)

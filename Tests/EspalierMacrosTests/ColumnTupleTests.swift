@@ -85,6 +85,35 @@ import Testing
         }
     }
 
+    @Test func `columns and key paths order rows and filter groups as names do (SD-22)`() throws {
+        let (context, container) = try makeShop()
+        defer { withExtendedLifetime(container) {} }
+        let (format, count) = (TypedColumn(\Record.format), TypedColumn.count(of: Record.self))
+        let (years, least) = (TypedColumn.sum(\Record.year), TypedColumn.min(\Record.stars))
+        let titles = try context.fetch(
+            Record.fetchRequest(), TypedColumn(\Record.title),
+            sortBy: [TypedColumnOrder(\.format, order: .reverse), TypedColumnOrder(\.year)])
+        let named = try context.fetch(
+            Record.fetchRequest(nil, sortedBy: [SortKey("format", ascending: false), SortKey("year")]),
+            TypedColumn(\Record.title))
+        #expect(titles == named && titles.count == 3)
+
+        func formats(_ condition: TypedGroupCondition<Record>, _ order: SortOrder = .forward) throws -> [Format] {
+            let rows = try context.fetch(
+                Record.fetchRequest(), format, years, groupedBy: [\.format], having: condition,
+                sortBy: [TypedColumnOrder(TypedColumn.sum(\Record.year), order: order)])
+            return rows.map { $0.0 }
+        }
+        #expect(try formats(years > 0) == [.tape, .vinyl] && formats(years > 0, .reverse) == [.vinyl, .tape])
+        #expect(try formats(count > 1) == [.vinyl] && formats(!(count > 1)) == [.tape])
+        #expect(try formats(years >= 3931) == [.vinyl] && formats(years <= 1967) == [.tape])
+        #expect(try formats(least < 5) == [.vinyl] && formats(least == 5 || count == 2) == [.tape, .vinyl])
+        #expect(try formats(count != 2 && least == 3) == [])
+
+        let error = #expect(throws: ContextError.self) { try formats(TypedColumn(\Record.shortTitle) == "x") }
+        #expect("\(String(describing: error))".contains("condition on groups"))
+    }
+
     @Test func `what has no counterpart, and a sum that its type cannot have, are errors with the column`() throws {
         let (context, container) = try makeShop()
         defer { withExtendedLifetime(container) {} }

@@ -3,6 +3,8 @@
 import Espalier
 import EspalierModel
 import Foundation
+import Observation
+import Synchronization
 import Testing
 
 @Entity class Dish: ManagedObject {
@@ -63,6 +65,35 @@ import Testing
         let error = try #require(throws: ContextError.self) { try context.save() }
         #expect("\(error)".contains("the fetched property 'Dish.matches' could not be read"), "\(error)")
         #expect(throws: ContextError.self) { try dish.fetchedObjects(forKey: "matches") }
+    }
+
+    /// Whether `change` notifies an observer of a soup's fetched property.
+    private func isTold(of soup: Soup, _ change: () throws -> Void) throws -> Bool {
+        final class Call: Sendable { let isMade = Atomic(false) }
+        let call = Call()
+        withObservationTracking {
+            _ = soup.cheaper
+        } onChange: {
+            call.isMade.store(true, ordering: .relaxed)
+        }
+        try change()
+        return call.isMade.load(ordering: .relaxed)
+    }
+
+    @Test func `readers of a fetched property are told when its object is refreshed, and not before (MO-41)`() throws {
+        let container = try PersistentContainer(model: try ManagedObjectModel(for: [Soup.self]), stores: [.inMemory])
+        let context = ManagedObjectContext(container.persistentStoreCoordinator)
+        context.isObservable = true
+        let (soup, dish) = (Soup(context: context), Dish(context: context))
+        (soup.price, dish.price) = (5, 3)
+
+        #expect(try !isTold(of: soup) { dish.price = 7 })
+        #expect(soup.cheaper == [dish])
+        #expect(try isTold(of: soup) { context.refresh(soup, mergesChanges: true) } && soup.cheaper == [])
+        #expect(try isTold(of: soup) { context.refreshAllObjects() })
+        try context.save()
+        #expect(try !isTold(of: soup) { dish.price = 1 })
+        #expect(try isTold(of: soup) { context.refresh(soup, mergesChanges: true) } && soup.cheaper == [dish])
     }
 
     @Test func `a class says that large values may be outside, and keeps them with their rows (MD-22, SD-04)`() throws {

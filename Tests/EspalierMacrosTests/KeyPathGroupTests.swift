@@ -95,6 +95,35 @@ import Testing
         #expect(!snippet.isValid && snippet.faults.allSatisfy { $0.line == 3 }, "\(snippet.log)")
     }
 
+    @Test func `a misspelt property in the condition of an index does not compile (C-10)`() throws {
+        let snippet = try Snippet(
+            #"""
+            import Espalier
+            import Foundation
+            @Entity final class Track: ManagedObject {
+                #Index<Track>([\.name], matching: #Predicate { $0.nam == "x" })
+                var name: String = ""
+            }
+            """#)
+
+        #expect(!snippet.isValid && snippet.faults.contains { $0.line == 4 }, "\(snippet.log)")
+    }
+
+    @Test func `two conditions, and one that is no predicate, are errors where they are`() throws {
+        let snippet = try Snippet(
+            #"""
+            import Espalier
+            import Foundation
+            @Entity final class Track: ManagedObject {
+                #Index<Track>([\.a], where: "a != 1", matching: #Predicate { $0.a != 1 }) // error: there is a condition
+                @FetchedProperty(matching: 5) var list: [Track] // error: a condition after 'matching:' is a predicate
+                var a: Int = 0
+            }
+            """#)
+
+        #expect(snippet.isAsExpected, "\(snippet.log)")
+    }
+
     @Test func `a container finds the classes to which relationships lead, at any distance (SD-13)`() throws {
         let model = try ManagedObjectModel(for: [Item.self])
 

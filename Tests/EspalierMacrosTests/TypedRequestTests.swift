@@ -38,6 +38,17 @@ import Testing
         }
     }
 
+    @Test func `a class makes a request of a predicate and key paths (MO-03)`() throws {
+        let request = try Record.fetchRequest(
+            where: #Predicate { $0.year > 2 }, sortBy: [TypedSortKey(\.title), TypedSortKey(\.year, order: .reverse)])
+        let same = FetchRequest<Record>(
+            try FetchPredicate(format: "year > 2"), sortedBy: [SortKey("title"), SortKey("year", ascending: false)])
+
+        #expect(request.predicate == same.predicate && request.sortKeys == same.sortKeys)
+        let (all, none) = (try Record.fetchRequest(sortBy: [TypedSortKey(\.title)]), Record.fetchRequest())
+        #expect(all.predicate == nil && all.sortKeys == [SortKey("title")] && none.sortKeys.isEmpty)
+    }
+
     @Test func `key paths of inherited properties belong to the subclass too`() throws {
         let request = try FetchRequest<BoxSet>(
             predicate: #Predicate { $0.discCount > 1 && $0.title != "" && $0.singer?.rival != nil },

@@ -50,6 +50,19 @@ import Testing
         #expect(try !ballot.isChanged(\.name) && !ballot.isChanged(\.rival))
     }
 
+    @Test func `a property is changed in an event until the event ends, by key path too (MO-36)`() throws {
+        let context = try context()
+        let (ballot, others) = try saved(in: context)
+        #expect(throws: ContextError.self) { try ballot.isChangedInEvent(\.name) }
+        context.recordsChangesOfEvent = true
+        (ballot.name, ballot.rival) = ("changed", others[1])
+        #expect(try ballot.isChangedInEvent(\.name) && ballot.isChangedInEvent(\.rival))
+        #expect(try !ballot.isChangedInEvent(\.votes) && !others[0].isChangedInEvent(\.name))
+        #expect(throws: ContextError.self) { try ballot.isChangedInEvent(\.half) }
+        context.processPendingChanges()
+        #expect(try !ballot.isChangedInEvent(\.name) && ballot.isChanged(\.name))
+    }
+
     @Test func `a stored value of another type and a path of no property are errors, and no values`() throws {
         let context = try context()
         let (ballot, _) = try saved(in: context)

@@ -49,8 +49,9 @@ final class EspalierObjects: ObjectContender {
 
     /// Calls `body` with each person: with the elements of an array if `keeping`, otherwise with one object after the
     /// other.
-    private func forEachPerson(keeping: Bool, _ body: (Person) -> Void) throws {
+    private func forEachPerson(keeping: Bool, isObservable: Bool = false, _ body: (Person) -> Void) throws {
         let context = ManagedObjectContext(coordinator)
+        context.isObservable = isObservable
         if keeping {
             for person in try context.fetch(FetchRequest<Person>()) { body(person) }
         } else {
@@ -64,9 +65,13 @@ final class EspalierObjects: ObjectContender {
         return count
     }
 
-    func fetchWhole(keeping: Bool) throws -> Int {
+    func fetchWhole(keeping: Bool) throws -> Int { try fetchWhole(keeping: keeping, isObservable: false) }
+
+    func fetchObservable() throws -> Int { try fetchWhole(keeping: false, isObservable: true) }
+
+    private func fetchWhole(keeping: Bool, isObservable: Bool) throws -> Int {
         var sum = 0
-        try forEachPerson(keeping: keeping) { person in
+        try forEachPerson(keeping: keeping, isObservable: isObservable) { person in
             sum &+= person.name.utf8.count &+ person.age
             sum &+= Int(person.score) &+ person.email.utf8.count
         }

@@ -31,6 +31,8 @@ protocol ObjectContender: AnyObject {
     func fetchFaults(keeping: Bool) throws -> Int
     /// Visits all people and reads every attribute; returns a sum over them.
     func fetchWhole(keeping: Bool) throws -> Int
+    /// Visits all people and reads every attribute where observers could follow objects and none does; returns a sum.
+    func fetchObservable() throws -> Int
     /// Reads the identity of each person, outside the clock.
     func learnIdentities(_ people: People) throws
     /// Reads the name of each of these people, addressed by identity, one by one.

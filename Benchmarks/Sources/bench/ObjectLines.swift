@@ -43,6 +43,7 @@ struct ObjectLines {
                     try $0.fetchWhole(keeping: false)
                 }
             },
+            fetchObservable,
             {
                 line(
                     "objects fault in", some.count, "by identity, one by one",
@@ -143,18 +144,33 @@ struct ObjectLines {
         }
     }
 
-    /// Nobody observes: beside the contenders runs a context that cannot be observed, whose time must be the same.
     private func updateObservable() -> Line {
-        var line = line(
-            "objects update, observable", count, "every person, in a context that can be observed, by nobody"
-        ) {
-            try $0.updateObservable()
-            return 0
+        let note = "every person, in a context that can be observed, by nobody"
+        return withUnobservable({ try $0.update() }) {
+            line("objects update, observable", count, note) {
+                try $0.updateObservable()
+                return 0
+            }
         }
+    }
+
+    /// Each read asks whether an observer follows it.
+    private func fetchObservable() -> Line {
+        let note = "four attributes each, one after the other, in a context that can be observed, by nobody"
+        return withUnobservable({ blackHole(try $0.fetchWhole(keeping: false)) }) {
+            line("objects fetch whole, observable", count, note) { try $0.fetchObservable() }
+        }
+    }
+
+    /// A line where nobody observes; beside its contenders runs `body` in a context that cannot be observed.
+    private func withUnobservable(
+        _ body: @escaping (any ObjectContender) throws -> Void, _ makeLine: () -> Line
+    ) -> Line {
+        var line = makeLine()
         line.contenders.append(
             Line.Contender("not observable") {
                 let store = try loaded(EspalierObjects.self)
-                let time = try nanoseconds { try store.update() }
+                let time = try nanoseconds { try body(store) }
                 try store.close()
                 return time
             })

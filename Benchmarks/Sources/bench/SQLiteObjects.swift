@@ -120,6 +120,8 @@ final class SQLiteObjects: SQLiteTables, ObjectContender {
         return sum
     }
 
+    func fetchObservable() throws -> Int { try fetchWhole(keeping: false) }
+
     func fillCache() throws { try connection.execute("SELECT count(*) FROM person WHERE age > 0") }
 
     func fetchAndKeep() throws -> [AnyObject] { try people() }

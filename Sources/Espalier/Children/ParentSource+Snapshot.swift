@@ -44,7 +44,7 @@ extension ParentSource {
     /// - Complexity: O(k log n) for k changes of the parent since the last snapshot, beside n unsaved objects; O(n) if
     ///   they are more than an eighth of n, and after a merge, a refresh, a rollback or a failed save of the parent.
     func currentSnapshot(tells: Bool = true) throws(StoreError) -> OverlaySnapshot {
-        if parent.stage == nil, tells { parent.processChanges() } else { parent.runDeleteRules() }
+        if parent.stage == nil, tells { parent.mergeAndRunDeleteRules() } else { parent.runDeleteRules() }
         if let latest, try latest.moment == moment(bases()) { return latest.snapshot }
         parent.applyUnreadInverses()
         let unnamed = try unnamedObjects()

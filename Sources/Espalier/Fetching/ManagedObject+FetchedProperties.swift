@@ -13,7 +13,8 @@ extension ManagedObject {
     /// The objects that a fetched property finds, in the order of its request (FR-24).
     ///
     /// The request is made at the first read. Later reads return the same objects, whatever has changed since, until
-    /// this object is refreshed: `refresh(_:mergesChanges:)` does that for new objects and for changed ones too.
+    /// this object is refreshed: `refresh(_:mergesChanges:)` does that for new objects and for changed ones too. A
+    /// reader that `withObservationTracking` follows is notified of that.
     ///
     /// - Throws: `ContextError.violations` if the entity has no such property; `.fetchedProperty`, which names entity
     ///   and property, if its request fails; `.contextEnded` and `.objectWithoutContext` if no context can make it;
@@ -25,6 +26,7 @@ extension ManagedObject {
         }
         if isContextEnded { throw .contextEnded(storedID) }
         guard let context = managedObjectContext else { throw .objectWithoutContext(storedID) }
+        noteFetchedRead()
         if let results = context.fetchedResults, let members = results.members(of: key, for: self) {
             let found = context.objects(of: members)
             // An object that was new may be saved now, or gone.
@@ -76,7 +78,7 @@ extension ManagedObjectContext {
             throw .invalidPredicate(error)
         }
         // Delete rules may change what the condition reads from the object.
-        processChanges()
+        mergeAndRunDeleteRules()
         return try fetchObjects(try resolved.terms(for: GraphSubject(object: object)))
     }
 

@@ -1,15 +1,15 @@
 // Fetching: sends a request to each store that may answer it, and makes an object of each row.
 //
-// The steps: `processAndResolve` processes the pending changes and looks up the names in the request; `pendingChanges`
-// finds the unsaved changes that affect it. If there are none and one store answers, `read` asks that store and
+// The steps: `processAndResolve` merges waiting saves, runs delete rules and looks up names; `pendingChanges` finds the
+// unsaved changes that affect the result. If there are none and one store answers, `read` asks that store and
 // `materialized` makes the objects. Otherwise `joined` asks all stores, and puts their rows and the unsaved objects in
 // one order.
 //
 // Invariants
 //   1. The rows that one store returns for a fetch are one cohort, if they are several: their faults fire together
 //      (F-2). An object that has a larger cohort keeps it.
-//   2. A fetch never changes the values of an object in use: a registered object keeps its values (MC-20); only a fault
-//      adopts the newer row.
+//   2. A fetch changes the values of an object in use only if the request says `shouldRefreshRefetchedObjects` (FR-14);
+//      otherwise a registered object keeps its values (MC-20), and only a fault adopts the newer row.
 // Not here: how unsaved changes are joined to the result (PendingFetch), how a store is asked (+Reading), fetches in
 // batches (+Enumerate), and requests for values (+Values).
 
@@ -132,7 +132,7 @@ extension ManagedObjectContext {
 
     /// Processes the pending changes, which a fetch reads, and looks up the names of the request in the model.
     func processAndResolve(_ request: FetchTerms) throws(ContextError) -> StoreFetch {
-        processChanges()
+        mergeAndRunDeleteRules()
         if memory.logsRequests, requestLog?.level == .values { lastCondition = request.predicate.map { "\($0)" } }
         return try StoreFetch(request, in: model)
     }

@@ -5,7 +5,10 @@
 //   - when its `save` has written;
 //   - when it merges: in `mergeChanges(from:)`, and, if it merges automatically, at the end of an event,
 //     which every fetch begins with;
-//   - when it refreshes one object or all, and when it is reset;
+//   - when it refreshes one object or all, in a fetch with `shouldRefreshRefetchedObjects`, and when it is reset;
+//   - when a fault fires whose generation is older than `stalenessInterval`;
+//   - when it reads of a generation that the store has discarded;
+//   - at the end of an event with no object in memory;
 //   - when the application calls `setQueryGeneration(from:)`.
 // The move affects only later reads. An object in memory keeps its values until it is refreshed or merged (MC-20), and
 // a save always checks it against the newest rows.

@@ -1,5 +1,5 @@
-// All reads of a context from its source. Every read uses the context's generation, and errors of stores become errors
-// of the context. Every fetch, fault and list passes through `read`.
+// Reads of the generation that the context reads; `LeftGenerations` alone reads older ones. Errors of stores become
+// errors of the context. Every fetch, fault and list passes through `read`.
 //
 // Invariants
 //   1. If no open store could answer, the answer is an error and never empty.

@@ -19,7 +19,11 @@ extension ManagedObjectContext {
     public func refresh(_ object: ManagedObject, mergesChanges: Bool) {
         guard object.managedObjectContext === self else { return }
         fetchedResults?.forget(object)
-        guard !object.isInserted else { return }
+        guard !object.isInserted else {
+            // The next read makes the requests of fetched properties anew.
+            noteObserved(object)
+            return object.tellObserved()
+        }
         advanceGeneration()
         reread(object, mergesChanges: mergesChanges)
         if locked[object] != nil { renewLocks(of: [object]) }
@@ -54,6 +58,7 @@ extension ManagedObjectContext {
         let results = fetchedResults
         fetchedResults = nil
         withExtendedLifetime(results) {}
+        for object in memory.inserted where object.isObserved { noteObserved(object) }
         refreshAll(isAsked: true)
         renewLocks(of: Array(locked.keys))
     }

@@ -4,7 +4,7 @@ import EspalierModel
 import EspalierStore
 
 extension StoreFetch {
-    /// The question that the terms are to the stores of a model.
+    /// Resolves the names in `terms` against `model`.
     ///
     /// - Throws: `ContextError.unknownEntity`, `.invalidPredicate`.
     init(_ terms: borrowing FetchTerms, in model: ManagedObjectModel) throws(ContextError) {

@@ -65,7 +65,7 @@ final class EntityShape: SharedByObjects {
     let destinationEntities: [Entity]
     /// The checks that the model demands of attributes, by slot.
     let attributeRules: [AttributeRule?]
-    /// The rules for values of attributes, by slot.
+    /// The rules for values of attributes and their elements, by slot.
     let validationRules: [[PreparedRule]]
     /// Whether an attribute has such a rule.
     let hasValidationRules: Bool
@@ -108,10 +108,7 @@ final class EntityShape: SharedByObjects {
         inverses = entity.relationships.map { model?.inverse(of: $0) }
         destinationEntities = model.map { model in entity.relationships.map(model.destination(of:)) } ?? []
         attributeRules = entity.attributes.map(AttributeRule.init)
-        // The model has checked the rules.
-        validationRules = entity.attributes.map { attribute in
-            attribute.description.validationRules.compactMap { try? PreparedRule($0, of: attribute.type) }
-        }
+        validationRules = entity.attributes.map(\.description.preparedRules)
         hasValidationRules = validationRules.contains { !$0.isEmpty }
         checkedRelationships = entity.relationships.filter { relationship in
             // Counting may load the list, so a relationship is checked only if it has such a rule.

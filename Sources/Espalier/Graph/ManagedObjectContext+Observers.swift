@@ -5,8 +5,8 @@
 //      observer of changed objects runs, no other one is called: its own changes are part of the next event.
 //   2. Changed objects are collected only while an observer needs them.
 //   3. `ObjectsDidChangeMessage` is sent at the end of an event: of `processPendingChanges`, with which every
-//      `perform` ends, of the changes that a fetch finds, of a save, a refresh, a merge, a rollback and a reset; once
-//      for nested ones.
+//      `perform` ends, of the merge and delete rules with which a fetch begins, of a save, a refresh, a merge, a
+//      rollback and a reset; once for nested ones.
 //      `DidLoseGenerationMessage` is sent before it, if a generation was lost meanwhile.
 
 import EspalierModel

@@ -6,8 +6,11 @@
 //   2. Observers run when a change is complete, at both ends of a relationship, and at the end of a call that changes
 //      several objects: code of the application never runs in the middle of a change.
 //   3. Nothing is retained for a read outside of `withObservationTracking`.
+//   4. A change of a source of a derived attribute is noted as a change of that attribute too, whether the object
+//      with the source is followed or not (`DerivedDependents`).
 
 import EspalierModel
+import EspalierStore
 public import Observation
 import Synchronization
 
@@ -37,12 +40,22 @@ final class ObservedObjects {
 
     private typealias Path = KeyPath<ManagedObject, Void>
 
-    private var registrars: [ObjectIdentifier: ObservationRegistrar] = [:]
+    /// An object that is followed.
+    private struct Followed {
+        let registrar: ObservationRegistrar
+        /// The object is forgotten before it is freed.
+        let object: Unretained<ManagedObject>
+    }
+
+    private var followed: [ObjectIdentifier: Followed] = [:]
     /// The registrar of the next object that is observed.
     private var spare = ObservationRegistrar()
     private var attributePaths: [Path] = []
     private var relationshipPaths: [Path] = []
+    /// Identifies the results of all fetched properties of an object, which are made and forgotten together.
+    private lazy var fetchedPath = newPath()
     private let flag = Flag()
+    private let dependents: DerivedDependents
     /// Changes of which no observer was notified yet; without a property, all of the object.
     private var pending: [(registrar: ObservationRegistrar, object: ManagedObject, property: Entity.Property?)] = []
 
@@ -54,12 +67,15 @@ final class ObservedObjects {
     /// The observers of the context itself; a reset keeps them.
     let state: ObservedState
 
-    init(_ state: ObservedState = ObservedState()) { self.state = state }
+    init(_ model: ManagedObjectModel, _ state: ObservedState = ObservedState()) {
+        self.state = state
+        dependents = DerivedDependents(model)
+    }
 
-    /// Registers the read of a property, if it is within `withObservationTracking`; returns whether it is the first of
-    /// an object.
-    func noteRead(_ property: Entity.Property, of object: ManagedObject) -> Bool {
-        if object.isObserved, let registrar = registrars[ObjectIdentifier(object)] {
+    /// Registers the read of a property, or of a fetched one without a slot, if it is within `withObservationTracking`;
+    /// returns whether it is the first of an object.
+    func noteRead(_ property: Entity.Property?, of object: ManagedObject) -> Bool {
+        if object.isObserved, let registrar = followed[ObjectIdentifier(object)]?.registrar {
             registrar.access(object, keyPath: path(property))
             return false
         }
@@ -67,16 +83,48 @@ final class ObservedObjects {
         flag.isSet.store(false, ordering: .relaxed)
         registrar.access(object, keyPath: path)
         guard flag.isSet.load(ordering: .relaxed) else { return false }
-        registrars[ObjectIdentifier(object)] = registrar
+        followed[ObjectIdentifier(object)] = Followed(registrar: registrar, object: Unretained(object))
         spare = ObservationRegistrar()
         return true
     }
 
-    /// Records a change of one property, or of the whole object.
+    /// Records a change of one property, or of the whole object, and of the attributes that are derived from it.
+    ///
+    /// - Complexity: O(1); O(followed objects) for each derived attribute that follows from this one across a to-one
+    ///   relationship of theirs, and O(objects in memory) if others follow from it in turn.
     func noteChange(_ property: Entity.Property?, of object: ManagedObject) {
         // An object that leaves the context is forgotten before its observers are notified.
-        guard object.isObserved, let registrar = registrars[ObjectIdentifier(object)] else { return }
-        pending.append((registrar, object, property))
+        if object.isObserved, let registrar = followed[ObjectIdentifier(object)]?.registrar {
+            pending.append((registrar, object, property))
+        }
+        for dependent in dependents.dependents(on: property, of: object.entity) {
+            for owner in owners(of: dependent, from: object) { noteChange(.attribute(dependent.slot), of: owner) }
+        }
+    }
+
+    /// Whether a change of an object has to be recorded.
+    func follows(_ object: ManagedObject) -> Bool { object.isObserved || dependents.isSource(object.entity) }
+
+    /// The objects in memory whose derived attribute follows from `object`; this reads no row, and so has objects of
+    /// other lists too if the relationship is many-to-many.
+    private func owners(of dependent: DerivedDependents.Dependent, from object: ManagedObject) -> [ManagedObject] {
+        guard let way = dependent.way else { return [object] }
+        guard let context = object.managedObjectContext else { return [] }
+        guard way.inverse.isToMany else {
+            guard let id = object.knownDestinationID(at: way.inverse.slot), let owner = context.memory.registry[id],
+                owner.entity.isKind(of: dependent.entity)
+            else { return [] }
+            return [owner]
+        }
+        // An owner that nobody follows counts only if an attribute of a further object follows from it.
+        let all =
+            dependents.isSource(dependent)
+            ? context.memory.registry.objects : followed.values.compactMap(\.object.object)
+        return all.filter { owner in
+            guard owner.entity.isKind(of: dependent.entity) else { return false }
+            return way.relationship.isToMany
+                || owner.knownDestinationID(at: way.relationship.slot) == object.storedID
+        }
     }
 
     /// Notifies the observers of the recorded changes.
@@ -92,7 +140,7 @@ final class ObservedObjects {
     }
 
     private func tell(_ registrar: ObservationRegistrar, _ property: Entity.Property?, of object: ManagedObject) {
-        let paths = property.map { [path($0)] } ?? object.allProperties.map(path)
+        let paths = property.map { [path($0)] } ?? [fetchedPath] + object.allProperties.map { path($0) }
         for path in paths {
             registrar.willSet(object, keyPath: path)
             registrar.didSet(object, keyPath: path)
@@ -107,17 +155,18 @@ final class ObservedObjects {
 
     /// Forgets an object that leaves the context, or is freed.
     func forget(_ object: ManagedObject) {
-        registrars[ObjectIdentifier(object)] = nil
+        followed[ObjectIdentifier(object)] = nil
     }
 
-    private func path(_ property: Entity.Property) -> Path {
+    private func path(_ property: Entity.Property?) -> Path {
         switch property {
-        case .attribute(let slot):
+        case .attribute(let slot)?:
             while attributePaths.count <= slot { attributePaths.append(newPath()) }
             return attributePaths[slot]
-        case .relationship(let slot):
+        case .relationship(let slot)?:
             while relationshipPaths.count <= slot { relationshipPaths.append(newPath()) }
             return relationshipPaths[slot]
+        case nil: return fetchedPath
         }
     }
 
@@ -179,6 +228,12 @@ extension ManagedObject: Observable {
     /// Whether the object has a registrar.
     final var isObserved: Bool { state.contains(.observed) }
 
+    /// The destination of a to-one relationship, as far as it is in memory.
+    fileprivate final func knownDestinationID(at slot: Int) -> ObjectID? {
+        if let unsaved = unsavedDestinationID(at: slot) { return unsaved }
+        return row?.destination(at: slot)
+    }
+
     fileprivate final var allProperties: [Entity.Property] {
         entity.attributes.map { .attribute($0.slot) } + entity.relationships.map { .relationship($0.slot) }
     }
@@ -189,8 +244,15 @@ extension ManagedObject: Observable {
         if withShape({ $0.isObservable }) { noteObservableRead(property) }
     }
 
+    /// Registers the read of fetched properties, if it is within `withObservationTracking`.
+    ///
+    /// A result stays as it is until the whole object is refreshed, which is what an observer is notified of.
+    final func noteFetchedRead() {
+        if withShape({ $0.isObservable }) { noteObservableRead(nil) }
+    }
+
     @inline(never)
-    private final func noteObservableRead(_ property: Entity.Property) {
+    private final func noteObservableRead(_ property: Entity.Property?) {
         guard let context = managedObjectContext, let observed = context.observed else { return }
         guard observed.noteRead(property, of: self) else { return }
         state.insert(.observed)
@@ -222,12 +284,13 @@ extension ManagedObjectContext {
     ///     }
     ///
     /// `onChange` is called once, when the change is complete: at the end of the setter or of the call that has changed
-    /// the object.
+    /// the object. A reader of a derived attribute is notified of changes of the values from which it follows, and of
+    /// the save that writes it anew.
     public var isObservable: Bool {
         get { observed != nil }
         set {
             guard newValue != isObservable else { return }
-            observed = newValue ? ObservedObjects() : nil
+            observed = newValue ? ObservedObjects(model) : nil
             if !newValue {
                 for object in memory.registry.objects { object.state.remove(.observed) }
                 memory.hasObserved = false

@@ -109,7 +109,8 @@ extension ManagedObject {
     private final func note(_ change: (ManagedObject) -> UndoStep.Change?, in context: ManagedObjectContext) {
         let isRecording = context.journal?.isRecording == true
         if !isRecording { context.journal?.skip() }
-        guard isRecording || context.eventRecord != nil || state.contains(.observed) else { return }
+        let isFollowed = context.memory.hasObserved && context.observed?.follows(self) == true
+        guard isRecording || context.eventRecord != nil || isFollowed else { return }
         // Values that `awakeFromFetch` sets are no changes.
         guard state.isDisjoint(with: .awakening), let change = change(self) else { return }
         var beginsEvent = false
@@ -123,7 +124,7 @@ extension ManagedObject {
             journal.append(UndoStep(object: self, change: change))
         }
         if beginsEvent { context.noteBeginOfEvent() }
-        if let property = change.property { context.observed?.noteChange(property, of: self) }
+        if isFollowed, let property = change.property { context.observed?.noteChange(property, of: self) }
     }
 
     /// The other end of a relationship, as a step keeps it.

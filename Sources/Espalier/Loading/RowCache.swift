@@ -2,7 +2,7 @@
 //
 // Invariants
 //   1. All entries are of the generation that the context reads (`ReadGeneration`). A save, refresh or merge removes
-//      the entries that it makes obsolete. A move to another generation empties the cache.
+//      the entries that it makes obsolete. A move past another writer's commit empties the cache.
 //   2. An entry lives at most as long as the cohort that requested it.
 
 import EspalierModel
@@ -105,7 +105,7 @@ final class RowCache {
     /// Forgets the rows and lists of all objects that a save has changed in the store.
     func invalidate(_ ids: some Sequence<ObjectID>) {
         changeCount += 1
-        // A save has just moved the context to another generation, so that there is rarely anything.
+        // Another writer's commit before this save has emptied the cache.
         if rows.isEmpty, lists.isEmpty, counts.isEmpty { return }
         for id in ids { invalidate(id) }
     }

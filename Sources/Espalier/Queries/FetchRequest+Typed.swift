@@ -92,9 +92,37 @@ extension FetchRequest where Result: ManagedObject {
     }
 }
 
+extension EntityClass {
+    /// A request for the objects of this class, with a condition and an order that the compiler checks (MO-03).
+    ///
+    /// ```swift
+    /// try context.fetch(Track.fetchRequest(where: #Predicate { $0.plays > 10 }, sortBy: [TypedSortKey(\.name)]))
+    /// ```
+    ///
+    /// - Throws: `FetchPredicateError.Reason.untranslatable`, with `place`, for an expression or key path without a
+    ///   counterpart.
+    /// - Complexity: O(size of the predicate).
+    public static func fetchRequest(
+        where predicate: Predicate<Self>?, sortBy sortKeys: [TypedSortKey<Self>] = [], fileID: String = #fileID,
+        line: Int = #line
+    ) throws(FetchPredicateError) -> FetchRequest<Self> {
+        try FetchRequest(predicate: predicate, sortBy: sortKeys, fileID: fileID, line: line)
+    }
+
+    /// A request for all objects of this class, in an order that the compiler checks (MO-03).
+    ///
+    /// - Throws: as `fetchRequest(where:sortBy:)`.
+    /// - Complexity: O(sort keys).
+    public static func fetchRequest(
+        sortBy sortKeys: [TypedSortKey<Self>], fileID: String = #fileID, line: Int = #line
+    ) throws(FetchPredicateError) -> FetchRequest<Self> {
+        try FetchRequest(nil, sortBy: sortKeys, fileID: fileID, line: line)
+    }
+}
+
 extension TranslationProblem {
     /// The error that the application gets, with the place of the request.
-    fileprivate func located(in subject: String, _ fileID: String, _ line: Int) -> FetchPredicateError {
+    func located(in subject: String, _ fileID: String, _ line: Int) -> FetchPredicateError {
         FetchPredicateError(.untranslatable(expression, because: reason), subject: subject, fileID: fileID, line: line)
     }
 }

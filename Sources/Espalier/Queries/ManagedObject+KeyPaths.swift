@@ -116,6 +116,19 @@ extension EntityClass {
         try !changedValues(forKeys: [Self.knownName(of: path)]).isEmpty
     }
 
+    /// Whether a property has changed in the current event (MO-36); its new value is the property's.
+    ///
+    /// - Throws: as `changedValuesForCurrentEvent()`; `.classWithoutKeyPaths`; `.violations` for a key path of no
+    ///   property.
+    /// - Complexity: as `changedValuesForCurrentEvent()`.
+    public func isChangedInEvent(_ path: PartialKeyPath<Self>) throws(ContextError) -> Bool {
+        let name = try Self.knownName(of: path)
+        guard entity.property(named: name) != nil else {
+            throw .violations([Violation(self, name, .unknownKey(known: entity.propertyNames))])
+        }
+        return try changedValuesForCurrentEvent()[name] != nil
+    }
+
     // MARK: Destinations
 
     /// Whether the destination of a to-one relationship would have to be loaded (MO-13); loads nothing.

@@ -15,7 +15,7 @@ public import FoundationEssentials
 /// for (genre, plays, count) in sums { print(genre, plays, count) }
 /// ```
 public struct TypedColumn<Object: ManagedObject, Value> {
-    private let expression: Result<FetchExpression, TranslationProblem>
+    let expression: Result<FetchExpression, TranslationProblem>
     private let read: (AttributeValue) -> Value?
 
     private init(
@@ -87,10 +87,7 @@ public struct TypedColumn<Object: ManagedObject, Value> {
     func column(_ name: String, _ fileID: String, _ line: Int) throws(FetchPredicateError) -> FetchColumn {
         switch expression {
         case .success(let expression): return FetchColumn(name, expression)
-        case .failure(let problem):
-            throw FetchPredicateError(
-                .untranslatable(problem.expression, because: problem.reason), subject: "column '\(name)'",
-                fileID: fileID, line: line)
+        case .failure(let problem): throw problem.located(in: "column '\(name)'", fileID, line)
         }
     }
 

@@ -63,6 +63,7 @@ extension ManagedObjectContext {
             memory.registry.rename(object, ids[position])
             object.setRow(content, place)
             object.becomeCommitted()
+            if memory.hasObserved { noteDerivedValues(of: object, after: nil) }
             object.cohort = cohort
         }
         let newIDs = saved.result.newIDs
@@ -76,13 +77,25 @@ extension ManagedObjectContext {
         var next = written.next()
         for object in saved.changes.updated {
             if let row = next, row.id == object.storedID {
+                let former = memory.hasObserved ? object.row : nil
                 object.row = row
+                if memory.hasObserved { noteDerivedValues(of: object, after: former) }
                 object.state.remove(.gone)
                 next = written.next()
             }
             object.becomeCommitted()
             object.becomeInaccessibleIfGone()
             savedChanges.updated.append(object.storedID)
+        }
+    }
+
+    /// Notes the derived values that a save has written, for observers: only the save tells its own time, and it may
+    /// have found what another context has changed.
+    private func noteDerivedValues(of object: ManagedObject, after former: ObjectSnapshot?) {
+        guard object.isObserved, let row = object.row else { return }
+        for attribute in object.entity.attributes where attribute.derivation != nil {
+            let slot = attribute.slot
+            if row.value(at: slot) != former?.value(at: slot) { observed?.noteChange(.attribute(slot), of: object) }
         }
     }
 

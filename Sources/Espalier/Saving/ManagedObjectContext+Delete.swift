@@ -1,8 +1,8 @@
 // Deleting: marking objects, and running delete rules on the objects to which they lead (MC-10 to MC-16).
 //
 // Invariants
-//   1. `delete` marks; rules run in `processChanges`, with which every fetch begins, if `propagatesDeletesAtEndOfEvent`
-//      is true, and in each save (MC-12).
+//   1. `delete` marks; rules run in `mergeAndRunDeleteRules`, with which every fetch begins, if
+//      `propagatesDeletesAtEndOfEvent` is true, and in each save (MC-12).
 //   2. Rules read relationships at the time they run. They terminate: each object's rules run once, and once again
 //      after the object has adopted a newer row or its context has got its first child.
 //   3. The relationships of a deleted object itself keep their values: a save checks `deny` with them (MC-15).
@@ -35,14 +35,13 @@ extension ManagedObjectContext {
     /// This call ends an event: it notifies observers of the objects that have changed in it, and then saves if
     /// `autosaveEnabled` is set.
     public func processPendingChanges() {
-        processChanges()
+        mergeAndRunDeleteRules()
         endUndoEvent()
         if autosaveEnabled { autosave() }
     }
 
-    /// Merges waiting saves of other contexts and runs the delete rules of deleted objects, without ending the event's
-    /// group of undo actions.
-    func processChanges() {
+    /// Merges waiting saves and runs delete rules, as one event; ends no undo group and does not autosave.
+    func mergeAndRunDeleteRules() {
         beginEvent()
         defer { endEvent() }
         forgetDestinations()

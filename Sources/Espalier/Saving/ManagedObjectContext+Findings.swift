@@ -1,4 +1,4 @@
-// The whole report of a save that fails: with the first findings, those to which the save has not come (F-5).
+// The report of a failed save: the errors that stopped it, and those that its later checks would find (F-5).
 //
 // Invariants
 //   1. Only a save that fails anyway comes here, and nothing is written: the other findings are found by reading.

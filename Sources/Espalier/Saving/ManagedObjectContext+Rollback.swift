@@ -51,7 +51,7 @@ extension ManagedObjectContext {
         if !generation.isPinned { generation.end() }
         forgetChanges()
         // The objects that are made from now on have observers of their own.
-        if let observed { self.observed = ObservedObjects(observed.state) }
+        if let observed { self.observed = ObservedObjects(model, observed.state) }
         childSource?.tellEverything()
     }
 

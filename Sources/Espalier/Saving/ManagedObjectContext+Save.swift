@@ -5,8 +5,8 @@
 //   3 validate   them, and find everything that is wrong
 //   4 route      them to the parts of the source: its stores, or the parent context
 //   5 freeze     a request for each part, all of them before the first one is sent
-//   6 send       each request, which is one transaction; after conflicts that the merge policy resolves, go on at
-//                step 3
+//   6 send       each request, which is one transaction; after conflicts that the merge policy resolves, run delete
+//                rules, collect again without `willSave`, and go on at step 3
 //   7 apply      the IDs, rows and versions that the parts have written
 //   8 notify     other contexts, observers, and the objects by `didSave`
 //
@@ -264,7 +264,7 @@ extension ManagedObjectContext {
                 // A later part has failed; those before it have written.
                 outcome.failure = contextError(refusal.error)
             } catch {
-                if !hasWritten { throw contextError(error) }
+                if !hasWritten { throw ContextError(error) }
                 outcome.failure = ContextError(error)
             }
             return .written(outcome)

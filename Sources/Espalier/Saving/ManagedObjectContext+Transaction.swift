@@ -23,7 +23,7 @@ extension ManagedObjectContext {
         if isInTransaction { return try reverted(body) }
         try checkIsNotSaving()
         try source.checkIsNotSaving()
-        processChanges()
+        mergeAndRunDeleteRules()
         endUndoEvent()
         let formerAuthor = transactionAuthor
         if let author { transactionAuthor = author }

@@ -133,12 +133,15 @@ extension ManagedObject {
         collect(&violations) { try validateForUpdate() }
     }
 
-    /// Appends the rules of an attribute that a value breaks.
+    /// Appends the rules of an attribute and its elements that a value breaks.
     final func collectBrokenRules(
         _ violations: inout [Violation], _ value: AttributeValue, at slot: Int, _ shape: EntityShape
     ) {
         for rule in shape.validationRules[slot] where !rule.holds(for: value) {
-            violations.append(Violation(self, entity.attributes[slot].name, .ruleBroken(rule.rule, value: value)))
+            violations.append(
+                Violation(
+                    self, rule.name(in: entity.attributes[slot].name),
+                    .ruleBroken(rule.rule, value: rule.part(of: value))))
         }
     }
 

@@ -3,6 +3,8 @@
 // Invariants
 //   1. The macro makes a `Derivation` with the same cases and labels of each rule, with names instead of key paths.
 
+public import FoundationEssentials
+
 /// The rule by which stores compute the value of an attribute, in `@Attribute(.derived(…))` (MD-27).
 ///
 /// A key path names one property, of the class itself or across one to-one relationship, as in `\Track.album?.title`.
@@ -29,6 +31,11 @@ public struct DerivedValue: Sendable, Hashable {
     /// holds (C-16): a format as `FetchPredicate` parses it.
     public static func count<Root: ManagedObject, Value>(
         of relationship: KeyPath<Root, Value>, where condition: String? = nil
+    ) -> DerivedValue { DerivedValue() }
+    /// The number of those destinations of a to-many relationship for which a predicate on their own values holds:
+    /// `.count(of: \Album.tracks, matching: #Predicate<Track> { $0.plays > 10 })`.
+    public static func count<Root: ManagedObject, Value, Destination: ManagedObject>(
+        of relationship: KeyPath<Root, Value>, matching predicate: Predicate<Destination>
     ) -> DerivedValue { DerivedValue() }
     /// The sum of an attribute of the destinations of a to-many relationship.
     public static func sum<Root: ManagedObject, Value, Owner: ManagedObject, List>(

@@ -17,9 +17,6 @@
 // are two cases. Either (d) sees that the snapshot is live, and the target is not beyond it. Or (d) precedes (a), and
 // the order is (c), (d), (a), (b): (b) reads a newer edition, and the reader ends the snapshot before it reads a page.
 // The same argument holds for `close`, which also raises the edition before it reads `use`.
-//
-// If several processes shared a store, the state of this type would be in shared memory: every call here is a small
-// state change, and snapshots share nothing else.
 
 import Synchronization
 

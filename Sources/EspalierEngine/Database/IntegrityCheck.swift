@@ -81,7 +81,7 @@ struct IntegrityCheck {
             guard let result = try stepTree(tree.record, name: tree.name) else { break }
             report.trees.append(
                 CheckReport.TreeCount(
-                    summary: TreeSummary(tree.record, name: tree.name, store: engine.mark),
+                    summary: TreeSummary(tree.record, name: tree.name, store: engine.storeMark),
                     entryCount: result.entryCount,
                     pageCount: result.leafPageCount + result.interiorPageCount + result.overflowPageCount))
             phase = .tree(number + 1)

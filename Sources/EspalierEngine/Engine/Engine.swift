@@ -43,8 +43,8 @@ package final class Engine: @unchecked Sendable {
     var freeCounts: [Int]?
     /// The trees that writers have looked up, as of the newest append (invariant 1); empty while a writer is at work.
     private var trees: TreeTable
-    /// The mark that the handles of all trees of this store share.
-    let mark: StoreMark
+    /// Computes the marks of this store's tree handles.
+    let storeMark: StoreMark
     /// The time when a commit last checked that the files have names, in nanoseconds since 1970 (invariant 1).
     var namesChecked: UInt64 = 0
     /// The newest slot (invariant 1).
@@ -90,8 +90,8 @@ package final class Engine: @unchecked Sendable {
         queue = CommitQueue(board: board, syncs: syncs)
         checkpointLSN = Atomic(slot.checkpointLSN)
         appended = (state, index)
-        mark = StoreMark(identifier: superblock.storeIdentifier)
-        trees = TreeTable(mark)
+        storeMark = StoreMark(identifier: superblock.storeIdentifier)
+        trees = TreeTable(storeMark)
         assert(isReadOnly || follower == nil, "an engine that writes follows another process")
     }
 

@@ -115,7 +115,7 @@ struct PageVersions {
 
     private func loadStored(_ page: PageNumber) throws(StorageError) -> PagePin {
         do throws(StorageError) {
-            // Capture only `files`: capturing `self` would copy all of it, with six references.
+            // Capture only `files`: capturing `self` would copy all of it, with five references.
             let loaded = try pool.pin(page, version: 0) { [files] target throws(StorageError) in
                 try files.readStorePage(page, to: target)
                 return true

@@ -21,7 +21,7 @@ package final class ReadPages: PageSource {
         let snapshot = try engine.board.begin(label: label)
         mark = snapshot.mark
         versions = PageVersions(engine, state: mark.state, index: snapshot.index, mark: mark)
-        trees = TreeTable(engine.mark)
+        trees = TreeTable(engine.storeMark)
     }
 
     deinit { end() }

@@ -26,7 +26,7 @@ package final class WritePages: WritablePageSource {
     init(_ engine: Engine, state: StoreState, index: LogIndex) {
         versions = PageVersions(engine, state: state, index: index, mark: nil)
         writes = WriteSet(state: state)
-        trees = TreeTable(engine.mark)
+        trees = TreeTable(engine.storeMark)
     }
 
     package var canChange: Bool { true }

@@ -2,7 +2,7 @@
 //
 // Invariants
 //   1. A pinned page stays at its address, and readable, until its pin is destroyed. An operation of the tree holds at
-//      most eight pins at a time, and none between two operations; only a cursor keeps its leaf pinned.
+//      most eight pins at a time, and none between two operations; only a cursor or a lookup keeps its leaf pinned.
 //   2. `pin` and `edit` return only pages that `PageValidation` accepted; the tree checks what pages say about each
 //      other (tree, level, fences).
 

@@ -9,14 +9,16 @@
 package struct PreparedRule: Sendable {
     /// The rule.
     package let rule: ValidationRule
+    /// The names of the elements that lead from the attribute's value to the one that the rule is about.
+    package let path: [String]
     /// The compiled pattern or condition.
     private let test: ResolvedPredicate?
 
-    /// Prepares a rule for values of a type.
+    /// Prepares a rule for values of a type, which are elements of an attribute's value if there is a path.
     ///
     /// - Throws: `FetchPredicateError` for a condition that cannot be resolved, or an invalid pattern.
-    package init(_ rule: ValidationRule, of type: AttributeType) throws(FetchPredicateError) {
-        self.rule = rule
+    package init(_ rule: ValidationRule, of type: AttributeType, at path: [String] = []) throws(FetchPredicateError) {
+        (self.rule, self.path) = (rule, path)
         let value = FetchExpression.keyPath(FetchKeyPath([ValueSubject.name]))
         let condition: FetchPredicate
         switch rule.condition {
@@ -37,10 +39,26 @@ package struct PreparedRule: Sendable {
         test = try ResolvedPredicate(condition, for: model.entities[0], in: model)
     }
 
-    /// Whether a value follows the rule.
+    /// The value that the rule is about: an attribute's value or an element of it; null if there is none.
+    ///
+    /// - Complexity: O(elements of the path).
+    package func part(of value: AttributeValue) -> AttributeValue {
+        var part = value
+        for name in path {
+            guard case .composite(let parts) = part else { return .null }
+            part = parts[name] ?? .null
+        }
+        return part
+    }
+
+    /// The name of the value that the rule is about, as in `home.zip`, for an attribute of this name.
+    package func name(in attribute: String) -> String { ([attribute] + path).joined(separator: ".") }
+
+    /// Whether an attribute's value follows the rule.
     ///
     /// - Complexity: O(length of the value), for limits of length; what a condition or pattern takes.
     package func holds(for value: AttributeValue) -> Bool {
+        let value = path.isEmpty ? value : part(of: value)
         if value.isNull { return true }
         switch rule.condition {
         case .minimum(let limit): return value.satisfies(.greaterThanOrEqual, limit, [])
@@ -59,6 +77,14 @@ package struct PreparedRule: Sendable {
 }
 
 extension AttributeDescription {
+    /// The rules of the attribute and of its elements, at any depth; the model has checked them.
+    package var preparedRules: [PreparedRule] { preparedRules(at: []) }
+
+    private func preparedRules(at path: [String]) -> [PreparedRule] {
+        validationRules.compactMap { try? PreparedRule($0, of: type, at: path) }
+            + elements.flatMap { $0.preparedRules(at: path + [$0.name]) }
+    }
+
     /// Sentences that say what is wrong with the rules of the attribute, for the checker of models.
     var ruleProblems: [String] {
         let single = validationRules.compactMap { rule -> String? in

@@ -44,6 +44,7 @@ struct PredicateParser {
     ]
 
     init(_ text: String, arguments: [FetchExpression]) throws(FetchPredicateError) {
+        if let error = FetchPredicateError(untranslatable: text) { throw error }
         lexer = PredicateLexer(text)
         token = try lexer.next()
         self.arguments = PredicateArguments(arguments)

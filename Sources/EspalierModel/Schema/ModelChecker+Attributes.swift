@@ -79,7 +79,7 @@ extension ModelChecker {
                 report(entity.name, elementPath, "an element cannot have type \(element.type)")
             }
             if element.isTransient { report(entity.name, elementPath, "an element cannot be transient") }
-            if !element.validationRules.isEmpty { report(entity.name, elementPath, "an element cannot have rules") }
+            for problem in element.ruleProblems { report(entity.name, elementPath, problem) }
             if element.isIndexed { report(entity.name, elementPath, "an element cannot be indexed") }
             if element.derivation != nil { report(entity.name, elementPath, "an element cannot be derived") }
             if !element.accepts(element.defaultValue) {

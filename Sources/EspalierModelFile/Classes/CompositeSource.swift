@@ -81,8 +81,10 @@ struct CompositeSource {
         }
         usesFoundation = usesFoundation || SwiftText.foundationTypes.contains(type)
         noteParts(of: element, at: path)
+        let rules = element.validationRules.compactMap(SwiftText.option)
+        let mark = rules.isEmpty ? "" : "@Attribute(\(rules.joined(separator: ", "))) "
         let declaration =
-            "    var \(SwiftText.identifier(element.name)): \(type)\(element.isOptional ? "?" : "")"
+            "    \(mark)var \(SwiftText.identifier(element.name)): \(type)\(element.isOptional ? "?" : "")"
         if element.defaultValue.isNull { return declaration + "\n" }
         guard let value = expression(element.defaultValue, of: element, at: path) else {
             omissions.append("the default of '\(path)' is left out: no Swift literal expresses it")
@@ -97,6 +99,9 @@ struct CompositeSource {
         if element.versionHashModifier != nil { omissions.append("the hash modifier of '\(path)' is left out") }
         if element.allowsExternalBinaryDataStorage {
             omissions.append("the storage of '\(path)' in a file of its own is left out")
+        }
+        if element.validationRules.contains(where: { SwiftText.option($0) == nil }) {
+            omissions.append("a rule of '\(path)' is left out: no Swift literal expresses its limit")
         }
         if !element.userInfo.isEmpty { omissions.append("the user info of '\(path)' is left out") }
     }

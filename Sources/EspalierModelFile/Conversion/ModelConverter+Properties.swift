@@ -30,7 +30,7 @@ extension ModelConverter {
         if type != .transformable { attribute.valueTransformerName = nil }
         attribute.defaultValue = defaultValue(of: element, type, in: path)
         if type == .composite { attribute.elements = parts(of: element, in: path, depth: depth) }
-        attribute.validationRules = rules(of: attribute, element, in: path, depth: depth)
+        attribute.validationRules = rules(of: attribute, element, in: path)
         if element["derived"] == "YES" { derive(&attribute, element, in: path) }
         return attribute
     }

@@ -5,13 +5,12 @@ import EspalierModel
 extension ModelConverter {
     /// The rules of an attribute, in the order of its words in the file.
     mutating func rules(
-        of attribute: AttributeDescription, _ element: ModelElement, in path: [ModelElement], depth: Int
+        of attribute: AttributeDescription, _ element: ModelElement, in path: [ModelElement]
     ) -> [ValidationRule] {
         var rules: [ValidationRule] = []
         for (name, text) in element.attributes.map({ ($0.name, $0.value) }) where !text.isEmpty {
             guard let word = ModelRuleWord(rawValue: name) else { continue }
             do throws(ModelRuleError) {
-                if depth > 0 { throw ModelRuleError(reason: "a part of a composite has no rules") }
                 rules.append(ValidationRule(try ValidationRule.Condition(word, text, of: attribute)))
             } catch {
                 note(

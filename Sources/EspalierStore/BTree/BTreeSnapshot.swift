@@ -30,8 +30,8 @@ public final class BTreeSnapshot: StoreSnapshot {
     /// Calls `body` with the session and with `question`, which it gets as an argument, because a closure that
     /// captured the question would copy it.
     ///
-    /// - Throws: the errors of `body`; `.closed` if the store was closed; `.storage(.snapshotExpired)` if closing the
-    ///   store failed, because that ends the transaction too.
+    /// - Throws: the errors of `body`; `.closed` if the store was closed; `.storage(.transaction(.snapshotExpired))` if
+    ///   closing the store failed, because that ends the transaction too.
     func withSession<Question, Answer: Sendable>(
         for question: Question, _ body: (ReadSession, Question) throws(StoreError) -> Answer
     ) throws(StoreError) -> Answer {

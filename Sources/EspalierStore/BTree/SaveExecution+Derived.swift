@@ -24,7 +24,7 @@ extension SaveExecution {
         return SnapshotList(rows.lazy.map { found[$0.id] ?? $0 })
     }
 
-    /// Throws the values that other rows have, if there are any.
+    /// Throws `.constraint` if unique values are taken.
     func throwConflicts() throws(StoreError) {
         guard conflicts.isEmpty else { throw .constraint(conflicts) }
     }

@@ -164,16 +164,16 @@ struct SaveExecution: ~Copyable {
         func expectations(_ positions: some Sequence<Int>) -> [(id: ObjectID, version: UInt64)] {
             positions.map { (save.updates[$0].id, save.updates[$0].expectedVersion) }
         }
-        var (conflicts, otherConflicts): ([VersionConflict], [VersionConflict]) = ([], [])
-        let updated = try stored(expectations(positions), &conflicts)
+        var (updateConflicts, otherConflicts): ([VersionConflict], [VersionConflict]) = ([], [])
+        let updated = try stored(expectations(positions), &updateConflicts)
         let deleted = try stored(save.deletions.map { ($0.id, $0.expectedVersion) }, &otherConflicts)
         _ = try stored(save.locks.map { ($0.id, $0.expectedVersion) }, &otherConflicts)
         otherConflicts += try rowsInsertedAlready(save)
-        guard conflicts.isEmpty, otherConflicts.isEmpty else {
+        guard updateConflicts.isEmpty, otherConflicts.isEmpty else {
             // Report the rows that would have been patched too, in the order of the request.
-            conflicts = []
-            _ = try stored(expectations(save.updates.indices), &conflicts)
-            throw .conflict(conflicts + otherConflicts)
+            updateConflicts = []
+            _ = try stored(expectations(save.updates.indices), &updateConflicts)
+            throw .conflict(updateConflicts + otherConflicts)
         }
         assert(
             updated.count == positions.count && deleted.count == save.deletions.count,

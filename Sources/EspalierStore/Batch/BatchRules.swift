@@ -19,7 +19,7 @@ struct BatchRules {
         }
         let rules = rules(of: entity)
         guard !rules[slot].isEmpty else { return [] }
-        return rules[slot].filter { !$0.holds(for: value) }.map { .rule($0.rule, value: value) }
+        return rules[slot].filter { !$0.holds(for: value) }.map { .rule($0.rule, value: $0.part(of: value)) }
     }
 
     /// The rule that a to-one relationship breaks without a destination.
@@ -46,10 +46,7 @@ struct BatchRules {
 
     private mutating func rules(of entity: Entity) -> [[PreparedRule]] {
         if let rules = rulesByEntity[entity.index] { return rules }
-        // The model has checked the rules.
-        let rules = entity.attributes.map { attribute in
-            attribute.description.validationRules.compactMap { try? PreparedRule($0, of: attribute.type) }
-        }
+        let rules = entity.attributes.map(\.description.preparedRules)
         rulesByEntity[entity.index] = rules
         return rules
     }

@@ -60,7 +60,8 @@ public struct SaveRequest: Sendable {
 
     /// A changed row.
     ///
-    /// Its version increases by one even if no value is listed (a change of links touches its owner).
+    /// Its version increases by one even if no value is listed (the sender lists the owner of an ordered list that has
+    /// changed).
     public struct Update: Sendable {
         /// The ID of the row.
         public var id: ObjectID

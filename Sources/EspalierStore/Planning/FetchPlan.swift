@@ -1,8 +1,9 @@
 // How a fetch is answered: the tree and the range to read, the conditions that are left to test, the order of the rows.
 //
 // Invariants
-//   1. A plan is a value, and making one reads nothing. Its execution decides two things: with too many candidates
-//      to read one by one, it reads all rows; with a limit, it first looks for the result among the first of all rows.
+//   1. A plan is a value. Making one reads no rows, and of an index at most a sample. Its execution decides two
+//      things: with too many candidates to read one by one, it reads all rows; with a limit, it first looks for the
+//      result among the first of all rows.
 //   2. The rows a plan finds are exactly those the fetch asks for; a plan only determines how to find them faster.
 
 internal import EspalierModel

@@ -1,8 +1,7 @@
-// The plan of a fetch by one value of an indexed attribute: there is only one choice, so nothing is compared.
+// The plan of a fetch by one value of an indexed attribute: no sample is read, and no indexes are compared.
 //
 // Invariants
-//   1. The plan finds the same rows as the plan that the steps of FetchPlanner would make, by the same entries of the
-//      same index.
+//   1. The plan finds the same rows as the general steps, which may find them by a scan or another index.
 
 internal import EspalierModel
 

@@ -35,7 +35,7 @@ struct FetchPlanner {
         var estimate: Double
         /// The estimates of the choices that this one is made of, as `RowEstimate` lists them.
         var parts: [RowEstimate] = []
-        /// The estimated number of entries that are read to find them.
+        /// The estimated cost of finding and reading them; a scan costs 1 for each row.
         var cost: Double
         /// Whether it finds only rows that match and exist.
         var isExact: Bool

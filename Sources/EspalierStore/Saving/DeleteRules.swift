@@ -12,7 +12,8 @@
 //   4. A deleted row is not changed any more: its updates in the request are dropped.
 // Invariants
 //   1. A list that is emptied row by row is read from the store in batches, and never held as a whole: a cascade needs
-//      a bit for each deleted row, and a step on the stack for each level. A list with the rule `deny` and no to-one
+//      a bit for each deleted row, a step for each list that the request's own deletions empty, and those of one batch
+//      for each level below. A list with the rule `deny` and no to-one
 //      inverse is an exception: its destinations are held until they are checked at the end.
 //   2. An update in the request is never executed here, but amended (`cleared`): its version is checked only later.
 //
@@ -114,7 +115,7 @@ struct DeleteRules {
         try finish(in: &state)
     }
 
-    /// Applies the rules to the rows that deleted ones lead to, level by level.
+    /// Applies the rules to the rows that deleted ones lead to, the newest step first (depth first).
     private mutating func carryOutSteps<State: SaveState & ~Copyable>(
         _ progress: BatchProgress?, in state: inout State
     ) throws(StoreError) {

@@ -46,28 +46,10 @@ import Testing
         }
     }
 
-    /// Counts how often observers are called.
-    private final class Calls: Sendable {
-        let count = Atomic(0)
-    }
-
     /// Objects for a closure that runs where they are.
     // SAFETY: `onChange` runs within the change that the test makes, on the same thread.
     private struct Here<Objects>: @unchecked Sendable {
         let objects: Objects
-    }
-
-    /// The number of times that `change` notifies an observer of what `read` reads.
-    private func calls(reading read: () throws -> Void, _ change: () throws -> Void) throws -> Int {
-        let calls = Calls()
-        let result = withObservationTracking {
-            Result(catching: read)
-        } onChange: {
-            calls.count.add(1, ordering: .relaxed)
-        }
-        try result.get()
-        try change()
-        return calls.count.load(ordering: .relaxed)
     }
 
     @Test func `a setter notifies readers of its property, once, and readers of others never`() throws {

@@ -1,0 +1,131 @@
+// What `withObservationTracking` follows of derived attributes: changes of the values from which they follow (MO-41).
+
+import Espalier
+import EspalierModel
+import Testing
+
+@Suite struct DerivedObservationTests {
+    /// A zoo with a pen of two animals, and a zoo and a pen without, in an observable context that has saved them.
+    private struct Park {
+        let stack: Stack
+        let zoos: [Zoo]
+        let pens: [Pen]
+        let animals: [Animal]
+        var context: ManagedObjectContext { stack.context }
+
+        init() throws {
+            stack = try Stack(.inMemory, classes: [Zoo.self, Pen.self, Animal.self])
+            let context = stack.context
+            context.isObservable = true
+            zoos = ["North", "South"].map { name in
+                let zoo = Zoo(context: context)
+                zoo.name = name
+                return zoo
+            }
+            pens = (0..<2).map { _ in Pen(context: context) }
+            pens[0].zoo = zoos[0]
+            animals = [190, 7].map { weight in
+                let animal = Animal(context: context)
+                animal.weight = weight
+                return animal
+            }
+            for animal in animals { animal.pen = pens[0] }
+            try context.save()
+            context.undoManager = UndoStack()
+        }
+    }
+
+    /// A derived attribute that is read, and a change that gives it another value.
+    private struct Case {
+        let name: String
+        let read: (Park) -> Void
+        let change: (Park) throws -> Void
+
+        init(_ name: String, _ read: @escaping (Park) -> Void, _ change: @escaping (Park) throws -> Void) {
+            (self.name, self.read, self.change) = (name, read, change)
+        }
+    }
+
+    private static var cases: [Case] {
+        [
+            Case("a function of an own value", { _ = $0.zoos[0].plainName }, { $0.zoos[0].name = "East" }),
+            Case("a value across to-one", { _ = $0.pens[0].zooName }, { $0.zoos[0].name = "East" }),
+            Case("the step to a value across to-one", { _ = $0.pens[0].zooName }, { $0.pens[0].zoo = $0.zoos[1] }),
+            Case("a count", { _ = $0.zoos[1].penCount }, { $0.pens[1].zoo = $0.zoos[1] }),
+            Case("a count that loses one", { _ = $0.zoos[0].penCount }, { $0.pens[0].zoo = nil }),
+            Case("a count of an ordered list", { _ = $0.pens[0].animalCount }, { $0.animals[1].pen = nil }),
+            Case("a count with a condition", { _ = $0.pens[0].heavyCount }, { $0.animals[1].weight = 300 }),
+            Case("a count with a condition that loses one", { _ = $0.pens[0].heavyCount }, { $0.animals[0].pen = nil }),
+            Case("a sum", { _ = $0.pens[0].weight }, { $0.animals[1].weight = 8 }),
+            Case("a sum of sums", { _ = $0.zoos[0].weight }, { $0.animals[1].weight = 8 }),
+            Case("a sum of sums, by a new destination", { _ = $0.zoos[0].weight }, { $0.animals[0].pen = $0.pens[1] }),
+            Case("a greatest value", { _ = $0.pens[0].heaviest }, { $0.animals[0].weight = 1 }),
+            Case("a value by name", { _ = $0.pens[0][attribute: "weight"] }, { $0.animals[1].weight = 8 }),
+            Case("a sum without a deleted one", { _ = $0.pens[0].weight }, { try $0.context.delete($0.animals[0]) }),
+        ]
+    }
+
+    @Test func `readers of a derived attribute are told when its sources change, by setter and undo`() throws {
+        for item in Self.cases {
+            let park = try Park()
+            #expect(try calls(reading: { item.read(park) }, { try item.change(park) }) == 1, "\(item.name), set")
+            let undone = try calls(reading: { item.read(park) }, { try park.context.undo() })
+            #expect(undone == 1, "\(item.name), undone")
+            #expect(try calls(reading: { item.read(park) }, { park.zoos[1].name = "West" }) == 0, "\(item.name), other")
+        }
+    }
+
+    @Test func `a save tells readers of the derived values that it writes, and of its time`() throws {
+        let park = try Park()
+        let (context, pen) = (park.context, park.pens[0])
+
+        pen.title = "Lions"
+        #expect(try calls(reading: { _ = pen.changed }, { try context.save() }) == 1)
+        park.zoos[1].name = "West"
+        #expect(try calls(reading: { _ = pen.changed }, { try context.save() }) == 0)
+        let new = Pen(context: context)
+        #expect(try calls(reading: { _ = new.changed }, { try context.save() }) == 1)
+        #expect(new.changed != nil)
+    }
+
+    @Test func `a save notifies readers of a derived value that another context has changed`() throws {
+        let park = try Park()
+        let other = park.stack.newContext()
+        other.isObservable = true
+        let theirs = try #require(try other.existingObject(with: park.zoos[1].objectID) as? Zoo)
+        theirs.name = "Bears"
+
+        #expect(
+            try calls(
+                reading: { _ = theirs.penCount },
+                {
+                    park.pens[1].zoo = park.zoos[1]
+                    try park.context.save()
+                    try other.save()
+                }) == 1)
+        #expect(theirs.penCount == 1)
+    }
+
+    @Test func `a derived attribute is followed although nothing retains the objects from which it follows`() throws {
+        let park = try Park()
+        let other = park.stack.newContext()
+        other.isObservable = true
+        let pen = try #require(try other.existingObject(with: park.pens[0].objectID) as? Pen)
+        let change: () throws -> Void = {
+            let animal = try #require(try other.existingObject(with: park.animals[1].objectID) as? Animal)
+            animal.weight = 8
+        }
+
+        #expect(try calls(reading: { _ = pen.weight }, change) == 1)
+        #expect(pen.weight == 198)
+    }
+
+    @Test func `a read of a derived attribute that is followed loads no object from which it follows`() throws {
+        let park = try Park()
+        let other = park.stack.newContext()
+        other.isObservable = true
+        let pen = try #require(try other.existingObject(with: park.pens[0].objectID) as? Pen)
+
+        try other.assertTrips(atMost: 0) { _ = try calls(reading: { _ = pen.weight }, {}) }
+    }
+}
