@@ -20,11 +20,11 @@ struct BatchPlan {
         var failure: ContextError?
     }
 
-    private var steps: [(part: SourcePart, command: StoreCommand)] = []
+    private(set) var steps: [(part: SourcePart, command: StoreCommand)] = []
     private let returnsObjectIDs: Bool
     /// The error of the application's closure, or of the row that it has filled.
     private let failure = ClosureFailure()
-    private let coordinator: PersistentStoreCoordinator
+    let coordinator: PersistentStoreCoordinator
 
     private var model: ManagedObjectModel { coordinator.managedObjectModel }
 

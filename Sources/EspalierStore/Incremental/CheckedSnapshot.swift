@@ -78,6 +78,10 @@ package final class CheckedSnapshot: StoreSnapshot {
 
     package func explain(_ fetch: StoreFetch) throws(StoreError) -> [String] { try base.explain(fetch) }
 
+    package func explain(_ fetch: StoreFetch, as form: FetchForm) throws(StoreError) -> [String] {
+        try base.explain(fetch, as: form)
+    }
+
     package func analyze(_ fetch: StoreFetch) throws(StoreError) -> PlanStep { try base.analyze(fetch) }
 
     /// Requires that rows are those of the fetch, as far as their own values show it.

@@ -69,15 +69,11 @@ extension FetchVerb {
     static func answer(
         _ request: ValueRequest, _ rows: StoreFetch, of store: OpenStore, _ arguments: Arguments, _ console: Console
     ) throws(ToolError) {
-        guard !arguments.flag("--analyze") else {
-            throw .usage(
-                UsageError(
-                    message: "--analyze is for fetches of rows", hint: "use --explain with columns, or leave them out"))
-        }
         let values: ResolvedValues
         do { values = try ResolvedValues(request, for: rows.entity, in: store.model) } catch { throw .predicate(error) }
         let fetch = StoreValueFetch(values, predicate: rows.predicate)
         if arguments.flag("--explain") { return print(try store.explain(fetch), asJSON: arguments.wantsJSON, console) }
+        if arguments.flag("--analyze") { return print(try store.analyze(fetch), asJSON: arguments.wantsJSON, console) }
         let all = try store.values(fetch).rows()
         let found = arguments.integer("--limit") == 0 ? ResultRows(all.columns, []) : all
         if arguments.flag("--count") { return print(found.count, asJSON: arguments.wantsJSON, console) }
@@ -101,6 +97,11 @@ extension FetchVerb {
     static func print(_ steps: [String], asJSON: Bool, _ console: Console) {
         asJSON
             ? console.print(["steps": .array(steps.map(JSONValue.string))]) : steps.forEach { console.print($0) }
+    }
+
+    /// Prints the steps of a plan after its execution.
+    static func print(_ step: PlanStep, asJSON: Bool, _ console: Console) {
+        asJSON ? console.print(step.json) : console.print("\(step)")
     }
 
     /// Prints a number of rows.
