@@ -159,6 +159,60 @@ import Testing
         #expect(try ManagedObjectContext(coordinator).fetch(books()).count == 3)
     }
 
+    @Test(arguments: RawStore.Lie.allCases)
+    func `a store on the contract itself that breaks it gets a typed error, and the process goes on`(
+        lie: RawStore.Lie
+    ) throws {
+        let model = coordinator.managedObjectModel
+        let raw = RawStore(model: model)
+        let coordinator = PersistentStoreCoordinator(managedObjectModel: model)
+        coordinator.add(raw)
+        let writer = ManagedObjectContext(coordinator)
+        let author = Author(context: writer)
+        author.name = "Ursula"
+        for (title, year) in [("Rocannon", 1966), ("Planet", 1966), ("Lathe", 1971)] {
+            let book = Book(context: writer)
+            (book.title, book.year, book.author) = (title, Int32(year), author)
+        }
+        try writer.save()
+        let reader = ManagedObjectContext(coordinator)
+        #expect(try reader.fetch(books()).map(\.title) == ["Lathe", "Planet", "Rocannon"])
+        let book = try reader.fetch(books())[0].objectID
+
+        raw.lie.withLock { $0 = lie }
+        let fresh = ManagedObjectContext(coordinator)
+        var limited = try books()
+        limited.fetchLimit = 1
+        let error = contextError {
+            switch lie {
+            case .overLimit: _ = try fresh.fetch(limited)
+            case .unfiltered: _ = try fresh.fetch(books("title == 'Planet'"))
+            case .idTwice: _ = try fresh.fetchIDs(books())
+            case .negativeCount: _ = try fresh.count(for: books())
+            case .countOverLimit: _ = try fresh.count(for: limited)
+            case .otherRow, .tooFewRows: _ = try fresh.existingObject(with: book)
+            case .destinationTwice, .destinationOfOtherEntity, .tooFewLists:
+                let authors = FetchRequest<Author>()
+                let column = try FetchColumn("count", format: "books.@count")
+                _ = try fresh.fetch(ValueRequest(authors.terms, columns: [column]))
+            case .tooFewIDs, .reservedTwice:
+                try fresh.obtainPermanentIDs(for: [Book(context: fresh), Book(context: fresh)])
+            case .tooFewSaved:
+                _ = Book(context: fresh)
+                try fresh.save()
+            default: _ = try fresh.fetch(books())
+            }
+        }
+
+        guard case .store(.brokenContract(_, "Raw", let reason))? = error else {
+            Issue.record("\(lie): \(String(describing: error))")
+            return
+        }
+        #expect(!reason.isEmpty)
+        raw.lie.withLock { $0 = nil }
+        #expect(try ManagedObjectContext(coordinator).count(for: books("year > 0")) == 3)
+    }
+
     @Test func `a store learns when it is added and removed, and closes its data once (PS-11)`() throws {
         let noted = HookedStore(base: InMemoryStore(model: coordinator.managedObjectModel))
         let type = StoreType(rawValue: "Hooked")

@@ -29,7 +29,7 @@ public struct BatchDeleteRequest: Sendable {
     public var progress: BatchProgress?
 
     /// A request that deletes the rows that a fetch would find in the stores: its entity, condition, limit, offset,
-    /// order and subentities count, and unsaved changes do not.
+    /// order, subentities and affected stores count, and unsaved changes do not.
     public init<Result>(_ request: FetchRequest<Result>) { selection = .matching(request.terms) }
 
     /// A request that deletes the rows with these IDs, of one entity or of several; those that do not exist are no

@@ -5,6 +5,7 @@
 
 public import EspalierModel
 public import EspalierStore
+public import FoundationEssentials
 
 /// A request that inserts rows into a store (BR-01 to BR-03).
 ///
@@ -37,6 +38,9 @@ public struct BatchInsertRequest {
     ///
     /// Under `.merge` the request inserts new rows and updates others.
     public var constraintAction: ConstraintAction?
+    /// The identifiers of the stores of which the first writable one that accepts the entity gets the rows; `nil` = of
+    /// all (FR-15).
+    public var affectedStores: [UUID]?
     /// Whether the result has the IDs of the rows: 16 bytes for each row, which are all in memory.
     public var returnsObjectIDs = false
     /// Gets the number of rows that are done, and can cancel the request.

@@ -8,6 +8,7 @@
 
 import EspalierModel
 import EspalierStore
+import FoundationEssentials
 
 /// The commands of a request.
 struct BatchPlan {
@@ -19,11 +20,11 @@ struct BatchPlan {
         var failure: ContextError?
     }
 
-    private var steps: [(part: SourcePart, command: StoreCommand)] = []
+    private(set) var steps: [(part: SourcePart, command: StoreCommand)] = []
     private let returnsObjectIDs: Bool
     /// The error of the application's closure, or of the row that it has filled.
     private let failure = ClosureFailure()
-    private let coordinator: PersistentStoreCoordinator
+    let coordinator: PersistentStoreCoordinator
 
     private var model: ManagedObjectModel { coordinator.managedObjectModel }
 
@@ -54,13 +55,13 @@ struct BatchPlan {
             })
         (command.validates, command.returnsIDs) = (request.validates, request.returnsObjectIDs)
         (command.progress, command.constraintActions) = (request.progress, actions(entity))
-        steps = [(try coordinator.partForNewObjects(of: entity), command)]
+        steps = [(try coordinator.partForNewRows(of: entity, in: request.affectedStores), command)]
     }
 
     init(_ request: BatchUpdateRequest, _ coordinator: PersistentStoreCoordinator) throws(ContextError) {
         (self.coordinator, returnsObjectIDs) = (coordinator, request.returnsObjectIDs)
         var terms = FetchTerms(entityName: request.entityName, predicate: request.predicate)
-        terms.includesSubentities = request.includesSubentities
+        (terms.includesSubentities, terms.affectedStores) = (request.includesSubentities, request.affectedStores)
         let fetch = try StoreFetch(terms, in: coordinator.managedObjectModel)
         let assignments: [ResolvedAssignment]
         do { assignments = try request.assignments(of: fetch.entity, in: coordinator.managedObjectModel) } catch {
@@ -142,9 +143,19 @@ private final class ClosureFailure {
 }
 
 extension PersistentStoreCoordinator {
-    /// The parts that have rows of a fetch's entity, all of them writable.
+    /// The part for new rows of an entity: the first writable one that accepts it, of those that a request names.
+    fileprivate func partForNewRows(of entity: Entity, in stores: [UUID]?) throws(ContextError) -> SourcePart {
+        guard let stores else { return try partForNewObjects(of: entity) }
+        let tags = stores.map { Interned.stores.existingTag(of: $0) }
+        let taking = parts.filter { $0.takes(entity) && tags.contains($0.storeTag) }
+        guard let first = taking.first else { throw .noStore(entity: entity.name) }
+        guard let part = taking.first(where: { !$0.isReadOnly }) else { throw .readOnlyStore(path: first.path) }
+        return part
+    }
+
+    /// The parts that have rows of a fetch's entity and that the fetch asks, all of them writable.
     fileprivate func writableParts(taking fetch: StoreFetch) throws(ContextError) -> [SourcePart] {
-        let found = parts.filter { $0.takes(fetch.entity) }
+        let found = parts.filter { $0.takes(fetch.entity) && fetch.asks(storeTag: $0.storeTag) }
         guard !found.isEmpty else { throw .noStore(entity: fetch.entity.name) }
         guard found.count == 1 || fetch.limit == nil && fetch.offset == 0 else {
             throw .limitAcrossStores(entity: fetch.entity.name)

@@ -22,6 +22,8 @@ public struct BatchUpdateRequest {
     public var predicate: FetchPredicate?
     /// Whether rows of entities that inherit from it are changed too.
     public var includesSubentities = true
+    /// The identifiers of the stores whose rows are changed; `nil` = all (FR-15).
+    public var affectedStores: [UUID]?
     /// The new values by name of the property: constants, or expressions (`FetchExpression`).
     ///
     /// Attributes that are stored, and to-one relationships, whose values are object IDs.

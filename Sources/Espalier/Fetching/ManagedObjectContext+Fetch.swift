@@ -115,7 +115,17 @@ extension ManagedObjectContext {
     ///
     /// - Throws: as `fetch(_:)`.
     public func explain<Result>(_ request: FetchRequest<Result>) throws(ContextError) -> [String] {
-        try storedExplanation(processAndResolve(request.terms))
+        try storedExplanation(processAndResolve(request.terms), as: .rows)
+    }
+
+    /// The steps in which the stores answer a request by objects (`rows`), by IDs as for `fetchIDs(_:)`, or by their
+    /// number as for `count(for:)`, one line for each.
+    ///
+    /// - Throws: as `fetch(_:)`.
+    public func explain<Result>(
+        _ request: FetchRequest<Result>, as form: FetchForm
+    ) throws(ContextError) -> [String] {
+        try storedExplanation(processAndResolve(request.terms), as: form)
     }
 
     /// The steps in which the stores answer a request, each after it was executed, with the numbers of rows that were

@@ -20,10 +20,12 @@ extension ManagedObjectContext {
     }
 
     /// The stores' plans for a fetch, line by line.
-    func storedExplanation(_ fetch: StoreFetch) throws(ContextError) -> [String] {
+    func storedExplanation(_ fetch: StoreFetch, as form: FetchForm) throws(ContextError) -> [String] {
         var lines: [String] = []
         for position in try positions(for: fetch) {
-            lines += try read(position, fetch) { snapshot, fetch throws(StoreError) in try snapshot.explain(fetch) }
+            lines += try read(position, fetch) { snapshot, fetch throws(StoreError) in
+                try snapshot.explain(fetch, as: form)
+            }
         }
         return lines
     }
@@ -35,7 +37,12 @@ extension ManagedObjectContext {
             steps.append(
                 try read(position, fetch) { snapshot, fetch throws(StoreError) in try snapshot.analyze(fetch) })
         }
-        guard steps.count > 1 else { return steps[0] }
+        return Self.joined(steps)
+    }
+
+    /// The steps of several stores as one.
+    static func joined(_ steps: [PlanStep]) -> PlanStep {
+        guard steps.count != 1 else { return steps[0] }
         return PlanStep("join the rows of \(steps.count) stores", sources: steps)
     }
 

@@ -55,7 +55,7 @@ extension ManagedObjectContext {
     ) {
         var plan: [String] = []
         if log.level >= .plans, failure == nil, request.kind != .explain, let fetch = request.fetch {
-            plan = (try? snapshot.explain(fetch)) ?? []
+            plan = (try? snapshot.explain(fetch, as: request.form)) ?? []
         }
         let condition = request.fetch == nil ? nil : lastCondition
         log.receive(
@@ -160,6 +160,15 @@ private struct LoggedRequest {
         case let ids as [ObjectID]: self.ids = ids
         case let id as ObjectID: (ids, kind) = ([id], .membership)
         default: break
+        }
+    }
+
+    /// The form of the answer.
+    var form: FetchForm {
+        switch kind {
+        case .fetchIDs: .ids
+        case .count: .count
+        default: .rows
         }
     }
 

@@ -45,6 +45,23 @@ extension ManagedObjectContext {
         return lines
     }
 
+    /// The steps in which the stores answer a request, each after it was executed, with the numbers of rows or entries
+    /// that were expected and found, and its time.
+    ///
+    /// Unsaved changes of this context are joined to the values afterwards, and are no part of it.
+    ///
+    /// - Throws: as `fetch(_:)`.
+    /// - Complexity: that of the request without its limit, times the number of steps.
+    public func analyze(_ request: ValueRequest) throws(ContextError) -> PlanStep {
+        let fetch = try processAndResolve(request)
+        var steps: [PlanStep] = []
+        for position in try positions(for: fetch.rows) {
+            steps.append(
+                try read(position, fetch) { snapshot, fetch throws(StoreError) in try snapshot.analyze(fetch) })
+        }
+        return Self.joined(steps)
+    }
+
     private func processAndResolve(_ request: ValueRequest) throws(ContextError) -> StoreValueFetch {
         // The values decide on order and limit: a sort key may name a column.
         var terms = request.terms

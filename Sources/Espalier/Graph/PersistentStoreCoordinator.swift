@@ -19,6 +19,8 @@ public final class PersistentStoreCoordinator: Sendable {
     private struct Member {
         let store: any PersistentStore
         let part: SourcePart
+        /// The checks of its answers; `nil` for a store of this package, which needs none or makes them itself.
+        let checks: ContractChecks?
         /// The name by which the application finds the store.
         let name: String?
         /// The description from which the store was opened; `nil` if the application opened it.
@@ -68,13 +70,15 @@ public final class PersistentStoreCoordinator: Sendable {
         description: PersistentStoreDescription?
     ) {
         let roots = entityNames.map { Set($0.compactMap { managedObjectModel.entity(named: $0)?.root }) }
+        let checks = store.isBuiltIn ? nil : ContractChecks(of: store, model: managedObjectModel)
         tellWillChange(added: [store])
         state.withLock { state in
             let part = SourcePart(
                 number: SourcePart.newNumber(),
                 storeTag: Interned.stores.tag(of: store.identifier), rootEntities: roots,
                 isReadOnly: store.isReadOnly || description?.isReadOnly == true, path: store.path)
-            state.members.append(Member(store: store, part: part, name: name, description: description))
+            state.members.append(
+                Member(store: store, part: part, checks: checks, name: name, description: description))
             edition.add(1, ordering: .sequentiallyConsistent)
         }
         store.didAdd(configurationName: description?.configurationName)
@@ -199,8 +203,17 @@ public final class PersistentStoreCoordinator: Sendable {
     /// The store of a part.
     ///
     /// - Throws: `StoreError.closed` if the store was removed.
-    func store(of part: SourcePart) throws(StoreError) -> any PersistentStore {
-        let found = state.withLock { state in state.members.first { $0.part.number == part.number }?.store }
+    func store(of part: SourcePart) throws(StoreError) -> any PersistentStore { try storeAndChecks(of: part).store }
+
+    /// The store of a part, and the checks of its answers if it needs any.
+    ///
+    /// - Throws: `StoreError.closed` if the store was removed.
+    func storeAndChecks(
+        of part: SourcePart
+    ) throws(StoreError) -> (store: any PersistentStore, checks: ContractChecks?) {
+        let found = state.withLock { state in
+            state.members.first { $0.part.number == part.number }.map { (store: $0.store, checks: $0.checks) }
+        }
         guard let found else { throw .closed }
         return found
     }

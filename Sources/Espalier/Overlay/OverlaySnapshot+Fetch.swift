@@ -74,9 +74,11 @@ extension OverlaySnapshot {
         return min(max(0, count - fetch.offset), fetch.limit ?? .max)
     }
 
-    func explain(_ fetch: StoreFetch) throws(StoreError) -> [String] {
+    func explain(_ fetch: StoreFetch) throws(StoreError) -> [String] { try explain(fetch, as: .rows) }
+
+    func explain(_ fetch: StoreFetch, as form: FetchForm) throws(StoreError) -> [String] {
         var lines: [String] = []
-        for base in try bases(for: fetch) { lines += try base.snapshot.explain(fetch) }
+        for base in try bases(for: fetch) { lines += try base.snapshot.explain(fetch, as: form) }
         let concern = try concern(of: fetch)
         if !concern.isEmpty {
             lines.append("parent context: \(concern.hidden.count) rows hidden, \(concern.tested.count) objects tested")

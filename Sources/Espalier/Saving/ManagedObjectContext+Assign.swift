@@ -26,13 +26,12 @@ extension ManagedObjectContext {
         let coordinator = persistentStoreCoordinator
         let isOpen = coordinator.persistentStores.contains { $0 === store }
         let tag = Interned.stores.tag(of: store.identifier)
+        let chosen = isOpen ? coordinator.parts.first { $0.storeTag == tag } : nil
         var byEntity: [ManagedObjectModel.EntityIndex: [ManagedObject]] = [:]
         var seen = Set<ManagedObject>()
         for object in objects where seen.insert(object).inserted {
             guard object.managedObjectContext === self else { throw .objectOfOtherContext(object.storedID) }
-            guard isOpen, let part = coordinator.parts.first(where: { $0.storeTag == tag }) else {
-                throw .noStore(entity: object.entity.name)
-            }
+            guard let part = chosen else { throw .noStore(entity: object.entity.name) }
             if object.isInserted && object.storedID.storeTag == tag { continue }
             guard object.isInserted, object.storedID.isTemporary else { throw .storeIsChosen(object.storedID) }
             guard part.takes(object.entity) else { throw .storeRefusesEntity(object.entity.name, path: part.path) }
@@ -41,10 +40,11 @@ extension ManagedObjectContext {
         }
         var permanentIDs: [ObjectID: ObjectID] = [:]
         for (_, group) in byEntity.sorted(by: { $0.key < $1.key }) {
+            guard let part = chosen else { throw .noStore(entity: group[0].entity.name) }
             do {
                 let entity = group[0].entity
                 let ids = try reservation(of: group.count, for: entity) { () throws(StoreError) in
-                    try store.reserveIDs(for: entity, count: group.count)
+                    try coordinator.reserveIDs(for: entity, count: group.count, in: part)
                 }
                 for (object, id) in zip(group, ids) { permanentIDs[object.storedID] = id }
             } catch {

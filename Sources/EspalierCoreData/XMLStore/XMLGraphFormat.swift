@@ -5,7 +5,8 @@
 //      with "Espalier"; a file without them, such as one of Core Data, has rows at version 1 and no metadata.
 //   2. A composite value is the Base64 of its tagged bytes, with the type "composite"; a text with a character that XML
 //      does not allow is the Base64 of its UTF-8, with the type "utf8".
-//   3. The hashes of entities are written and not compared: what does not fit is found at its row.
+//   3. A date has 20 decimals, as those of Core Data; only one that they would change has the shortest text of its number.
+//   4. The hashes of entities are written and not compared: what does not fit is found at its row.
 //
 // Invariants
 //   1. Names that differ only in case are refused before anything is written: the layout could not tell them apart.

@@ -96,12 +96,12 @@ struct XMLGraphWriter {
             let ids =
                 relationship.isToMany
                 ? lists[relationship.slot] ?? [] : row.destination(at: relationship.slot).map { [$0] } ?? []
-            guard !ids.isEmpty else { continue }
-            let counts = relationship.isToMany ? "0/0" : relationship.isOptional ? "0/1" : "1/1"
+            let counts = relationship.isToMany ? "0/0" : "1/1"
             let destination = model.destination(of: relationship).name.uppercased()
             text += "        <relationship name=\"\(relationship.name.lowercased())\" type=\"\(counts)\""
-            text += " destination=\"\(destination)\" idrefs=\"\(ids.map { "z\($0.key)" }.joined(separator: " "))\">"
-            text += "</relationship>\n"
+            text += " destination=\"\(destination)\""
+            if !ids.isEmpty { text += " idrefs=\"\(ids.map { "z\($0.key)" }.joined(separator: " "))\"" }
+            text += "></relationship>\n"
         }
         text += "    </object>\n"
     }
@@ -120,7 +120,9 @@ struct XMLGraphWriter {
         // As a double: the shortest text of a float is not the text of the double that has its value.
         case .float(let number): return ("float", "\(Double(number))")
         case .boolean(let bit): return ("bool", bit ? "1" : "0")
-        case .date(let date): return ("date", "\(date.timeIntervalSinceReferenceDate)")
+        case .date(let date):
+            let seconds = date.timeIntervalSinceReferenceDate
+            return ("date", seconds.textWithTwentyDecimals ?? "\(seconds)")
         case .uuid(let uuid): return ("uuid", uuid.uuidString)
         case .binary(let data): return ("binary", data.base64EncodedString())
         case .transformable(let data): return ("transformable", data.base64EncodedString())

@@ -102,7 +102,7 @@ extension BTreeSnapshot {
         try check(fetch)
         return try withSession(for: unsorted) { session, unsorted throws(StoreError) in
             let plan = try session.planner(store).plan(unsorted, wantsRows: false)
-            if case .rows = plan.access, plan.condition.isEmpty, plan.keys == StoreFetch.allKeys {
+            if plan.isCountedWithoutRows {
                 let wanted = fetch.includesSubentities ? fetch.entity.family : [fetch.entity.index]
                 var total = 0
                 for entity in wanted { total.add(clamping: try store.rowCount(of: entity, session.transaction)) }
@@ -136,10 +136,17 @@ extension BTreeSnapshot {
     ///
     /// The plan depends on the numbers of rows and entries, which are exact, and on samples of the keys of indexes.
     /// These may be some commits old; so two stores with the same rows can have different plans.
-    public func explain(_ fetch: StoreFetch) throws(StoreError) -> [String] {
+    public func explain(_ fetch: StoreFetch) throws(StoreError) -> [String] { try explain(fetch, as: .rows) }
+
+    /// One line for each step the store takes to answer `fetch` by rows, by their IDs or by their number.
+    public func explain(_ fetch: StoreFetch, as form: FetchForm) throws(StoreError) -> [String] {
         try check(fetch)
-        return try withSession(for: fetch) { session, fetch throws(StoreError) in
-            try session.planner(store).plan(fetch, wantsRows: true).explanation(catalog.schema)
+        var asked = fetch
+        if form == .count { asked.sort = [] }
+        return try withSession(for: asked) { session, asked throws(StoreError) in
+            let plan = try session.planner(store).plan(asked, wantsRows: form == .rows)
+            if form == .count, plan.isCountedWithoutRows { return ["count rows"] }
+            return plan.explanation(catalog.schema, as: form)
         }
     }
 

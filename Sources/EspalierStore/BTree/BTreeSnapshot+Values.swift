@@ -35,23 +35,57 @@ extension BTreeSnapshot {
     public func explain(_ fetch: StoreValueFetch) throws(StoreError) -> [String] {
         try check(fetch.rows)
         return try withSession(for: fetch) { session, fetch throws(StoreError) in
-            if let seeks = seeks(fetch) {
-                return seeks.map { seek in
-                    switch seek {
-                    case .count: "count rows"
-                    case .end(let group, _, let isReversed):
-                        "\(CandidateSource.name(of: group, catalog.schema)), the \(isReversed ? "last" : "first") value"
-                    }
-                }
-            }
-            if let group = countingGroup(fetch) {
-                return ["\(CandidateSource.name(of: group, catalog.schema)), count the entries of each value"]
-            }
-            let planner = try session.planner(store)
-            let plan = planner.plan(fetch.rows, wantsRows: !ColumnReader(fetch.values, session).needsNoRow)
-            let entries = planner.entryPlan(fetch, insteadOf: plan)
+            if let seeks = seeks(fetch) { return seeks.map(text) }
+            if let group = countingGroup(fetch) { return [countingText(group)] }
+            let (plan, entries) = try plans(fetch, session)
             return entries?.explanation(catalog.schema, limit: fetch.rows.limit) ?? plan.explanation(catalog.schema)
         }
+    }
+
+    /// The steps of the plan of a question for values after it was executed.
+    ///
+    /// - Complexity: that of the question without its limit, times the number of steps.
+    public func analyze(_ fetch: StoreValueFetch) throws(StoreError) -> PlanStep {
+        let begun = ContinuousClock.now
+        let count = try values(fetch).rows().count
+        let duration = begun.duration(to: .now)
+        let sources = try withSession(for: fetch) { session, fetch throws(StoreError) in try sources(fetch, session) }
+        return PlanStep(fetch.resultText, foundCount: count, duration: duration, sources: sources)
+    }
+
+    /// The steps below a question for values, each executed by itself.
+    private func sources(_ fetch: StoreValueFetch, _ session: ReadSession) throws(StoreError) -> [PlanStep] {
+        let (plan, entries) = try plans(fetch, session)
+        let analysis = PlanAnalysis(plan: plan, session: session, snapshot: self)
+        if let seeks = seeks(fetch) {
+            var steps: [PlanStep] = []
+            for (seek, aggregation) in zip(seeks, fetch.values.aggregations) {
+                steps.append(try step(of: seek, aggregation.input, fetch, analysis))
+            }
+            return steps
+        }
+        if let group = countingGroup(fetch) {
+            let expected = Double(try session.planner(store).hierarchyCount(of: fetch.rows.entity))
+            return [try analysis.entries(of: group, [.all], expected: expected, countingText(group))]
+        }
+        guard let entries else { return [try analysis.source()] }
+        let lines = entries.explanation(catalog.schema, limit: nil)
+        var step = try analysis.entries(of: entries.group, entries.ranges, expected: entries.estimate, lines[0])
+        for line in lines.dropFirst() { step = PlanStep(line, sources: [step]) }
+        return [step]
+    }
+
+    /// The plan that reads rows, and the one that reads entries instead, if that costs less.
+    private func plans(
+        _ fetch: StoreValueFetch, _ session: ReadSession
+    ) throws(StoreError) -> (rows: FetchPlan, entries: EntryPlan?) {
+        let planner = try session.planner(store)
+        let plan = planner.plan(fetch.rows, wantsRows: !ColumnReader(fetch.values, session).needsNoRow)
+        return (plan, planner.entryPlan(fetch, insteadOf: plan))
+    }
+
+    private func countingText(_ group: Int) -> String {
+        "\(CandidateSource.name(of: group, catalog.schema)), count the entries of each value"
     }
 
     // MARK: Totals
@@ -62,6 +96,42 @@ extension BTreeSnapshot {
         case count
         /// The first or last value in a range of an index.
         case end(group: Int, EntryRange, isReversed: Bool)
+    }
+
+    private func text(_ seek: Seek) -> String {
+        switch seek {
+        case .count: "count rows"
+        case .end(let group, _, let isReversed):
+            "\(CandidateSource.name(of: group, catalog.schema)), the \(isReversed ? "last" : "first") value"
+        }
+    }
+
+    /// The step of a seek after it was executed: with the number of rows, or whether there is a value.
+    private func step(
+        of seek: Seek, _ input: Int?, _ fetch: StoreValueFetch, _ analysis: PlanAnalysis
+    ) throws(StoreError) -> PlanStep {
+        let session = analysis.session
+        switch seek {
+        case .count:
+            let planner = try session.planner(store)
+            let plan = planner.plan(fetch.rows, wantsRows: false)
+            let (count, duration) = try analysis.measure { () throws(StoreError) in
+                try self.count(fetch, session, planner)
+            }
+            let rows = PlanAnalysis(plan: plan, session: session, snapshot: self)
+            let sources = try plan.isCountedWithoutRows ? [] : [rows.source()]
+            return PlanStep(
+                text(seek), expectedCount: plan.estimate.wholeCount, foundCount: count, duration: duration,
+                sources: sources)
+        case .end(let group, let range, let isReversed):
+            guard let input, case .path(let path) = fetch.values.inputs[input],
+                case .attribute(let slot, _, _) = path.terminal
+            else { return PlanStep(text(seek)) }
+            let (count, duration) = try analysis.measure { () throws(StoreError) in
+                try firstValue(at: slot, in: group, range, isReversed: isReversed, fetch, session).isNull ? 0 : 1
+            }
+            return PlanStep(text(seek), expectedCount: 1, foundCount: count, duration: duration)
+        }
     }
 
     /// The seeks for all aggregates of a question; `nil` if one of them needs the rows.
@@ -135,7 +205,7 @@ extension BTreeSnapshot {
         _ fetch: StoreValueFetch, _ session: ReadSession, _ planner: FetchPlanner
     ) throws(StoreError) -> Int {
         let plan = planner.plan(fetch.rows, wantsRows: false)
-        guard case .rows = plan.access, plan.condition.isEmpty else {
+        guard plan.isCountedWithoutRows else {
             return try FetchExecution(plan, .count, session, excluding: fetch.excluded).run().count
         }
         let wanted = fetch.rows.includesSubentities ? fetch.rows.entity.family : [fetch.rows.entity.index]

@@ -21,7 +21,7 @@ extension BTreeSnapshot {
 }
 
 /// The analysis of one plan.
-private struct PlanAnalysis {
+struct PlanAnalysis {
     let plan: FetchPlan
     let session: ReadSession
     let snapshot: BTreeSnapshot
@@ -30,8 +30,7 @@ private struct PlanAnalysis {
 
     /// The whole fetch.
     func result() throws(StoreError) -> PlanStep {
-        var source = try access()
-        if !plan.residual.isEmpty { source = try tests(on: source) }
+        let source = try source()
         var readsAll = false
         var spilledByteCount: UInt64 = 0
         let (count, duration) = try measure { () throws(StoreError) in
@@ -46,6 +45,21 @@ private struct PlanAnalysis {
         return PlanStep(
             plan.resultText + note, expectedCount: plan.limit.map { min($0, plan.estimate.wholeCount) },
             foundCount: count, duration: duration, sources: [source])
+    }
+
+    /// The rows that are read and tested, without order and limit.
+    func source() throws(StoreError) -> PlanStep {
+        let read = try access()
+        return plan.residual.isEmpty ? read : try tests(on: read)
+    }
+
+    /// The entries of an index in some ranges, of which `action` tells the use.
+    func entries(
+        of group: Int, _ ranges: [EntryRange], expected: Double, _ action: String
+    ) throws(StoreError) -> PlanStep {
+        let found = try step(of: .index(group: group, ranges), RowEstimate(count: expected))
+        return PlanStep(
+            action, expectedCount: found.expectedCount, foundCount: found.foundCount, duration: found.duration)
     }
 
     /// The conditions that the access does not answer.
@@ -107,7 +121,7 @@ private struct PlanAnalysis {
             sources: sources)
     }
 
-    private func measure(_ body: () throws(StoreError) -> Int) throws(StoreError) -> (count: Int, Duration) {
+    func measure(_ body: () throws(StoreError) -> Int) throws(StoreError) -> (count: Int, Duration) {
         defer { session.forgetRows() }
         let begun = ContinuousClock.now
         let count = try body()

@@ -52,6 +52,11 @@ extension PersistentStore {
     /// One line for each step the store takes to answer `fetch`.
     public func explain(_ fetch: StoreFetch) throws(StoreError) -> [String] { try snapshot().explain(fetch) }
 
+    /// One line for each step the store takes to answer `fetch` by rows, by their IDs or by their number.
+    public func explain(_ fetch: StoreFetch, as form: FetchForm) throws(StoreError) -> [String] {
+        try snapshot().explain(fetch, as: form)
+    }
+
     /// One line for each step the store takes to answer a question for values.
     public func explain(_ fetch: StoreValueFetch) throws(StoreError) -> [String] { try snapshot().explain(fetch) }
 }

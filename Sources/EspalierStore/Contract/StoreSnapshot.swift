@@ -58,7 +58,11 @@ public protocol StoreSnapshot: AnyObject, Sendable {
     /// A store may choose the steps by statistics of its rows: they can differ from snapshot to snapshot, the rows that
     /// they find cannot.
     func explain(_ fetch: StoreFetch) throws(StoreError) -> [String]
-    /// The steps of the same plan after it was executed, with the numbers of rows that were expected and found.
+    /// One line for each step the store takes to answer `fetch` by rows, by their IDs or by their number.
+    ///
+    /// The default implementation explains the fetch of the rows.
+    func explain(_ fetch: StoreFetch, as form: FetchForm) throws(StoreError) -> [String]
+    /// The steps of the plan of `fetch` after it was executed, with the numbers of rows that were expected and found.
     ///
     /// The default implementation executes the fetch and measures it as one step.
     func analyze(_ fetch: StoreFetch) throws(StoreError) -> PlanStep
@@ -66,9 +70,19 @@ public protocol StoreSnapshot: AnyObject, Sendable {
     ///
     /// The default implementation explains the fetch of the rows.
     func explain(_ fetch: StoreValueFetch) throws(StoreError) -> [String]
+    /// The steps of the plan of a question for values after it was executed, with the numbers of rows or entries that
+    /// were expected and found.
+    ///
+    /// The default implementation executes the question and measures it as one step.
+    func analyze(_ fetch: StoreValueFetch) throws(StoreError) -> PlanStep
 }
 
 extension StoreSnapshot {
+    /// The steps of the fetch of the rows.
+    public func explain(_ fetch: StoreFetch, as form: FetchForm) throws(StoreError) -> [String] {
+        try explain(fetch)
+    }
+
     /// One step for each line of `explain`; the first one has the result's number of rows and time.
     public func analyze(_ fetch: StoreFetch) throws(StoreError) -> PlanStep {
         let steps = try explain(fetch)

@@ -43,6 +43,24 @@ extension StoreSnapshot {
 
     /// The steps of a fetch of the rows.
     public func explain(_ fetch: StoreValueFetch) throws(StoreError) -> [String] { try explain(fetch.rows) }
+
+    /// One step for each line of `explain`; the first one has the result's number of rows or groups, and the time.
+    public func analyze(_ fetch: StoreValueFetch) throws(StoreError) -> PlanStep {
+        let steps = try explain(fetch)
+        let begun = ContinuousClock.now
+        let count = try values(fetch).rows().count
+        return PlanStep(
+            fetch.resultText, foundCount: count, duration: begun.duration(to: .now),
+            sources: steps.map { PlanStep($0) })
+    }
+}
+
+extension StoreValueFetch {
+    /// The result, in words.
+    var resultText: String {
+        (values.isGrouped ? "values of groups of " : "values of ") + rows.entity.name
+            + (rows.limit.map { ", stop after \($0)" } ?? "")
+    }
 }
 
 /// A row of any store, as expressions see it; other rows are read when they are needed.

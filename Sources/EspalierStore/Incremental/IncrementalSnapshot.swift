@@ -31,7 +31,9 @@ public final class IncrementalSnapshot: StoreSnapshot {
         let found = try find(fetch)
         try found.reads.load(found.ids)
         let rows = try found.ids.map { id throws(StoreError) in try found.reads.existingRow(id) }
-        if found.isTrusted { try check(rows, fetch, found.reads) }
+        if found.isTrusted {
+            try store.checks.check(rows, matching: fetch) { row throws(StoreError) in try found.reads.subject(row.id) }
+        }
         return SnapshotList(rows)
     }
 
@@ -51,13 +53,8 @@ public final class IncrementalSnapshot: StoreSnapshot {
         for id in ids { _ = try SaveChecks.entity(of: id, schema: store.schema, storeTag: store.storeTag) }
         guard !ids.isEmpty else { return [] }
         let rows = try store.ask { try reader.rows(ids) }
-        guard rows.count == ids.count else {
-            throw store.broken("it was asked for \(ids.count) rows, and has returned \(rows.count)")
-        }
-        for case let (id, row?) in zip(ids, rows) where row.id != id {
-            throw store.broken("it was asked for \(id), and has returned \(row.id)")
-        }
-        try store.check(rows.compactMap { $0 }, in: generation)
+        try store.checks.check(rows, readBy: ids)
+        try store.checkVersions(of: rows.compactMap { $0 }, in: generation)
         return rows
     }
 
@@ -75,7 +72,7 @@ public final class IncrementalSnapshot: StoreSnapshot {
                 throw .invalidRequest(reason: "\(entity.name) has no relationship \(relationship.name)")
             }
             let list = try store.ask { try reader.destinations(of: relationship, for: owner) }
-            try store.check(list, of: relationship, for: owner)
+            try store.checks.check(list, of: relationship, for: owner)
             return relationship.isOrdered ? list : list.sorted { $0.key < $1.key }
         }
     }
@@ -128,7 +125,8 @@ public final class IncrementalSnapshot: StoreSnapshot {
             try store.check(rows, in: generation)
             for row in rows { found.reads.keep(row) }
         }
-        try store.check(found.ids, of: Set(fetch.includesSubentities ? fetch.entity.family : [fetch.entity.index]))
+        let family = fetch.includesSubentities ? fetch.entity.family : [fetch.entity.index]
+        try store.checks.check(found.ids, of: Set(family))
         let isFiltered = fetch.predicate == nil || answer.isFiltered && query.predicate != nil
         let isSorted = !query.sort.isEmpty && answer.isSorted
         found.isTrusted = answer.isFiltered || answer.isSorted
@@ -169,34 +167,6 @@ public final class IncrementalSnapshot: StoreSnapshot {
         }
         found.ids = rows.map(\.id)
     }
-
-    /// Requires of rows that a source has filtered or sorted that they match and are in order, as far as their own
-    /// values show it.
-    private func check(
-        _ rows: [ObjectSnapshot], _ fetch: StoreFetch, _ reads: IncrementalReads
-    ) throws(StoreError) {
-        var (condition, order) = (
-            PredicateReach(from: fetch.entity, in: store.model), PredicateReach(from: fetch.entity, in: store.model)
-        )
-        if let predicate = fetch.predicate {
-            condition.add(predicate)
-            for row in rows where condition.ways.isEmpty {
-                guard try !predicate.evaluate(on: reads.subject(row.id)) else { continue }
-                throw store.broken("\(row.id) does not match the predicate by which it says it has filtered")
-            }
-        }
-        for key in fetch.sort { order.add(key) }
-        guard !fetch.sort.isEmpty, order.ways.isEmpty else { return }
-        var former: [AttributeValue]?
-        for row in rows {
-            let subject = try reads.subject(row.id)
-            let values = try fetch.sort.map { key throws(StoreError) in try key.value(of: subject) }
-            if let former, fetch.sort.order(former, values) == .orderedDescending {
-                throw store.broken("\(row.id) is not in the order in which it says it has sorted")
-            }
-            former = values
-        }
-    }
 }
 
 extension IncrementalQuery {
@@ -216,7 +186,7 @@ extension IncrementalQuery {
 
 extension [ResolvedSortKey] {
     /// The order of two rows by their values; `nil` if all are equal.
-    fileprivate func order(_ left: [AttributeValue], _ right: [AttributeValue]) -> ComparisonResult? {
+    func order(_ left: [AttributeValue], _ right: [AttributeValue]) -> ComparisonResult? {
         for (index, key) in enumerated() {
             let order = left[index].compare(right[index], options: key.options)
             guard order != .orderedSame else { continue }

@@ -2,7 +2,7 @@
 //
 // Invariants
 //   1. Every answer of the store keeps the contract of all stores, or the call throws: no answer of the source is
-//      trusted (IncrementalStore+Checks).
+//      trusted (ContractChecks).
 //   2. Saves come one after the other, and the source is asked once for each: it writes everything or nothing.
 //   3. An error of the source's own arrives as `StoreError.outside`; its `StoreError`s arrive unchanged.
 
@@ -42,6 +42,7 @@ public final class IncrementalStore: PersistentStore {
     public let model: ManagedObjectModel
     let schema: StoreSchema
     let storeTag: UInt32
+    let checks: ContractChecks
     /// Guards the number of the generation and the versions that were read.
     private let state: Mutex<State>
     /// Held during a save.
@@ -55,6 +56,7 @@ public final class IncrementalStore: PersistentStore {
         identifier = source.identifier
         schema = StoreSchema(model: model)
         storeTag = Interned.stores.tag(of: identifier)
+        checks = ContractChecks(ofSource: source, type: type, schema: schema, storeTag: storeTag)
         ReferenceTable.open(forStore: storeTag)
         state = Mutex(State(goneVersions: Array(repeating: 0, count: model.entities.count)))
     }
@@ -137,7 +139,20 @@ public final class IncrementalStore: PersistentStore {
     }
 
     /// The error for a source that breaks a rule.
-    func broken(_ reason: String) -> StoreError { .brokenContract(path: path, store: type.rawValue, reason: reason) }
+    func broken(_ reason: String) -> StoreError { checks.broken(reason) }
+
+    /// Requires that rows can be used with the model, and have not gone back to earlier versions.
+    func check(_ rows: [ObjectSnapshot], in generation: UInt64) throws(StoreError) {
+        try checks.check(rows)
+        try checkVersions(of: rows, in: generation)
+    }
+
+    /// Requires that rows have not gone back to earlier versions.
+    func checkVersions(of rows: [ObjectSnapshot], in generation: UInt64) throws(StoreError) {
+        if let (row, former) = note(rows, in: generation) {
+            throw broken("\(row.id) has gone back from version \(former) to version \(row.version)")
+        }
+    }
 
     /// The number of the generation.
     ///

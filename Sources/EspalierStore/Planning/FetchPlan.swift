@@ -120,10 +120,21 @@ extension FetchPlan {
     /// The whole condition in parts, tested instead of `residual` if the plan falls back from candidates to all rows.
     var condition: [ResolvedPredicate.Node] { predicate?.conditions ?? [] }
 
-    private var reading: String { isExact ? "exact: rows are read only for their values" : "read each row" }
+    /// Whether the number of the rows is that of all rows of some entities, which the store keeps.
+    var isCountedWithoutRows: Bool {
+        guard case .rows = access else { return false }
+        return condition.isEmpty && keys == StoreFetch.allKeys
+    }
+
+    private func reading(as form: FetchForm) -> String {
+        guard isExact else { return "read each row" }
+        if form == .rows { return "exact: rows are read only for their values" }
+        if case .sorted = order { return "exact: rows are read only for their order" }
+        return "exact: no row is read"
+    }
 
     /// One line for each step.
-    func explanation(_ schema: StoreSchema) -> [String] {
+    func explanation(_ schema: StoreSchema, as form: FetchForm = .rows) -> [String] {
         if case .nothing = access { return [accessText(schema)] }
         var lines: [String]
         if case .candidates(let source) = access {
@@ -131,7 +142,7 @@ extension FetchPlan {
         } else {
             lines = [accessText(schema)]
         }
-        if case .rows = access {} else { lines.append(reading) }
+        if case .rows = access {} else { lines.append(reading(as: form)) }
         if !residual.isEmpty { lines.append(testText) }
         lines.append("order: " + orderText)
         if keys != StoreFetch.allKeys { lines.append("primary keys \(keys.lowerBound) to \(keys.upperBound)") }

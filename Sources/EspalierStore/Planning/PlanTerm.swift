@@ -93,7 +93,7 @@ final class PlanTerm {
     private static func passing(_ comparison: ResolvedComparison, _ type: AttributeType) -> PassingValues? {
         if type == .string, !comparison.options.isDisjoint(with: [.caseInsensitive, .diacriticInsensitive]) {
             guard comparison.options.isSubset(of: [.localeSensitive, .caseInsensitive, .diacriticInsensitive]),
-                [.equal, .in, .beginsWith].contains(comparison.operator)
+                [.equal, .in, .beginsWith, .like].contains(comparison.operator)
             else { return nil }
         } else if type == .string || type == .uri {
             guard comparison.options.isSubset(of: [.localeSensitive]) else { return nil }
@@ -103,6 +103,8 @@ final class PlanTerm {
         case (.equal, .value(let value)) where accepted(value): return .oneOf([value])
         case (.in, .values(let values)) where values.allSatisfy(accepted): return .oneOf(values)
         case (.beginsWith, .value(.string(let prefix))) where type == .string: return .beginsWith(prefix)
+        // The text before the first wildcard; the pattern still has to be tested.
+        case (.like, _) where type == .string: return comparison.requiredPrefix.map { .beginsWith($0) }
         case (_, .value(let value)) where accepted(value) && !value.isNull && type != .objectID && type != .composite:
             // A NaN is in no order with other values.
             if value.isNaN { return comparison.operator.isOrder ? .oneOf([]) : nil }

@@ -60,9 +60,9 @@ struct OpenStore {
         try withPath(path) { () throws(StoreError) in try store.count(request) }
     }
 
-    /// The steps in which the store would find the rows.
-    func explain(_ request: StoreFetch) throws(ToolError) -> [String] {
-        try withPath(path) { () throws(StoreError) in try store.explain(request) }
+    /// The steps in which the store would find the rows, or their number.
+    func explain(_ request: StoreFetch, as form: FetchForm) throws(ToolError) -> [String] {
+        try withPath(path) { () throws(StoreError) in try store.explain(request, as: form) }
     }
 
     /// The same steps after their execution, with numbers of rows and times.
@@ -78,6 +78,11 @@ struct OpenStore {
     /// The steps in which the store would find values.
     func explain(_ request: StoreValueFetch) throws(ToolError) -> [String] {
         try withPath(path) { () throws(StoreError) in try store.explain(request) }
+    }
+
+    /// The same steps after their execution, with numbers of rows or entries and times.
+    func analyze(_ request: StoreValueFetch) throws(ToolError) -> PlanStep {
+        try withPath(path) { () throws(StoreError) in try store.snapshot().analyze(request) }
     }
 
     /// The destinations of a to-many relationship for each owner.

@@ -69,15 +69,11 @@ extension FetchVerb {
     static func answer(
         _ request: ValueRequest, _ rows: StoreFetch, of store: OpenStore, _ arguments: Arguments, _ console: Console
     ) throws(ToolError) {
-        guard !arguments.flag("--analyze") else {
-            throw .usage(
-                UsageError(
-                    message: "--analyze is for fetches of rows", hint: "use --explain with columns, or leave them out"))
-        }
         let values: ResolvedValues
         do { values = try ResolvedValues(request, for: rows.entity, in: store.model) } catch { throw .predicate(error) }
         let fetch = StoreValueFetch(values, predicate: rows.predicate)
         if arguments.flag("--explain") { return print(try store.explain(fetch), asJSON: arguments.wantsJSON, console) }
+        if arguments.flag("--analyze") { return print(try store.analyze(fetch), asJSON: arguments.wantsJSON, console) }
         let collector = try store.values(fetch)
         let all: ResultRows
         do { all = try collector.rows() } catch { throw .predicate(error) }
@@ -103,6 +99,11 @@ extension FetchVerb {
     static func print(_ steps: [String], asJSON: Bool, _ console: Console) {
         asJSON
             ? console.print(["steps": .array(steps.map(JSONValue.string))]) : steps.forEach { console.print($0) }
+    }
+
+    /// Prints the steps of a plan after its execution.
+    static func print(_ step: PlanStep, asJSON: Bool, _ console: Console) {
+        asJSON ? console.print(step.json) : console.print("\(step)")
     }
 
     /// Prints a number of rows.

@@ -64,10 +64,10 @@ enum FetchVerb: Verb {
         if let values {
             try answer(values, request, of: store, arguments, console)
         } else if arguments.flag("--explain") {
-            print(try store.explain(request), asJSON: arguments.wantsJSON, console)
+            let form: FetchForm = arguments.flag("--count") ? .count : .rows
+            print(try store.explain(request, as: form), asJSON: arguments.wantsJSON, console)
         } else if arguments.flag("--analyze") {
-            let step = try store.analyze(request)
-            arguments.wantsJSON ? console.print(step.json) : console.print("\(step)")
+            print(try store.analyze(request), asJSON: arguments.wantsJSON, console)
         } else if arguments.flag("--count") {
             print(try store.count(request), asJSON: arguments.wantsJSON, console)
         } else {
@@ -125,7 +125,7 @@ enum FetchVerb: Verb {
 
 extension PlanStep {
     /// The step and those below it for programs; times in microseconds.
-    fileprivate var json: JSONValue {
+    var json: JSONValue {
         [
             "action": .string(action), "expected": expectedCount.map(JSONValue.count) ?? .null,
             "found": foundCount.map(JSONValue.count) ?? .null,

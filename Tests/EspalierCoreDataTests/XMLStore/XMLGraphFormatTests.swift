@@ -80,6 +80,82 @@ import Testing
         #expect(try XMLGraphFormat().bytes(of: again, model) == Array(text.utf8))
     }
 
+    private static let golden: [(type: AttributeType, value: AttributeValue, line: String)] = [
+        (.integer16, .integer(-5), #"type="int16">-5<"#), (.integer32, .integer(70_000), #"type="int32">70000<"#),
+        (.integer64, .integer(.max), #"type="int64">9223372036854775807<"#),
+        (.decimal, .decimal(Decimal(string: "-12.50") ?? 0), #"type="decimal">-12.5<"#),
+        (.double, .double(0.1), #"type="double">0.1<"#), (.double, .double(1e300), #"type="double">1e+300<"#),
+        (.float, .float(0.1), #"type="float">0.10000000149011612<"#),
+        (.boolean, .boolean(true), #"type="bool">1<"#), (.boolean, .boolean(false), #"type="bool">0<"#),
+        (.string, .string("a<b>&\r"), #"type="string">a&lt;b&gt;&amp;&#13;<"#),
+        (.binary, .binary(Data([1, 2, 3])), #"type="binary">AQID<"#),
+    ]
+
+    private static let goldenDates: [(seconds: Double, text: String)] = [
+        (0, "0.00000000000000000000"), (-0.0, "-0.00000000000000000000"),
+        (603_287_513.25, "603287513.25000000000000000000"), (0.1, "0.10000000000000000555"),
+        (-1.0 / 3, "-0.33333333333333331483"), (63_113_904_000, "63113904000.00000000000000000000"),
+        (-63_114_076_800, "-63114076800.00000000000000000000"), (1e18, "1000000000000000000.00000000000000000000"),
+        (1e21, "1000000000000000000000.00000000000000000000"), (0.5, "0.50000000000000000000"),
+        // Twenty decimals would be another number.
+        (1e-9, "1e-09"), (5e-324, "5e-324"), (1e300, "1e+300"),
+    ]
+
+    @Test func `every type of attribute has the notation of Core Data, dates with 20 decimals (PS-17)`() throws {
+        let dates = Self.goldenDates.map { seconds, text in
+            (AttributeValue.date(Date(timeIntervalSinceReferenceDate: seconds)), #"type="date">\#(text)<"#)
+        }
+        let all = Self.golden + dates.map { (type: AttributeType.date, value: $0.0, line: $0.1) }
+        for (type, value, line) in all {
+            let model = try ManagedObjectModel(entities: [
+                EntityDescription("Thing", attributes: [AttributeDescription("someValue", type)])
+            ])
+            var graph = StoredGraph(identifier: UUID())
+            let id = ObjectID(.number(1), of: model.entities[0], inStore: graph.identifier)
+            graph.rows = [ObjectSnapshot(id: id, version: 1, values: [value], destinations: [])]
+            let bytes = try XMLGraphFormat().bytes(of: graph, model)
+            let text = String(decoding: bytes, as: UTF8.self)
+            let whole = #"        <attribute name="somevalue" "# + line + "/attribute>\n"
+            #expect(text.contains(whole), "\(line): \(text)")
+            #expect(try XMLGraphFormat().graph(in: bytes, model).rows.map { $0.value(at: 0) } == [value])
+        }
+    }
+
+    @Test func `a date is read as it was written, whatever its number`() throws {
+        let model = try ManagedObjectModel(entities: [
+            EntityDescription("Thing", attributes: [AttributeDescription("day", .date)])
+        ])
+        let seed = testSeed(default: 203)
+        var random = SeededGenerator(seed: seed)
+        var graph = StoredGraph(identifier: UUID())
+        let numbers = (0..<campaignCount("ESPALIER_XML_DATES", default: 300)).map { round in
+            // Any number, and those of dates with parts of seconds.
+            let number = Double(bitPattern: random.next())
+            return round % 2 == 0 && number.isFinite ? number : Double(random.next() >> 20) / 1024 / 1000
+        }
+        graph.rows = numbers.enumerated().map { position, number in
+            ObjectSnapshot(
+                id: ObjectID(.number(UInt64(position) + 1), of: model.entities[0], inStore: graph.identifier),
+                version: 1, values: [.date(Date(timeIntervalSinceReferenceDate: number))], destinations: [])
+        }
+        let again = try XMLGraphFormat().graph(in: XMLGraphFormat().bytes(of: graph, model), model)
+        let read = again.rows.sorted { $0.id.key < $1.id.key }.map { $0.value(at: 0) }
+        #expect(read == graph.rows.map { $0.value(at: 0) }, "seed \(seed)")
+    }
+
+    @Test func `a relationship without destinations is written, and has no references`() throws {
+        let model = try Self.model()
+        var graph = StoredGraph(identifier: UUID())
+        graph.rows = model.entities.enumerated().map { position, entity in
+            ObjectSnapshot(
+                id: ObjectID(.number(UInt64(position) + 1), of: entity, inStore: graph.identifier), version: 1,
+                values: entity.attributes.map { _ in .null }, destinations: [nil])
+        }
+        let text = String(decoding: try XMLGraphFormat().bytes(of: graph, model), as: UTF8.self)
+        #expect(text.contains(#"<relationship name="books" type="0/0" destination="BOOK"></relationship>"#))
+        #expect(text.contains(#"<relationship name="author" type="1/1" destination="AUTHOR"></relationship>"#))
+    }
+
     @Test func `a store that Core Data has written opens, changes and is imported`() throws {
         try withTemporaryFolder { folder in
             XMLGraphFormat.register()

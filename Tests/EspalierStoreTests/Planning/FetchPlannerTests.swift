@@ -148,6 +148,24 @@ import Testing
         #expect(try fixture.find("Song", "title ==[c] 'SONG 7'").count == 1)
     }
 
+    @Test func `a pattern of LIKE reads the entries that begin with its text before the first wildcard`() throws {
+        let fixture = try library()
+        for title in ["*a", "*ab", "abc", "aXc", "aXd"] { _ = try fixture.insert("Song", ["title": .string(title)]) }
+        let patterns: [(pattern: String, usesIndex: Bool, count: Int)] = [
+            ("song 7*", true, 11), ("song 7", true, 1), ("song 7?", true, 10), ("a?c", true, 2), ("\\*a*", true, 2),
+            ("\\*a", true, 1), ("*a", false, 1), ("?bc", false, 1), ("*", false, 405), ("", false, 0),
+        ]
+        for (pattern, usesIndex, count) in patterns {
+            let request = try fixture.request("Song", FetchPredicate(format: "title LIKE %@", pattern))
+            let steps = try fixture.store.explain(request)
+            #expect(
+                steps[0].hasPrefix("tree \"index:Media.title\", keys that begin with") == usesIndex,
+                "\(pattern): \(steps)")
+            #expect(try fixture.store.count(request) == count, "\(pattern)")
+        }
+        #expect(try plan(fixture, "Song", "title LIKE[c] 'song 7*'")[0] == "read all rows of Media")
+    }
+
     @Test func `a compound index answers its first property and a range of its second`() throws {
         let fixture = try library()
 

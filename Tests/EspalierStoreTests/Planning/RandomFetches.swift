@@ -130,7 +130,7 @@ extension SeededGenerator {
             case .between: .list(bounds([pick(Self.names), pick(Self.names)].sorted().map { .string($0) }))
             case .in: .list((0..<1 + next() % 3).map { _ in .value(smallText()) })
             case .equal, .notEqual: .value(smallText())
-            case .like: .value(.string(pick(["a*", "?", "*b", "*"])))
+            case .like: .value(.string(pick(["a*", "?", "*b", "*", "ab*", "z?*", "e\u{301}*", "b"])))
             default: .value(.string(pick(Self.names)))
             }
         return .comparison(.init(keyPath(path), operation, right, modifier: modifier, options: pick(options)))

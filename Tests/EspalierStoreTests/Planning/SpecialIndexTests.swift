@@ -90,7 +90,10 @@ private enum IndexedModel {
 
     @Test func `a folded index answers equality, lists, prefixes and orders that ignore the same differences`() throws {
         let fixture = try people()
-        for format in ["name ==[cd] 'ANN 7'", "name IN[cd] {'ann 7', 'BELA 3'}", "name BEGINSWITH[cd] 'zoe 1'"] {
+        for format in [
+            "name ==[cd] 'ANN 7'", "name IN[cd] {'ann 7', 'BELA 3'}", "name BEGINSWITH[cd] 'zoe 1'",
+            "name LIKE[cd] 'ZOË 1*'", "name LIKE[cd] 'bela 1?'",
+        ] {
             #expect(try plan(fixture, format)[0].hasPrefix("tree \"index:Person.folded\""), "\(format)")
         }
         #expect(try plan(fixture, "name ==[cd] 'ANN 7'")[1].hasPrefix("exact"))
@@ -99,7 +102,10 @@ private enum IndexedModel {
             try plan(fixture, "TRUEPREDICATE", sort: sort, limit: 5)[0]
                 == "tree \"index:Person.folded\", all keys, backwards")
         // Other differences, or none, are another order.
-        for format in ["name == 'Ann 7'", "name ==[c] 'ann 7'", "name <[cd] 'b'", "name ENDSWITH[cd] '7'"] {
+        for format in [
+            "name == 'Ann 7'", "name ==[c] 'ann 7'", "name <[cd] 'b'", "name ENDSWITH[cd] '7'", "name LIKE[c] 'ann 7*'",
+            "name LIKE[cd] '*7'",
+        ] {
             #expect(try !plan(fixture, format).joined().contains("folded"), "\(format)")
         }
         #expect(try fixture.find("Person", "name ==[cd] 'ANN 7'").count == 3)
@@ -202,6 +208,8 @@ private enum IndexedModel {
             "name ==[cd] \"\(name)\"", "name BEGINSWITH[cd] \"\(name.prefix(2))\"", "name IN[cd] {\"\(name)\", 'ann'}",
             "isActive == YES", "age > \(age)", "age >= 60", "team != nil", "note != nil", "note == \"\(name)\"",
             "home.city == \"\(name)\"", "home.city ==[c] \"\(name)\"", "plainName == \"\(name.lowercased())\"",
+            "name LIKE[cd] \"\(name.prefix(2))*\"", "name LIKE[cd] \"\(name.prefix(1))?*\"",
+            "note LIKE \"\(name.prefix(2))*\"",
             "home.city == nil", "note < \"\(name)\"", "NOT isActive == YES", "home.zip == 3",
         ]
         let format = (0..<Int.random(in: 1...3, using: &random)).map { _ in

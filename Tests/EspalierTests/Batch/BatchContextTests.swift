@@ -148,6 +148,26 @@ import Testing
         }
     }
 
+    @Test func `explain shows how the rows of a batch request and of a count are found, and changes nothing`() throws {
+        let stack = try Stack(.btree)
+        try stack.context.execute(BatchInsertRequest(entityName: "Track", objects: rows(3)))
+        let short = try FetchRequest<Track>(FetchPredicate(format: "seconds < 2"))
+        var update = BatchUpdateRequest(entityName: "Track", propertiesToUpdate: ["bytes": 7])
+        update.predicate = short.predicate
+
+        let deletion = try stack.coordinator.explain(BatchDeleteRequest(short))
+        #expect(try Array(deletion.dropLast()) == stack.context.explain(short, as: .ids))
+        #expect(deletion.last == "delete each row, by the rules of its relationships")
+        #expect(deletion.contains("test 1 condition on each row"), "\(deletion)")
+        #expect(try stack.coordinator.explain(update) == Array(deletion.dropLast()) + ["set 1 property of each row"])
+        let ids = try stack.context.fetchIDs(short)
+        #expect(try stack.coordinator.explain(BatchDeleteRequest(objectIDs: ids)).first == "2 primary keys")
+        #expect(try stack.context.explain(FetchRequest<Track>(), as: .count) == ["count rows"])
+        let values = ValueRequest(short.terms, columns: ["bytes"])
+        #expect(try stack.context.analyze(values).foundCount == 2)
+        #expect(try stack.stored(Track.self).map(\.bytes) == [0, 0, 0])
+    }
+
     @Test func `a store that is read-only, or missing, refuses with a reason`() throws {
         let coordinator = PersistentStoreCoordinator(managedObjectModel: try ManagedObjectModel(for: musicClasses))
         let context = ManagedObjectContext(coordinator)

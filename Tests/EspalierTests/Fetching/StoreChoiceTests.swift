@@ -4,6 +4,7 @@ import Espalier
 import EspalierModel
 import EspalierStore
 import Foundation
+import TestSupport
 import Testing
 
 @Suite struct StoreChoiceTests {
@@ -58,6 +59,76 @@ import Testing
             return
         }
         #expect(request(stores).terms.debugDescription.contains("in 2 stores"))
+    }
+
+    /// The numbers and lengths of the tracks of a store, as another context reads them.
+    private func rows(_ store: any PersistentStore) throws -> [[Int]] {
+        let reader = ManagedObjectContext(context.persistentStoreCoordinator)
+        return try withExtendedLifetime(reader) {
+            try reader.fetch(request([store])).map { [$0.bytes, Int($0.seconds)] }
+        }
+    }
+
+    @Test func `a batch request changes the stores that it names and no other (FR-15)`() throws {
+        try context.save()
+        let coordinator = context.persistentStoreCoordinator
+        func insertion(_ chosen: [any PersistentStore], _ bytes: Int) -> BatchInsertRequest {
+            var insertion = BatchInsertRequest(
+                entityName: "Track", objects: [["name": "new", "bytes": bytes, "seconds": 1]])
+            insertion.affectedStores = chosen.map(\.identifier)
+            return insertion
+        }
+        func update(_ chosen: [any PersistentStore], _ seconds: Int) -> BatchUpdateRequest {
+            var update = BatchUpdateRequest(entityName: "Track", propertiesToUpdate: ["seconds": seconds])
+            update.affectedStores = chosen.map(\.identifier)
+            return update
+        }
+        try withTemporaryFolder { folder in
+            let path = folder.appending(path: "music.espalier").path
+            let writing = try coordinator.addPersistentStore(PersistentStoreDescription(path: path))
+            #expect(try context.execute(insertion([writing], 20)).count == 1)
+            try coordinator.remove(writing)
+            let fixed = try coordinator.addPersistentStore(PersistentStoreDescription(path: path, isReadOnly: true))
+            defer { try? coordinator.remove(fixed) }
+            #expect(try rows(fixed) == [[20, 1]])
+
+            try context.execute(insertion([stores[1]], 7))
+            try context.execute(insertion([stores[1], fixed], 9))
+            #expect(try context.execute(update([stores[1]], 5)).count == 5)
+            #expect(try rows(stores[0]) == [[0, 180], [2, 180], [4, 180]])
+            #expect(try rows(stores[1]) == [[1, 5], [3, 5], [5, 5], [7, 5], [9, 5]])
+            var first = request([stores[1]])
+            first.fetchLimit = 1
+            #expect(try context.execute(BatchDeleteRequest(first)).count == 1)
+            #expect(try context.execute(BatchDeleteRequest(request([stores[0]]))).count == 3)
+            #expect(try context.execute(update([stores[1], stores[0]], 6)).count == 4)
+
+            for chosen in [[fixed], [stores[1], fixed]] {
+                for error in [
+                    contextError { try context.execute(insertion([fixed], 8)) },
+                    contextError { try context.execute(update(chosen, 8)) },
+                    contextError { try context.execute(BatchDeleteRequest(request(chosen))) },
+                ] {
+                    guard case .readOnlyStore(path: path)? = error else {
+                        Issue.record("a request to a store that is read-only ends with \(String(describing: error))")
+                        continue
+                    }
+                }
+            }
+            for error in [
+                contextError { try context.execute(insertion([], 8)) },
+                contextError { try context.execute(update([], 8)) },
+                contextError { try context.execute(BatchDeleteRequest(request([]))) },
+            ] {
+                guard case .noStore(entity: "Track")? = error else {
+                    Issue.record("a request to no store ends with \(String(describing: error))")
+                    continue
+                }
+            }
+            #expect(try rows(stores[0]).isEmpty)
+            #expect(try rows(stores[1]) == [[3, 6], [5, 6], [7, 6], [9, 6]])
+            #expect(try rows(fixed) == [[20, 1]])
+        }
     }
 
     @Test func `a fetch on another thread has unsaved changes, order and progress, and can be cancelled (FR-22)`()
