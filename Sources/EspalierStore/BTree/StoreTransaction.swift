@@ -108,6 +108,9 @@ extension StoreTransaction where Base == WriteTransaction {
     /// A reader of this transaction, which does not own it.
     var reader: WriteReader { base.reader }
 
+    /// The number that this transaction gets if it commits changes.
+    var transactionID: UInt64 { base.transactionID }
+
     /// The size of the cache of pages, in bytes.
     var cacheByteCount: Int { base.cacheByteCount }
 
