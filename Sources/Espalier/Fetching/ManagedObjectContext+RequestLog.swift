@@ -96,6 +96,7 @@ private struct LoggedRequest {
         case let rows as SnapshotList: rowCount = rows.ids.count
         case let batch as FetchBatch: rowCount = batch.rows.ids.count
         case let values as ValueCollector: rowCount = values.count
+        case let batch as (ValueCollector, StoreFetch?): rowCount = batch.0.count
         case let found as [ObjectID]: (rowCount, kind) = (found.count, .fetchIDs)
         case let count as Int: (rowCount, kind) = (count, fetch == nil ? .destinationCount : .count)
         case let rows as [ObjectSnapshot?]: rowCount = rows.lazy.filter { $0 != nil }.count

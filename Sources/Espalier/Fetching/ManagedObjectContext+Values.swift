@@ -41,7 +41,7 @@ extension ManagedObjectContext {
         return lines
     }
 
-    private func processAndResolve(_ request: ValueRequest) throws(ContextError) -> StoreValueFetch {
+    func processAndResolve(_ request: ValueRequest) throws(ContextError) -> StoreValueFetch {
         // The values decide on order and limit: a sort key may name a column.
         var terms = request.terms
         (terms.sortKeys, terms.fetchLimit, terms.fetchOffset) = ([], 0, 0)
