@@ -61,9 +61,7 @@ extension ManagedObjectContext {
     private func joined(
         _ fetch: StoreValueFetch, _ pending: PendingChanges
     ) throws(ContextError) -> ValueCollector {
-        var stored = fetch
-        let changed = pending.changedCount > 0 ? changedRows(in: fetch.rows.family) : []
-        stored.excluded = Set(changed + pending.leadingRows)
+        let stored = leavingOut(pending, fetch)
         var collector = ValueCollector(fetch.values)
         for position in try positions(for: fetch.rows) {
             collector.merge(
@@ -71,5 +69,14 @@ extension ManagedObjectContext {
         }
         for object in try matching(fetch.rows, pending) { try collector.add(GraphSubject(object: object)) }
         return collector
+    }
+
+    /// The question for the stores: without the rows of objects that are read from memory.
+    func leavingOut(_ pending: PendingChanges?, _ fetch: StoreValueFetch) -> StoreValueFetch {
+        guard let pending else { return fetch }
+        var stored = fetch
+        let changed = pending.changedCount > 0 ? changedRows(in: fetch.rows.family) : []
+        stored.excluded = Set(changed + pending.leadingRows)
+        return stored
     }
 }
