@@ -130,7 +130,7 @@ let package = Package(
         .testTarget(
             name: "EspalierTests",
             dependencies: ["Espalier", "EspalierEngine", "EspalierModel", "EspalierStore", "TestSupport"],
-            exclude: ["GeoNames", "Golden"], swiftSettings: strict),
+            exclude: ["GeoNames", "Golden", "WordNet"], swiftSettings: strict),
         // As an application: public API only, and nothing of ours but the product.
         .testTarget(
             name: "EspalierOutsideTests", dependencies: ["Espalier"], packageAccess: false, swiftSettings: strict),

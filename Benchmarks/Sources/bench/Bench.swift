@@ -7,6 +7,7 @@
 //   ... bench --scale [...]        cost and memory as stores grow to 10,000,000 rows, with the peers
 //   ... bench --growth [--large]   the cost of operations of the object layer as stores grow (Growth.md)
 //   ... bench --quick --large      the quick run, with migrations and imports of 1,000,000 rows
+//   ... bench --queries [--rows COUNT]   only queries, batch requests and dumps, of so many rows: 100,000 or 1,000,000
 //   ... bench --memory GIB         the memory of a process that uses a large store
 
 import BenchKit
@@ -111,15 +112,25 @@ struct Bench {
             return [
                 ("Engine", EngineLines(scale: scale, folder: folder).all()),
                 ("Opening", RecoveryLines(folder: folder, isQuick: scale.isQuick).all()),
-                ("Objects", ObjectLines(count: scale.objects, folder: folder).all()),
+                ("Objects", ObjectLines(count: options.rowCount ?? scale.objects, folder: folder).all()),
                 ("Memory", MemoryLines(count: 100_000, folder: folder).all()),
-                ("Rules", CascadeLines(count: scale.isQuick ? 10_000 : 100_000, folder: folder).all()),
+                (
+                    "Rules",
+                    CascadeLines(count: options.rowCount ?? (scale.isQuick ? 10_000 : 100_000), folder: folder).all()
+                ),
                 ("Members", MemberLines(count: scale.isQuick ? 100_000 : 1_000_000, folder: folder).all()),
                 ("Checking", CheckLines(count: scale.isQuick ? 100_000 : 1_000_000, folder: folder).all()),
                 ("Rebuilding", RebuildLines(count: scale.isQuick ? 100_000 : 1_000_000, folder: folder).all()),
                 ("Migration", MigrationLines(count: movedCount, folder: folder).all()),
                 ("Import", ImportLines(count: movedCount, folder: folder).all()),
-                ("Queries", QueryLines(count: scale.isQuick ? 100_000 : 1_000_000, folder: folder).all()),
+                (
+                    "Queries",
+                    QueryLines(count: options.rowCount ?? (scale.isQuick ? 100_000 : 1_000_000), folder: folder).all()
+                ),
+                (
+                    "Dumps",
+                    DumpLines(count: options.rowCount ?? 100_000, folder: folder, toolPath: options.toolPath).all()
+                ),
                 ("Large values", LargeLines(count: scale.isQuick ? 100 : 1_000, folder: folder).all()),
                 ("Folding", FoldingLines(counts: [1000, scale.isQuick ? 10_000 : 100_000]).all()),
             ] + (wordNet ?? [])
@@ -151,6 +162,10 @@ struct Options {
     private(set) var only: [String] = []
     private(set) var markdownPath: String?
     private(set) var jsonPath: String?
+    /// The number of rows of queries, batch requests and dumps; `nil` = that of the run.
+    private(set) var rowCount: Int?
+    /// The path of `dbtool`; `nil` = that of the package's release build.
+    private(set) var toolPath: String?
     private(set) var wordNetFolder = URL(fileURLWithPath: "../shared/data/english-wordnet")
 
     init(_ arguments: some Sequence<String>) throws {
@@ -164,6 +179,9 @@ struct Options {
             case "--growth": mode = .growth
             case "--large": isLarge = true
             case "--memory": mode = .memory(gibibytes: try Self.number(of: argument, rest.next()))
+            case "--queries": only += Self.queryLines
+            case "--rows": rowCount = try Self.count(of: argument, rest.next())
+            case "--dbtool": toolPath = try Self.value(of: argument, rest.next())
             case "--only": only.append(try Self.value(of: argument, rest.next()))
             case "--markdown": markdownPath = try Self.value(of: argument, rest.next())
             case "--wordnet": wordNetFolder = URL(fileURLWithPath: try Self.value(of: argument, rest.next()))
@@ -174,8 +192,13 @@ struct Options {
     }
 
     private static let usage =
-        "--quick, --cpu-time, --only TEXT, --page-sizes, --scale, --growth, --large, --memory GIB, --wordnet FOLDER, "
-        + "--markdown FILE and --json FILE"
+        "--quick, --cpu-time, --only TEXT, --queries, --rows COUNT, --dbtool FILE, --page-sizes, --scale, --growth, "
+        + "--large, --memory GIB, --wordnet FOLDER, --markdown FILE and --json FILE"
+    /// Parts of the names of the lines that read or change many rows by one request.
+    private static let queryLines = [
+        "objects fault in", "objects by index", "objects range, sort", "objects prefix", "objects filter ==",
+        "objects count", "values group by", "objects join to-one", "expand many to many", "batch ", "dump",
+    ]
 
     private static func value(of option: String, _ value: String?) throws -> String {
         guard let value else { throw UsageError("\(option) needs a value") }
@@ -187,6 +210,13 @@ struct Options {
             throw UsageError("\(option) needs a number between 0 and 1000")
         }
         return number
+    }
+
+    private static func count(of option: String, _ value: String?) throws -> Int {
+        guard let count = Int(try Self.value(of: option, value)), (1000...10_000_000).contains(count) else {
+            throw UsageError("\(option) needs a number between 1000 and 10000000")
+        }
+        return count
     }
 
     /// Whether the options may select a line whose name contains `part`.

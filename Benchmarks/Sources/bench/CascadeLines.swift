@@ -61,7 +61,7 @@ struct CascadeLines {
         let types: [any FolderContender.Type] =
             SQLite.shared == nil ? [EspalierFolders.self] : [EspalierFolders.self, SQLiteFolders.self]
         let work = StoreWork<any FolderContender>(
-            folder: folder, place: "cascade", rows: .insertedAnew { try $0.insert(count) }, body: delete
+            folder: folder, place: "cascade", rows: .copied { try $0.insert(count) }, body: delete
         ) { left, _ in
             guard left == 0 else { throw WrongResult(expected: 0, found: left) }
         }
@@ -105,12 +105,19 @@ final class EspalierFolders: FolderContender {
     }
 
     func insert(_ count: Int) throws {
-        let context = ManagedObjectContext(coordinator)
-        let folder = Folder(context: context)
+        var context = ManagedObjectContext(coordinator)
+        var folder = Folder(context: context)
         folder.name = "Folder"
         for number in 0..<count {
             let document = Document(context: context)
             (document.title, document.number, document.folder) = ("Document number \(number)", number, folder)
+            guard (number + 1) % People.portionCount == 0, number + 1 < count else { continue }
+            // The objects of a portion end with its context.
+            try context.save()
+            let id = folder.objectID
+            context = ManagedObjectContext(coordinator)
+            guard let same = try context.existingObject(with: id) as? Folder else { return }
+            folder = same
         }
         try context.save()
     }

@@ -31,12 +31,33 @@ final class EspalierObjects: ObjectContender {
 
     func insert(_ people: People) throws {
         let context = ManagedObjectContext(coordinator)
-        let teams = (0..<people.teamCount).map { number in
+        add(0..<people.count, people, makeTeams(people, in: context), in: context)
+        try context.save()
+    }
+
+    func fill(_ people: People) throws {
+        var context = ManagedObjectContext(coordinator)
+        var teams = makeTeams(people, in: context)
+        for first in stride(from: 0, to: people.count, by: People.portionCount) {
+            add(first..<min(people.count, first + People.portionCount), people, teams, in: context)
+            try context.save()
+            // The objects of a portion end with its context.
+            let ids = teams.map(\.objectID)
+            context = ManagedObjectContext(coordinator)
+            teams = try ids.compactMap { try context.object(with: $0) as? Team }
+        }
+    }
+
+    private func makeTeams(_ people: People, in context: ManagedObjectContext) -> [Team] {
+        (0..<people.teamCount).map { number in
             let team = Team(context: context)
             team.name = People.teamName(number)
             return team
         }
-        for number in 0..<people.count {
+    }
+
+    private func add(_ numbers: Range<Int>, _ people: People, _ teams: [Team], in context: ManagedObjectContext) {
+        for number in numbers {
             let person = Person(context: context)
             person.name = People.name(number)
             person.age = People.age(number)
@@ -44,7 +65,6 @@ final class EspalierObjects: ObjectContender {
             person.email = People.email(number)
             person.team = teams[people.team(number)]
         }
-        try context.save()
     }
 
     /// Calls `body` with each person: with the elements of an array if `keeping`, otherwise with one object after the
@@ -92,11 +112,9 @@ final class EspalierObjects: ObjectContender {
     }
 
     func learnIdentities(_ people: People) throws {
-        let context = ManagedObjectContext(coordinator)
-        let numbers = Dictionary(uniqueKeysWithValues: (0..<people.count).map { (People.email($0), $0) })
         ids = Array(repeating: nil, count: people.count)
-        for person in try context.fetch(FetchRequest<Person>()) {
-            if let number = numbers[person.email] { ids[number] = person.objectID }
+        try ManagedObjectContext(coordinator).enumerate(FetchRequest<Person>()) { person in
+            if let number = People.number(ofEmail: person.email) { ids[number] = person.objectID }
         }
     }
 

@@ -9,6 +9,9 @@
 
 /// The objects of a line: the values of person number `i`.
 struct People {
+    /// The number of people in one transaction, where rows are only needed and not measured.
+    static let portionCount = 100_000
+
     let count: Int
     var teamCount: Int { max(1, count / 100) }
 
@@ -16,6 +19,7 @@ struct People {
     static func age(_ i: Int) -> Int { 18 + i % 70 }
     static func score(_ i: Int) -> Double { Double(i % 1000) / 8 }
     static func email(_ i: Int) -> String { "person\(i)@example.org" }
+    static func number(ofEmail email: String) -> Int? { Int(email.dropFirst("person".count).prefix { $0 != "@" }) }
     func team(_ i: Int) -> Int { i % teamCount }
     static func teamName(_ i: Int) -> String { "Team \(i)" }
 }
@@ -27,6 +31,9 @@ protocol ObjectContender: AnyObject {
     init(folder: String) throws
     /// Inserts all teams and people and saves them in one transaction.
     func insert(_ people: People) throws
+    /// Inserts all teams and people, in transactions of at most `People.portionCount` people, so that the memory is that
+    /// of one of them.
+    func fill(_ people: People) throws
     /// Visits all people without reading any attribute; returns their number.
     func fetchFaults(keeping: Bool) throws -> Int
     /// Visits all people and reads every attribute; returns a sum over them.
@@ -68,4 +75,9 @@ protocol ObjectContender: AnyObject {
     func fetchAndKeep() throws -> [AnyObject]
     /// Closes the store as an application would.
     func close() throws
+}
+
+extension ObjectContender {
+    /// A contender whose rows are in no memory before the transaction needs one.
+    func fill(_ people: People) throws { try insert(people) }
 }

@@ -46,13 +46,17 @@ struct ObjectLines {
             fetchObservable,
             {
                 line(
-                    "objects fault in", some.count, "by identity, one by one",
+                    "objects fault in", some.count, "by identity, one by one", changes: false,
                     preparation: { try $0.learnIdentities(people) }
                 ) {
                     try $0.faultIn(some)
                 }
             },
-            { line("objects by index", some.count, "by e-mail address, one by one") { try $0.fetchByEmail(some) } },
+            {
+                line("objects by index", some.count, "by e-mail address, one by one", changes: false) {
+                    try $0.fetchByEmail(some)
+                }
+            },
             {
                 line("objects walk to-one", count, "one after the other, the team's name of every person") {
                     try $0.walkToTeam(keeping: false)
@@ -102,14 +106,7 @@ struct ObjectLines {
             operationCount: times,
             contenders: types.map { type in
                 Line.Contender(type.name) {
-                    let place = folder.appendingPathComponent("objects-queries-\(type.name)")
-                    if !FileManager.default.fileExists(atPath: place.path) {
-                        try FileManager.default.createDirectory(at: place, withIntermediateDirectories: true)
-                        let store = try type.init(folder: place.path)
-                        try store.insert(people)
-                        try store.close()
-                    }
-                    let store = try type.init(folder: place.path)
+                    let store = try type.init(folder: try unchangedPlace(of: type))
                     var sum = try store.ages(query, times: 1)
                     let time = try nanoseconds { sum += try store.ages(query, times: times) }
                     try store.close()
@@ -121,14 +118,17 @@ struct ObjectLines {
 
     /// Rows of values for few groups, by an attribute.
     private func sumsByAge() -> Line {
-        line("values group by with sum", count, "rows of values: sums of scores and ages for each of 70 ages") {
+        line(
+            "values group by with sum", count, "rows of values: sums of scores and ages for each of 70 ages",
+            changes: false
+        ) {
             try $0.sums(byTeam: false)
         }
     }
 
     /// Rows of values for many groups, by a relationship.
     private func sumsByTeam() -> Line {
-        line("values group by to-one", count, "rows of values: sums of scores and ages for each team") {
+        line("values group by to-one", count, "rows of values: sums of scores and ages for each team", changes: false) {
             try $0.sums(byTeam: true)
         }
     }
@@ -231,14 +231,7 @@ struct ObjectLines {
             SQLite.shared == nil ? [EspalierObjects.self] : [EspalierObjects.self, SQLiteObjects.self]
         var contenders = types.map { type in
             Line.Contender(type.name) {
-                let place = folder.appendingPathComponent("objects-start-\(type.name)")
-                if !FileManager.default.fileExists(atPath: place.path) {
-                    try FileManager.default.createDirectory(at: place, withIntermediateDirectories: true)
-                    let store = try type.init(folder: place.path)
-                    try store.insert(people)
-                    try store.close()
-                }
-                return try ChildRun.timeOfStarts(["fetch", type.name, place.path])
+                try ChildRun.timeOfStarts(["fetch", type.name, unchangedPlace(of: type)])
             }
         }
         contenders.append(Line.Contender("bare process") { try ChildRun.timeOfStarts(["start"]) })
@@ -253,12 +246,33 @@ struct ObjectLines {
         return try type.init(folder: place(of: type))
     }
 
+    /// The store with which a line begins.
+    private func opened(
+        _ type: any ObjectContender.Type, isLoaded: Bool, changes: Bool
+    ) throws -> any ObjectContender {
+        if !isLoaded { return try empty(type) }
+        if changes { return try loaded(type) }
+        return try type.init(folder: unchangedPlace(of: type))
+    }
+
     /// Loads a store and closes it; no reference to it remains, so its memory is free for the next one.
     @inline(never)
     private func load(_ type: any ObjectContender.Type) throws {
         let store = try empty(type)
-        try store.insert(people)
+        try store.fill(people)
         try store.close()
+    }
+
+    /// The folder of a store with all people, which no line changes: it is filled once.
+    private func unchangedPlace<Contender: ObjectContender>(of type: Contender.Type) throws -> String {
+        let place = folder.appendingPathComponent("objects-queries-\(type.name)").path
+        if !FileManager.default.fileExists(atPath: place) {
+            try FileManager.default.createDirectory(atPath: place, withIntermediateDirectories: true)
+            let store = try type.init(folder: place)
+            try store.fill(people)
+            try store.close()
+        }
+        return place
     }
 
     /// A new store.
@@ -274,7 +288,7 @@ struct ObjectLines {
     }
 
     private func line(
-        _ name: String, _ operations: Int, _ note: String, isLoaded: Bool = true,
+        _ name: String, _ operations: Int, _ note: String, isLoaded: Bool = true, changes: Bool = true,
         preparation: @escaping (any ObjectContender) throws -> Void = { _ in },
         _ body: @escaping (any ObjectContender) throws -> Int
     ) -> Line {
@@ -285,7 +299,7 @@ struct ObjectLines {
             name, note: note, operationCount: operations,
             contenders: types.map { type in
                 Line.Contender(type.name) {
-                    let store = isLoaded ? try loaded(type) : try empty(type)
+                    let store = try opened(type, isLoaded: isLoaded, changes: changes)
                     try preparation(store)
                     var sum = 0
                     let time = try nanoseconds { sum = try body(store) }

@@ -115,8 +115,8 @@ final class EspalierClubs: ClubContender {
     }
 
     func insert(_ count: Int) throws {
-        let context = ManagedObjectContext(coordinator)
-        let clubs = (0..<QueryLines.clubCount(count)).map { number in
+        var context = ManagedObjectContext(coordinator)
+        var clubs = (0..<QueryLines.clubCount(count)).map { number in
             let club = Club(context: context)
             club.name = QueryLines.clubName(number)
             return club
@@ -125,6 +125,12 @@ final class EspalierClubs: ClubContender {
             let member = Member(context: context)
             (member.name, member.number) = (QueryLines.memberName(number), number)
             for club in QueryLines.clubs(of: number, clubs.count) { member.clubs.insert(clubs[club]) }
+            guard (number + 1) % People.portionCount == 0, number + 1 < count else { continue }
+            // The objects of a portion end with its context.
+            try context.save()
+            let ids = clubs.map(\.objectID)
+            context = ManagedObjectContext(coordinator)
+            clubs = try ids.compactMap { try context.object(with: $0) as? Club }
         }
         try context.save()
     }

@@ -1,7 +1,7 @@
 // A queue of saves for one receiver. Its memory is bounded, even if the receiver never reads it.
 //
 // Invariants
-//   1. Saves are returned in the order in which they were made, and one by one as long as they are few.
+//   1. Saves are returned in the order in which they were delivered, and one by one as long as they are few.
 //   2. If more than 256 saves wait and those after the oldest entry outweigh it (a save weighs its number of IDs plus
 //      1), or if more than 32,768 wait, all become one entry: the union of their IDs by kind. So each union that
 //      includes the oldest entry also includes saves of at least its weight, or 32,768 saves.

@@ -4,6 +4,7 @@
 //   1. Only snapshots, questions and rows cross to the queue, all of which are Sendable.
 //   2. The result is the one that `fetch(_:)` would return at its end: rows are used only if neither the context nor
 //      its generation has changed meanwhile.
+// Elsewhere: IDs, counts and values (+AsynchronousValues).
 
 public import EspalierModel
 import EspalierStore
@@ -24,45 +25,41 @@ extension ManagedObjectContext {
     public nonisolated(nonsending) func fetch<Object: ManagedObject>(
         _ request: FetchRequest<Object>, progress: FetchProgress
     ) async throws(ContextError) -> [Object] {
+        guard let found = try await objects(request.terms, progress) else { return try fetch(request) }
+        var result: [Object] = []
+        result.reserveCapacity(found.count)
+        for object in found {
+            guard let typed = object as? Object else {
+                throw .wrongResultType(
+                    entity: object.entity.name, found: "\(type(of: object))", expected: "\(Object.self)")
+            }
+            result.append(typed)
+        }
+        refresh(found, for: request.terms)
+        try loadRequestedContents(found, request.terms)
+        return result
+    }
+
+    /// The matching objects, whose rows were read on another thread; `nil` if the context has changed each time.
+    nonisolated(nonsending) func objects(
+        _ terms: FetchTerms, _ progress: FetchProgress
+    ) async throws(ContextError) -> [ManagedObject]? {
         for _ in 0..<2 {
-            beginRefreshing(for: request.terms)
-            let fetch = try processAndResolve(request.terms)
-            let pending = try pendingChanges(for: fetch, request.terms.includesPendingChanges)
+            beginRefreshing(for: terms)
+            let fetch = try processAndResolve(terms)
+            let pending = try pendingChanges(for: fetch, terms.includesPendingChanges)
             let positions = try positions(for: fetch)
             let isPlain = pending == nil && positions.count == 1
             let question = isPlain ? fetch : fetch.widened(by: pending ?? PendingChanges())
-            let moment = ReadingMoment(changeCount: changeCount, readCount: cache.changeCount)
-            let snapshots: [any StoreSnapshot]
-            do {
-                snapshots = try positions.map { position throws(StoreError) in try generation.snapshot(at: position) }
-            } catch { throw ContextError(error) }
-            let condition = lastCondition
-            let answer = await Self.read(question, snapshots, progress)
-            report(question, answer, from: snapshots, condition, isCancelled: progress.isCancelled)
-            if progress.isCancelled { throw .fetchCancelled }
-            // A store that has discarded the snapshot is asked again.
-            guard answer.failure == nil, isUnchanged(since: moment, positions, snapshots) else {
-                progress.beginAgain()
-                continue
+            let answers = try await readElsewhere(question, positions, counting: question, progress) {
+                snapshot throws(StoreError) in
+                try ManagedObjectContext.rows(question, snapshot, progress)
             }
-            let found =
-                try isPlain
-                ? answer.lists.flatMap { materialized($0) }
-                : joined(fetch, pending ?? PendingChanges(), rows: answer.lists)
-            var objects: [Object] = []
-            objects.reserveCapacity(found.count)
-            for object in found {
-                guard let typed = object as? Object else {
-                    throw .wrongResultType(
-                        entity: object.entity.name, found: "\(type(of: object))", expected: "\(Object.self)")
-                }
-                objects.append(typed)
-            }
-            refresh(found, for: request.terms)
-            try loadRequestedContents(found, request.terms)
-            return objects
+            guard let rows = answers?.flatMap(\.self) else { continue }
+            return try isPlain
+                ? rows.flatMap { materialized($0) } : joined(fetch, pending ?? PendingChanges(), rows: rows)
         }
-        return try fetch(request)
+        return nil
     }
 
     /// The state of the context to which the rows of a fetch belong.
@@ -80,47 +77,84 @@ extension ManagedObjectContext {
         }
     }
 
-    /// The rows that snapshots have, read on a queue of its own.
-    private nonisolated(nonsending) static func read(
-        _ fetch: StoreFetch, _ snapshots: [any StoreSnapshot], _ progress: FetchProgress
-    ) async -> RowsReadAside {
+    /// The answers of the stores at these positions, each read on a queue of its own; `nil` if they have to be read
+    /// again, because the context has changed meanwhile, or because a store has discarded the snapshot.
+    ///
+    /// - Parameters:
+    ///   - question: the question that `body` asks each store, for the log.
+    ///   - counted: the rows that the progress expects before the first answer; `nil` = `body` tells them.
+    /// - Throws: `.fetchCancelled`, or the error of a store that gives no snapshot.
+    nonisolated(nonsending) func readElsewhere<Answer: Sendable>(
+        _ question: some Sendable, _ positions: [Int], counting counted: StoreFetch?, _ progress: FetchProgress,
+        _ body: @escaping @Sendable (any StoreSnapshot) throws(StoreError) -> Answer
+    ) async throws(ContextError) -> [Answer]? {
+        let moment = ReadingMoment(changeCount: changeCount, readCount: cache.changeCount)
+        let snapshots: [any StoreSnapshot]
+        do {
+            snapshots = try positions.map { position throws(StoreError) in try generation.snapshot(at: position) }
+        } catch { throw ContextError(error) }
+        let condition = lastCondition
+        let outcome = await Self.answers(of: snapshots, counting: counted, progress, body)
+        report(question, outcome, counted, from: snapshots, condition, isCancelled: progress.isCancelled)
+        if progress.isCancelled { throw .fetchCancelled }
+        guard outcome.failure == nil, isUnchanged(since: moment, positions, snapshots) else {
+            progress.beginAgain()
+            return nil
+        }
+        return outcome.answers
+    }
+
+    private nonisolated(nonsending) static func answers<Answer: Sendable>(
+        of snapshots: [any StoreSnapshot], counting counted: StoreFetch?, _ progress: FetchProgress,
+        _ body: @escaping @Sendable (any StoreSnapshot) throws(StoreError) -> Answer
+    ) async -> AnswersReadAside<Answer> {
         let executor = ContextExecutor(label: "espalier.fetch")
         return await withTaskCancellationHandler {
             await withCheckedContinuation { continuation in
-                executor.async { continuation.resume(returning: Self.rows(fetch, snapshots, progress)) }
+                executor.async { continuation.resume(returning: Self.read(snapshots, counted, progress, body)) }
             }
         } onCancel: {
             progress.cancel()
         }
     }
 
-    private nonisolated static func rows(
-        _ fetch: StoreFetch, _ snapshots: [any StoreSnapshot], _ progress: FetchProgress
-    ) -> RowsReadAside {
-        var answer = RowsReadAside()
+    private nonisolated static func read<Answer: Sendable>(
+        _ snapshots: [any StoreSnapshot], _ counted: StoreFetch?, _ progress: FetchProgress,
+        _ body: (any StoreSnapshot) throws(StoreError) -> Answer
+    ) -> AnswersReadAside<Answer> {
+        var aside = AnswersReadAside<Answer>()
         var start = ContinuousClock.now
         do throws(StoreError) {
-            var count = 0
-            for snapshot in snapshots {
-                let matching = try snapshot.count(fetch)
-                progress.expect(matching)
-                count += matching
-            }
-            (answer.count, answer.countDuration) = (count, start.duration(to: .now))
-            start = .now
-            for snapshot in snapshots {
-                var rest: StoreFetch? = fetch
-                while let next = rest, progress.advance(by: 0) {
-                    let batch = try snapshot.fetchBatch(next, of: 1000)
-                    answer.lists.append(batch.rows)
-                    rest = batch.rest
-                    guard progress.advance(by: batch.rows.count) else { break }
+            if let counted {
+                var count = 0
+                for snapshot in snapshots {
+                    let matching = try snapshot.count(counted)
+                    progress.expect(matching)
+                    count += matching
                 }
+                (aside.count, aside.countDuration) = (count, start.duration(to: .now))
+                start = .now
             }
+            for snapshot in snapshots where progress.advance(by: 0) { aside.answers.append(try body(snapshot)) }
         } catch {
-            answer.failure = error
+            aside.failure = error
         }
-        answer.duration = start.duration(to: .now)
-        return answer
+        aside.duration = start.duration(to: .now)
+        return aside
+    }
+
+    /// The rows that a snapshot has.
+    private nonisolated static func rows(
+        _ fetch: StoreFetch, _ snapshot: any StoreSnapshot, _ progress: FetchProgress
+    ) throws(StoreError) -> [SnapshotList] {
+        var lists: [SnapshotList] = []
+        var rest: StoreFetch? = fetch
+        while let next = rest, progress.advance(by: 0) {
+            let batch = try snapshot.fetchBatch(next, of: 1000)
+            lists.append(batch.rows)
+            rest = batch.rest
+            guard progress.advance(by: batch.rows.count) else { break }
+        }
+        return lists
     }
 }

@@ -1,9 +1,10 @@
 // Enumeration of the objects of a fetch, without holding all of them in memory: rows are read in batches.
 //
 // Invariants
-//   1. If a store can read rows in the requested order, the walk holds one batch of rows and only the objects that the
-//      application retains: its memory does not depend on the number of objects. Rows that must be sorted are one
-//      batch. If unsaved changes join the fetch, the objects are one array.
+//   1. The walk holds one batch of rows of each store, and only the objects that the application retains: its memory
+//      does not depend on the number of objects, except for 16 bytes for each if an index leads to them or they are
+//      sorted. If unsaved changes or several stores join, or relationships are prefetched, it also holds the objects of
+//      these batches. A store of another kind may answer with one batch.
 //   2. The objects of one batch are one cohort (F-2), although they are not all in memory at the same time.
 //   3. An object never gets a row older than the one that this context last read or wrote (`RowCache.changeCount`).
 
@@ -14,9 +15,10 @@ extension ManagedObjectContext {
     /// Calls `body` with each object that matches, in the request's order (SD-15 `enumerate`, FR-04).
     ///
     /// It visits the objects that `fetch(_:)` returns, each once. An object that `body` neither retains nor changes is
-    /// freed when `body` returns. The rows are read from the store in batches, each from the generation that the
-    /// context reads at that moment, unless the rows have to be sorted, an index leads to them, or unsaved changes join
-    /// the fetch.
+    /// freed when `body` returns; if unsaved changes join the fetch, several stores answer it, or relationships are
+    /// prefetched, it is freed after its batch. The rows are read from the store in batches, each from the generation
+    /// that the context reads at that moment. With unsaved changes or several stores, an offset or a limit makes all
+    /// objects one batch.
     ///
     /// With `shouldRefreshRefetchedObjects`, objects in use adopt the newest values before `body` gets the first one of
     /// their batch (FR-14).
@@ -54,27 +56,45 @@ extension ManagedObjectContext {
         beginRefreshing(for: terms)
         let fetch = try processAndResolve(terms)
         let pending = try pendingChanges(for: fetch, terms.includesPendingChanges)
-        guard pending == nil, terms.relationshipKeyPathsForPrefetching.isEmpty,
-            let position = generation.onlyPosition(for: fetch)
-        else {
-            // Unsaved changes, rows of several stores and prefetched relationships need all objects first.
-            let objects = try readObjects(fetch, pending)
-            refresh(objects, for: terms)
-            try loadRequestedContents(objects, terms)
-            for object in objects where !object.isDeleted { try body(object) }
-            return
+        let size = batchSize > 0 ? batchSize : Int.max
+        guard pending == nil, let position = generation.onlyPosition(for: fetch) else {
+            return try forEachJoinedObject(fetch, pending, terms, size, body)
         }
         var rest: StoreFetch? = fetch
         while let next = rest {
             let batch = try read(position, next) { snapshot, next throws(StoreError) in
-                try snapshot.fetchBatch(next, of: batchSize > 0 ? batchSize : .max)
+                try snapshot.fetchBatch(next, of: size)
+            }
+            rest = batch.rest
+            guard terms.relationshipKeyPathsForPrefetching.isEmpty else {
+                let objects = materialized(batch.rows)
+                try prepare(objects, for: terms)
+                for object in objects where !object.isDeleted { try body(object) }
+                continue
             }
             memory.rowsFetched += batch.rows.count
             if terms.shouldRefreshRefetchedObjects {
                 refresh(batch.rows.ids.compactMap { memory.registry[$0] }, for: terms)
             }
             try forEachObject(of: batch.rows, firesFaults: !terms.returnsObjectsAsFaults, body)
-            rest = batch.rest
+        }
+    }
+
+    /// Calls `body` with the objects of a fetch that unsaved changes join, or that several stores answer.
+    private func forEachJoinedObject(
+        _ fetch: StoreFetch, _ pending: PendingChanges?, _ terms: FetchTerms, _ batchSize: Int,
+        _ body: (ManagedObject) throws -> Void
+    ) throws {
+        guard fetch.offset == 0, fetch.limit == nil else {
+            // Which objects are within offset and limit is known when all are in one order.
+            let objects = try readObjects(fetch, pending)
+            try prepare(objects, for: terms)
+            for object in objects where !object.isDeleted { try body(object) }
+            return
+        }
+        var objects = try JoinedObjects(fetch, pending ?? PendingChanges(), terms, batchSize: batchSize, in: self)
+        while let object = try objects.next() {
+            if !object.isDeleted { try body(object) }
         }
     }
 

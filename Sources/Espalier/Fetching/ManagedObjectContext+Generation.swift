@@ -25,10 +25,11 @@ extension ManagedObjectContext {
 
     /// Makes the context read another generation of its stores from now on (MC-51).
     ///
-    /// A pinned context stays at its generation: it does not merge saves of other contexts, and refreshing reads the
-    /// same generation again. Only its own `save` moves it, to the generation that contains the saved changes, where it
-    /// is pinned again. A store whose log has reached its cap discards old generations. A context that is pinned to a
-    /// discarded generation then gets `ContextError.queryGenerationExpired`.
+    /// A pinned context stays at its generation: it does not merge saves of other contexts automatically, and a refresh
+    /// or `reset` reads the same generation again. Two calls move it, and pin it again where it arrives: its own `save`
+    /// moves it to the generation that contains the saved changes, and `mergeChanges(from:)` to the newest one. A store
+    /// whose log has reached its cap discards old generations. A context that is pinned to a discarded generation then
+    /// gets `ContextError.queryGenerationExpired`.
     ///
     /// - Parameter token: a context's `queryGenerationToken`, or `.current` for the newest generation. `nil` unpins the
     ///   context and moves it to the newest generation, as a way to advance by hand.
@@ -46,7 +47,7 @@ extension ManagedObjectContext {
         }
         childSource?.tellEverything()
         generation.isPinned = token != nil
-        // A pinned context merges nothing, and reads no other generation.
+        // A pinned context merges nothing by itself, and reads no other generation.
         if generation.isPinned { leftGenerations = LeftGenerations() }
     }
 

@@ -26,26 +26,31 @@ extension ManagedObjectContext {
         }
     }
 
-    /// Reports the requests of a fetch that another thread has read: a count and a fetch of the same rows.
+    /// Reports the requests that another thread has made: a count, if there was one, and the question itself.
     ///
     /// - Parameters:
     ///   - condition: the condition of the fetch, if the log wants values.
-    ///   - isCancelled: whether the fetch was cancelled while the rows were read.
-    func report(
-        _ fetch: StoreFetch, _ answer: RowsReadAside, from snapshots: [any StoreSnapshot], _ condition: String?,
-        isCancelled: Bool
+    ///   - isCancelled: whether the request was cancelled while another thread was reading.
+    func report<Answer>(
+        _ question: some Any, _ aside: AnswersReadAside<Answer>, _ counted: StoreFetch?,
+        from snapshots: [any StoreSnapshot], _ condition: String?, isCancelled: Bool
     ) {
         guard memory.logsRequests, let log = requestLog, let snapshot = snapshots.first else { return }
-        let failure = answer.failure.map { "\($0)" }
-        var request = LoggedRequest(fetch)
-        if let count = answer.count {
-            var counting = request
+        if let counted, let count = aside.count {
+            var counting = LoggedRequest(counted)
             counting.note(count)
-            report(counting, to: log, answer.countDuration, snapshot, condition, failure: nil)
+            report(counting, to: log, aside.countDuration, snapshot, condition, failure: nil)
         }
-        request.rowCount = answer.lists.reduce(0) { $0 + $1.ids.count }
+        var request = LoggedRequest(question)
+        var rowCount = 0
+        for answer in aside.answers {
+            request.note(answer)
+            rowCount += request.rowCount
+        }
+        request.rowCount = rowCount
+        let failure = aside.failure.map { "\($0)" }
         report(
-            request, to: log, answer.duration, snapshot, condition,
+            request, to: log, aside.duration, snapshot, condition,
             failure: failure ?? (isCancelled ? "\(ContextError.fetchCancelled)" : nil))
     }
 
@@ -114,14 +119,15 @@ extension ManagedObjectContext {
     }
 }
 
-/// The rows that another thread has read for a fetch, and the time of each request.
-struct RowsReadAside: Sendable {
-    var lists: [SnapshotList] = []
-    /// The number of matching rows; `nil` if the stores could not count them.
+/// The answers that another thread has read, and the time of each request.
+struct AnswersReadAside<Answer: Sendable>: Sendable {
+    /// One answer for each store, in the order of the stores.
+    var answers: [Answer] = []
+    /// The number of matching rows; `nil` if nobody asked for it, or the stores could not count them.
     var count: Int?
     var countDuration = Duration.zero
     var duration = Duration.zero
-    /// The error of a store, after which `lists` are incomplete.
+    /// The error of a store, after which `answers` are incomplete.
     var failure: StoreError?
 }
 
@@ -178,8 +184,10 @@ private struct LoggedRequest {
     mutating func note(_ answer: some Any) {
         switch answer {
         case let rows as SnapshotList: rowCount = rows.ids.count
+        case let lists as [SnapshotList]: rowCount = lists.reduce(0) { $0 + $1.ids.count }
         case let batch as FetchBatch: rowCount = batch.rows.ids.count
         case let values as ValueCollector: rowCount = values.count
+        case let batch as (ValueCollector, StoreFetch?): rowCount = batch.0.count
         case let found as [ObjectID]: (rowCount, kind) = (found.count, .fetchIDs)
         case let count as Int: (rowCount, kind) = (count, fetch == nil ? .destinationCount : .count)
         case let rows as [ObjectSnapshot?]: rowCount = rows.lazy.filter { $0 != nil }.count

@@ -62,7 +62,7 @@ extension ManagedObjectContext {
         return Self.joined(steps)
     }
 
-    private func processAndResolve(_ request: ValueRequest) throws(ContextError) -> StoreValueFetch {
+    func processAndResolve(_ request: ValueRequest) throws(ContextError) -> StoreValueFetch {
         // The values decide on order and limit: a sort key may name a column.
         var terms = request.terms
         (terms.sortKeys, terms.fetchLimit, terms.fetchOffset) = ([], 0, 0)
@@ -82,9 +82,7 @@ extension ManagedObjectContext {
     private func joined(
         _ fetch: StoreValueFetch, _ pending: PendingChanges
     ) throws(ContextError) -> ValueCollector {
-        var stored = fetch
-        let changed = pending.changedCount > 0 ? changedRows(in: fetch.rows.family) : []
-        stored.excluded = Set(changed + pending.leadingRows)
+        let stored = leavingOut(pending, fetch)
         var collector = ValueCollector(fetch.values)
         for position in try positions(for: fetch.rows) {
             collector.merge(
@@ -92,5 +90,14 @@ extension ManagedObjectContext {
         }
         for object in try matching(fetch.rows, pending) { try collector.add(GraphSubject(object: object)) }
         return collector
+    }
+
+    /// The question for the stores: without the rows of objects that are read from memory.
+    func leavingOut(_ pending: PendingChanges?, _ fetch: StoreValueFetch) -> StoreValueFetch {
+        guard let pending else { return fetch }
+        var stored = fetch
+        let changed = pending.changedCount > 0 ? changedRows(in: fetch.rows.family) : []
+        stored.excluded = Set(changed + pending.leadingRows)
+        return stored
     }
 }

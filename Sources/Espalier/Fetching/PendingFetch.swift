@@ -140,21 +140,7 @@ extension ManagedObjectContext {
     private func inOrder(
         _ objects: [ManagedObject], _ keys: [ResolvedSortKey]
     ) throws(ContextError) -> [ManagedObject] {
-        var entries: [(object: ManagedObject, values: [AttributeValue])] = []
-        entries.reserveCapacity(objects.count)
-        for object in objects {
-            var values: [AttributeValue] = []
-            for key in keys { values.append(try key.value(of: GraphSubject(object: object))) }
-            entries.append((object, values))
-        }
-        entries.sort { left, right in
-            for (position, key) in keys.enumerated() {
-                let order = left.values[position].compare(right.values[position], options: key.options)
-                if order != .orderedSame { return (order == .orderedAscending) == key.isAscending }
-            }
-            return ObjectID.inOrderOfCreation(left.object.storedID, right.object.storedID)
-        }
-        return entries.map(\.object)
+        try SortedObject.inOrder(objects, keys).map(\.object)
     }
 }
 

@@ -4,6 +4,8 @@
 //   1. All saves that have arrived are merged together, because a row that one of them has changed leads to rows in
 //      the state after the last one.
 //   2. The context moves to the newest generation before it merges: that contains all saves that have arrived.
+//   3. Messages may arrive in another order than that of the commits. Whether a deleted row exists again is therefore
+//      read from the newest generation, and not concluded from the order.
 
 import EspalierModel
 
@@ -13,8 +15,10 @@ extension ManagedObjectContext {
     /// Objects get the new values, and keep unsaved changes on top: if both sides have changed a property, the next
     /// save reports the conflict, or lets the merge policy decide it. For deleted objects `isDeleted` is true, and they
     /// keep their last values; if they have changes here, the next save reports the conflict instead. A merge affects
-    /// objects in memory only, and fetches only the rows that changed objects need. If `saved` says that everything may
-    /// have changed, every object in memory is refreshed.
+    /// objects in memory only, and fetches only the rows that changed and deleted objects need. If `saved` says that
+    /// everything may have changed, every object in memory is refreshed.
+    ///
+    /// The context moves to the newest generation. A pinned context does so too, and is pinned again there (MC-51).
     public func mergeChanges(from saved: SavedChanges) {
         moveToNewestGeneration()
         merge([saved])
@@ -51,7 +55,9 @@ extension ManagedObjectContext {
         }
         // The last save determines whether an object exists. Only an insertion restores a deleted one: a save also
         // reports an update if all that it changed was related to an object that is already deleted.
-        for saved in saves.reversed() {
+        let restored = restoredIDs(among: saves)
+        let current = saves.map { $0.restoring(restored) }
+        for saved in current.reversed() {
             for id in saved.deleted where !inserted.contains(id) && deleted.insert(id).inserted {
                 if adoptDeletion(of: id) { left.insert(id) }
             }
@@ -64,8 +70,31 @@ extension ManagedObjectContext {
         forgetPairs(with: left)
         adoptNewerRows(of: changed)
         changeCount &+= 1
-        if let childSource { for saved in saves { childSource.tell(saved, except: nil) } }
+        if let childSource { for saved in current { childSource.tell(saved, except: nil) } }
         for saved in saves { tellDidMerge(saved) }
+    }
+
+    /// The deleted objects whose rows exist in the newest generation, because another context has inserted them again:
+    /// those in memory, and all if there are child contexts.
+    ///
+    /// The message of the insertion may have arrived before that of the deletion, because a context that commits first
+    /// may send its message last.
+    private func restoredIDs(among saves: [SavedChanges]) -> Set<ObjectID> {
+        // No other context runs between a save to a parent and its message.
+        guard parent == nil else { return [] }
+        var byStore: [UInt32: [ObjectID]] = [:]
+        for saved in saves {
+            for id in saved.deleted where childSource != nil || memory.registry[id]?.isInserted == false {
+                byStore[id.storeTag, default: []].append(id)
+            }
+        }
+        var restored = Set<ObjectID>()
+        for (_, ids) in byStore {
+            // If the rows cannot be read, the messages decide.
+            guard let rows = try? storedRows(of: ids) else { continue }
+            for (id, row) in zip(ids, rows) where row != nil { restored.insert(id) }
+        }
+        return restored
     }
 
     /// Applies the deletion of a row by another context; returns whether the object has left this context.
@@ -121,6 +150,17 @@ extension ManagedObjectContext {
                 object.changeable().values.toMany.modify(slot) { $0.forget(gone) }
             }
         }
+    }
+}
+
+extension SavedChanges {
+    /// The changes, with insertions of these objects instead of their deletions.
+    fileprivate func restoring(_ ids: Set<ObjectID>) -> SavedChanges {
+        guard !ids.isEmpty else { return self }
+        var changes = self
+        changes.deleted.removeAll(where: ids.contains)
+        changes.inserted += deleted.filter(ids.contains)
+        return changes
     }
 }
 

@@ -66,6 +66,7 @@ extension OverlaySnapshot {
         hidden.predicate =
             all.predicate?.holding(forOneOf: concern.hidden)
             ?? ResolvedPredicate(oneOf: concern.hidden, of: fetch.entity)
+        hidden.found = nil
         var count = try matching(fetch, concern.tested).count
         for base in bases {
             count += try base.snapshot.count(all)
@@ -112,16 +113,18 @@ extension OverlaySnapshot {
         var concern = Concern()
         guard changes.count > 0 else { return concern }
         let family = fetch.includesSubentities ? fetch.entity.family : [fetch.entity.index]
+        // Later batches have the rows that the first one has found, and no others.
+        let found = fetch.found.map(Set.init)
         changes.entries[fetch.entity.root].forEach { id, entry in
             guard let entity = entity(of: id), family.contains(entity.index), fetch.keys.contains(id.key),
-                fetch.asks(storeTag: id.storeTag)
+                found?.contains(id) ?? true, fetch.asks(storeTag: id.storeTag)
             else {
                 return
             }
             if entry.kind != .deleted { concern.tested.append(id) }
             if entry.kind != .inserted { concern.hidden.append(id) }
         }
-        let leading = try leadingRows(of: fetch, reading: expressions)
+        let leading = try leadingRows(of: fetch, reading: expressions).filter { found?.contains($0) ?? true }
         concern.tested += leading
         concern.hidden += leading
         return concern

@@ -66,9 +66,14 @@ public struct ResolvedValues: Sendable {
     /// The names of the columns.
     public var columnNames: [String] { columns.map(\.name) }
 
+    /// The order of the objects, if each has a row of its own, in that order; `nil` if a row needs other objects, too.
+    package var rowOrder: [ResolvedSortKey]? {
+        isGrouped || !aggregations.isEmpty || isDistinct ? nil : objectOrder
+    }
+
     /// The number of objects in order that suffice for the rows; `nil` if all are needed.
     package var objectCountMax: Int? {
-        guard !isGrouped, aggregations.isEmpty, !isDistinct, objectOrder != nil, let limit else { return nil }
+        guard rowOrder != nil, let limit else { return nil }
         let (sum, overflows) = limit.addingReportingOverflow(offset)
         return overflows ? nil : sum
     }

@@ -1,6 +1,6 @@
 // A column of a request whose results are rows of values: a property, or an expression with a name.
 
-/// One value of each row that a `ValueRequest` returns (Behaviour FR-11, FR-18).
+/// One value of each row that a `ValueRequest` returns (Differences FR-11, Behaviour FR-18).
 ///
 /// A column is the name of a property, a key path across to-one relationships, or an expression with a name. Aggregates
 /// of a single value, such as `sum:(price)`, are computed over the rows of a group; those of a collection, such as

@@ -1,6 +1,6 @@
 // The request whose results are rows of values: columns, groups, conditions on groups, distinct rows.
 
-/// A request for rows of values instead of objects (Behaviour FR-02, FR-11 to FR-13, FR-18 to FR-20).
+/// A request for rows of values instead of objects (Behaviour FR-02, FR-12, FR-13, FR-18 to FR-20; Differences FR-11).
 ///
 /// ```swift
 /// var request = ValueRequest(

@@ -9,6 +9,9 @@ extension BTreeSnapshot {
     public func fetch(_ fetch: StoreFetch) throws(StoreError) -> SnapshotList {
         try check(fetch)
         return try withSession(for: fetch) { session, fetch throws(StoreError) in
+            if let remaining = fetch.remaining {
+                return try rows(withIDs: remaining, of: fetch.entity, session.transaction)
+            }
             let planner = try session.planner(store)
             let plan = planner.plan(fetch, wantsRows: true)
             if let rows = try rowsOfOneValue(plan, session.transaction) { return rows }
@@ -50,44 +53,13 @@ extension BTreeSnapshot {
         return builder.finish()
     }
 
-    /// About the first `count` of the matching rows; all of them if they have to be sorted, or if an index finds them.
-    public func fetchBatch(_ fetch: StoreFetch, of count: Int) throws(StoreError) -> FetchBatch {
-        try check(fetch)
-        guard count > 0 else { throw .invalidRequest(reason: "a batch has \(count) rows; it must have at least one") }
-        return try withSession(for: fetch) { session, fetch throws(StoreError) in
-            try firstRows(of: fetch, count, session, session.planner(store))
-        }
-    }
-
-    private func firstRows(
-        of fetch: StoreFetch, _ count: Int, _ session: ReadSession, _ planner: FetchPlanner
-    ) throws(StoreError) -> FetchBatch {
-        assert(count > 0, "a batch of \(count) rows")
-        var plan = planner.plan(fetch, wantsRows: true)
-        let limit = fetch.limit ?? Int.max
-        let stopsEarly = plan.isScan && count < limit
-        if stopsEarly { plan.limit = count }
-        let entity = plan.entity
-        let rows = try FetchExecution(plan, .rows, session).run().snapshots()
-        guard stopsEarly, rows.count == count, let last = rows.ids.last?.key else { return FetchBatch(rows) }
-        var greatest = fetch.keys.upperBound
-        if fetch.keys == StoreFetch.allKeys {
-            // Keys are allocated in ascending order: each later insertion has a greater key.
-            var cursor = try session.transaction.cursor(over: catalog.rowTree(of: entity))
-            greatest = try cursor.last() ? try cursor.key : last
-        }
-        guard last < greatest else { return FetchBatch(rows) }
-        var rest = fetch
-        (rest.keys, rest.offset) = (last + 1...greatest, 0)
-        if fetch.limit != nil { rest.limit = limit - count }
-        assert(rest.limit ?? 1 > 0 && rest.keys.lowerBound > last, "the rest does not begin after the batch")
-        return FetchBatch(rows, rest: rest)
-    }
-
     /// The IDs of the rows that match, in order, within offset and limit.
     public func fetchIDs(_ fetch: StoreFetch) throws(StoreError) -> [ObjectID] {
         try check(fetch)
         return try withSession(for: fetch) { session, fetch throws(StoreError) in
+            if let remaining = fetch.remaining {
+                return try rows(withIDs: remaining, of: fetch.entity, session.transaction).ids
+            }
             let plan = try session.planner(store).plan(fetch, wantsRows: false)
             return try FetchExecution(plan, .ids, session).run().ids
         }
@@ -101,6 +73,9 @@ extension BTreeSnapshot {
         unsorted.sort = []
         try check(fetch)
         return try withSession(for: unsorted) { session, unsorted throws(StoreError) in
+            if let remaining = unsorted.remaining {
+                return try rows(withIDs: remaining, of: unsorted.entity, session.transaction).count
+            }
             let plan = try session.planner(store).plan(unsorted, wantsRows: false)
             if plan.isCountedWithoutRows {
                 let wanted = fetch.includesSubentities ? fetch.entity.family : [fetch.entity.index]
@@ -141,6 +116,7 @@ extension BTreeSnapshot {
     /// One line for each step the store takes to answer `fetch` by rows, by their IDs or by their number.
     public func explain(_ fetch: StoreFetch, as form: FetchForm) throws(StoreError) -> [String] {
         try check(fetch)
+        if let remaining = fetch.remaining { return [Self.foundText(remaining.count)] }
         var asked = fetch
         if form == .count { asked.sort = [] }
         return try withSession(for: asked) { session, asked throws(StoreError) in

@@ -13,6 +13,9 @@ extension BTreeSnapshot {
     /// - Complexity: that of the fetch without its limit, times the number of steps.
     public func analyze(_ fetch: StoreFetch) throws(StoreError) -> PlanStep {
         try check(fetch)
+        if let remaining = fetch.remaining {
+            return PlanStep(Self.foundText(remaining.count), foundCount: try self.fetch(fetch).count)
+        }
         return try withSession(for: fetch) { session, fetch throws(StoreError) in
             let plan = try session.planner(store).plan(fetch, wantsRows: true)
             return try PlanAnalysis(plan: plan, session: session, snapshot: self).result()

@@ -69,7 +69,10 @@ struct SaveExecution: ~Copyable {
     /// Carries `request` out and commits.
     consuming func run(_ request: SaveRequest) throws(StoreError) -> SaveResult {
         var result = try carryOut(request)
-        result.generation = try transaction.commit()
+        let number = transaction.transactionID
+        // A transaction that wrote nothing makes no generation: its commit answers the last one, which is of another
+        // save.
+        if try transaction.commit() == number { result.generation = number }
         return result
     }
 

@@ -113,6 +113,8 @@ extension StoreTransaction where Base == WriteTransaction {
 
     /// The stamp of the trees, which changes with the model (`StoreCatalog.renewStamp`).
     var treeStamp: UInt32 { base.treeStamp }
+    /// The number that this transaction gets if it commits changes.
+    var transactionID: UInt64 { base.transactionID }
 
     /// The size of the cache of pages, in bytes.
     var cacheByteCount: Int { base.cacheByteCount }

@@ -19,10 +19,19 @@ public struct StoreFetch: Sendable {
     /// The range of primary keys that are read; narrower than `allKeys` only in `FetchBatch.rest`.
     public var keys = StoreFetch.allKeys
 
+    /// The rows that a former batch has found and not returned, in the order of the fetch; `nil` = they are to be found.
+    ///
+    /// They are the answer, as far as they still exist: condition and order were applied when they were found. Only
+    /// `FetchBatch.rest` has them, for the store that made it.
+    package var found: ArraySlice<ObjectID>?
+
     /// The tags of the stores that are asked; `nil` = all.
     ///
     /// A store that is asked ignores them.
     package var storeTags: Set<UInt32>?
+
+    /// Those of `found` that are within offset and limit.
+    var remaining: ArraySlice<ObjectID>? { found.map { $0.dropFirst(offset).prefix(limit ?? .max) } }
 
     /// Any primary key.
     static var allKeys: ClosedRange<UInt64> { 0...UInt64.max }

@@ -21,11 +21,11 @@ public protocol StoreSnapshot: AnyObject, Sendable {
 
     /// The rows that match, in order, within offset and limit.
     func fetch(_ fetch: StoreFetch) throws(StoreError) -> SnapshotList
-    /// About the first `count` of these rows, or all of them if the store has to read all rows to know the first.
+    /// About the first `count` of these rows, and a fetch for the others.
     ///
     /// The rest may be fetched from a newer snapshot: no row is returned twice, a row that exists all the time is
     /// returned once, and a row that was inserted after the first batch is not returned. The default implementation
-    /// calls `fetch`.
+    /// calls `fetch`, and returns all rows.
     func fetchBatch(_ fetch: StoreFetch, of count: Int) throws(StoreError) -> FetchBatch
     /// The IDs of the rows that match, in order, within offset and limit.
     func fetchIDs(_ fetch: StoreFetch) throws(StoreError) -> [ObjectID]

@@ -41,6 +41,17 @@ extension StoreSnapshot {
         return collector
     }
 
+    /// The values of rows that this snapshot has returned in the order of the request.
+    package func values(_ values: ResolvedValues, of rows: SnapshotList) throws(StoreError) -> ValueCollector {
+        var collector = ValueCollector(values)
+        for row in rows {
+            guard let subject = SnapshotSubject(row, in: self, values.model) else { continue }
+            try collector.add(subject)
+        }
+        collector.isInOrder = true
+        return collector
+    }
+
     /// The steps of a fetch of the rows.
     public func explain(_ fetch: StoreValueFetch) throws(StoreError) -> [String] { try explain(fetch.rows) }
 

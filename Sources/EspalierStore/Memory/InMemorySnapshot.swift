@@ -107,6 +107,9 @@ public final class InMemorySnapshot: StoreSnapshot {
             throw .invalidRequest(reason: "offset \(fetch.offset) and limit \(fetch.limit ?? 0) must not be negative")
         }
         let state = try state()
+        if let remaining = fetch.remaining {
+            return remaining.compactMap { excluded.contains($0) ? nil : state.row($0) }
+        }
         let wanted = fetch.includesSubentities ? Set(fetch.entity.family) : [fetch.entity.index]
         var matches: [(subject: MemoryRow, sortValues: [AttributeValue])] = []
         for row in state.rows[fetch.entity.root].values

@@ -192,12 +192,91 @@ import Testing
         try stack.context.enumerate(request, batchSize: 100) { #expect(!$0.isFault) }
         request.relationshipKeyPathsForPrefetching = ["album.artist"]
         let other = stack.newContext()
-        var trips = 0
+        var (trips, most) = (Set<Int>(), 0)
         try other.enumerate(request, batchSize: 100) { track in
-            if trips == 0 { trips = other.faultTrips }
+            trips.insert(other.faultTrips)
+            most = max(most, other.registeredObjects.count)
             #expect(track.album?.artist?.founded != nil)
         }
-        #expect(trips > 0 && other.faultTrips == trips)
+        // Prefetched for each batch: the in-memory store answers with one. No object makes a trip of its own.
+        #expect(trips.max() == other.faultTrips && !trips.contains(0))
+        #expect(trips.count <= (kind == .btree ? 6 : 1) && most <= (kind == .btree ? 200 : 600), "\(trips), \(most)")
+    }
+
+    // MARK: Unsaved changes and several stores
+
+    @Test func `with unsaved changes it holds a batch of objects, and not all of them`() throws {
+        let stack = try music(.btree)
+        let context = stack.context
+        var first = FetchRequest<Track>()
+        first.fetchLimit = 1
+        let changed = try #require(try context.fetch(first).first)
+        changed.seconds = 1
+        for order in [[], [SortKey("name")]] {
+            var (count, most) = (0, 0)
+            try context.enumerate(FetchRequest<Track>(sortedBy: order), batchSize: 20) { track in
+                count += 1
+                most = max(most, context.registeredObjects.count)
+            }
+            #expect(count == 540 && most <= 45, "\(most) objects in memory")
+        }
+    }
+
+    @Test func `with unsaved changes in several stores it gives what fetch gives, whatever the batch`() throws {
+        let seed = testSeed(default: 37)
+        var random = SeededGenerator(seed: seed)
+        let model = try ManagedObjectModel(for: musicClasses)
+        let coordinator = PersistentStoreCoordinator(managedObjectModel: model)
+        let stores: [any PersistentStore] = try (0..<2).map { _ in try BTreeStore.inMemory(model: model) }
+        for store in stores { coordinator.add(store) }
+        let maker = ManagedObjectContext(coordinator)
+        let made = (0..<80).map { number in
+            let track = Track(context: maker)
+            (track.name, track.seconds) = ("track \(number)", Int16.random(in: 0..<9, using: &random))
+            return track
+        }
+        try maker.assign(made.filter { $0.seconds % 2 == 0 || $0.name.hasSuffix("3") }, to: stores[1])
+        try maker.save()
+        let conditions: [FetchPredicate?] = try [nil, "seconds < 5", "name BEGINSWITH 'track 1'"].map { format in
+            try format.map { try FetchPredicate(format: $0) }
+        }
+        let orders: [[SortKey]] = [[], [SortKey("seconds")], [SortKey("seconds", ascending: false), SortKey("name")]]
+        for round in 0..<24 {
+            let context = ManagedObjectContext(coordinator)
+            for track in try context.fetch(FetchRequest<Track>()) where round % 3 > 0 {
+                switch Int.random(in: 0..<12, using: &random) {
+                case 0: try context.delete(track)
+                case 1: track.seconds = Int16.random(in: 0..<9, using: &random)
+                default: break
+                }
+            }
+            if round % 3 > 1 { for number in 1...3 { Track(context: context).name = "track 1.\(number)" } }
+            var request = FetchRequest<Track>(
+                conditions.randomElement(using: &random) ?? nil, sortedBy: orders.randomElement(using: &random) ?? [])
+            if round % 5 == 0 { request.affectedStores = [stores[round % 2].identifier] }
+            let expected = try context.fetch(request).map(\.objectID)
+            let batchSize = Int.random(in: 1..<50, using: &random)
+            var found: [ObjectID] = []
+            try context.enumerate(request, batchSize: batchSize) { found.append($0.objectID) }
+            #expect(found == expected, "seed \(seed), round \(round), batches of \(batchSize)")
+        }
+    }
+
+    @Test func `what is saved on the way is visited once, in an order by an index, too`() throws {
+        for order in [[], [SortKey("name")], [SortKey("seconds")]] {
+            let stack = try music(.btree)
+            let context = stack.context
+            for number in 0..<5 { Track(context: context).name = "New \(number)" }
+            let expected = try context.fetch(FetchRequest<Track>(sortedBy: order)).count
+            var found: [ManagedObject] = []
+            try context.enumerate(FetchRequest<Track>(sortedBy: order), batchSize: 50) { track in
+                found.append(track)
+                guard found.count % 90 == 5 else { return }
+                (track.seconds, track.name) = (Int16(found.count % 7), "Z \(found.count)")
+                try context.saveAndCompare()
+            }
+            #expect(found.count == expected && Set(found).count == expected, "\(order)")
+        }
     }
 
     @Test func `a class that does not fit and a closed store are refused as fetch refuses them`() throws {

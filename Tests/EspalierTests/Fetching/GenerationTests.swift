@@ -237,6 +237,56 @@ import Testing
         }
     }
 
+    @Test(arguments: StoreKind.allCases)
+    func `a save that writes nothing takes no other save for its own, and moves on to what that wrote`(
+        _ kind: StoreKind
+    ) throws {
+        let stack = try Stack(kind)
+        try stack.makeMusic(artists: 2, tracks: 1)
+        let maker = stack.newContext()
+        let (playlist, owner) = (Playlist(context: maker), Listener(context: maker))
+        (playlist.name, playlist.owner, owner.name) = ("All", owner, "Before")
+        playlist.tracks = Set(try maker.fetch(FetchRequest<Track>()))
+        try maker.save()
+        let mine = try #require(try stack.context.fetch(FetchRequest<Playlist>()).first)
+        let faults = try stack.context.fetch(FetchRequest<Listener>())
+        let track = try #require(mine.tracks.first)
+        #expect(faults.allSatisfy(\.isFault))
+        let other = stack.newContext()
+        let theirs = try #require(try other.existingObject(with: mine.objectID) as? Playlist)
+        theirs.tracks = theirs.tracks.filter { $0.objectID != track.objectID }
+        for listener in try other.fetch(FetchRequest<Listener>()) { listener.name = "After" }
+        try other.save()
+
+        mine.tracks.remove(track)
+        try stack.context.save()
+
+        #expect(faults.map(\.name) == ["After"])
+        #expect(mine.tracks.count == 2)
+        stack.context.compareWithFreshContext()
+    }
+
+    @Test(arguments: StoreKind.allCases)
+    func `a save that only checks locks takes no other save for its own`(_ kind: StoreKind) throws {
+        let stack = try Stack(kind)
+        try stack.makeMusic(artists: 2, tracks: 0)
+        let request = FetchRequest<Artist>(sortedBy: [SortKey("founded")])
+        let artists = try stack.context.fetch(request)
+        try stack.context.detectConflicts(for: artists[0])
+        let founded = try #require(artists[0].founded)
+        #expect(artists[1].isFault)
+        let other = stack.newContext()
+        try other.fetch(request)[1].name = "Changed"
+        try other.save()
+
+        // A change that is none: the request has only the lock.
+        artists[0].founded = founded + 1
+        artists[0].founded = founded
+        try stack.context.save()
+
+        #expect(artists[1].name == "Changed")
+    }
+
     // MARK: Tokens
 
     @Test(arguments: StoreKind.allCases)
@@ -300,6 +350,32 @@ import Testing
         try context.setQueryGeneration(from: nil)
         context.processPendingChanges()
         #expect(again[0].name == "2")
+    }
+
+    @Test(arguments: StoreKind.allCases)
+    func `a pinned context that merges by hand is pinned to the newest generation after that`(
+        _ kind: StoreKind
+    ) throws {
+        let stack = try Stack(kind)
+        try stack.makeMusic(artists: 2, tracks: 0)
+        let (context, other) = (stack.context, stack.newContext())
+        try context.setQueryGeneration(from: .current)
+        let mine = try context.fetch(FetchRequest<Artist>(sortedBy: [SortKey("founded")]))
+        #expect(mine.map(\.name) == ["Artist 0", "Artist 1"])
+        func rename(_ name: String) throws {
+            for artist in try other.fetch(FetchRequest<Artist>()) { artist.name = name }
+            try other.save()
+        }
+        try rename("1")
+
+        context.mergeChanges(from: SavedChanges(updated: [mine[0].objectID]))
+
+        #expect(mine[0].name == "1")
+        context.refresh(mine[1], mergesChanges: false)
+        #expect(mine[1].name == "1")
+        try rename("2")
+        context.refreshAllObjects()
+        #expect(mine.map(\.name) == ["1", "1"])
     }
 
     @Test func `a generation of other stores is refused`() throws {

@@ -141,4 +141,38 @@ private final class CommittedStore: PersistentStore {
         let album = try #require(try scene.reader.object(with: id) as? Album)
         #expect(album.title.isEmpty && album.isDeleted)
     }
+
+    // MARK: Messages in another order than that of the commits
+
+    @Test(arguments: StoreKind.allCases, [false, true])
+    func `an object whose deletion is told after its second insertion shows the row that exists`(
+        _ kind: StoreKind, _ isChild: Bool
+    ) throws {
+        let scene = try Scene(kind)
+        let reader = isChild ? ManagedObjectContext(parent: scene.reader) : scene.reader
+        reader.automaticallyMergesChangesFromParent = true
+        let shown = try #require(try reader.existingObject(with: scene.artist.objectID) as? Artist)
+        #expect(shown.name == "Nina")
+        let other = ManagedObjectContext(scene.writer.persistentStoreCoordinator)
+        other.mergePolicy = .objectTrump
+        try #require(try other.existingObject(with: shown.objectID) as? Artist).name = "again"
+        scene.onNextCommit {
+            // Finds the deletion, inserts the row again, and tells so before the deletion is told.
+            #expect(contextError { try other.save() } == nil)
+        }
+        try scene.writer.delete(scene.artist)
+        try scene.writer.save()
+
+        scene.reader.processPendingChanges()
+        reader.processPendingChanges()
+
+        #expect(!shown.isDeleted && shown.name == "again")
+        #expect(try reader.fetch(FetchRequest<Artist>()).map(\.objectID) == [shown.objectID])
+        shown.founded = 7
+        try reader.save()
+        if isChild { try scene.reader.save() }
+        other.refreshAllObjects()
+        #expect(try other.fetch(FetchRequest<Artist>()).map(\.founded) == [7])
+        #expect(reader.recordedViolations.isEmpty)
+    }
 }

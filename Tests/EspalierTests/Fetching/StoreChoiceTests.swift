@@ -170,6 +170,64 @@ import Testing
         #expect(await Self.cancelledOutcome() == 3072)
     }
 
+    @Test func `IDs, numbers and values are read on another thread with progress, and can be cancelled (FR-22)`()
+        async throws
+    {
+        let maker = ManagedObjectContext(context.persistentStoreCoordinator)
+        for number in 6..<2206 {
+            let track = Track(context: maker)
+            (track.bytes, track.name) = (number, "many")
+        }
+        try maker.save()
+        // So that it has the new rows.
+        try context.setQueryGeneration(from: nil)
+        let reader = ManagedObjectContext(context.persistentStoreCoordinator)
+        let columns: [[FetchColumn]] = [["name", "bytes"], [.sum("bytes", as: "sum")], ["bytes", .count(as: "n")]]
+        // The context has unsaved tracks, the reader has none.
+        for (asking, all) in [(context, 2206), (reader, 2204)] {
+            for chosen in [[stores[0]], stores] {
+                let request = request(chosen)
+                let (forIDs, forNumber) = (FetchProgress(), FetchProgress())
+                let ids = try await asking.fetchIDs(request, progress: forIDs)
+                let number = try await asking.count(for: request, progress: forNumber)
+                #expect(try asking.fetchIDs(request) == ids && ids.count == number)
+                #expect(number == (chosen.count == 2 ? all : all == 2206 ? 2203 : 2202))
+                #expect(forIDs.completedCount > 2000 && forNumber.completedCount > 2000)
+                for columns in columns {
+                    var values = ValueRequest(request.terms, columns: columns)
+                    if columns.count == 1 { values.sortKeys = [] }
+                    for limit in [0, 1500] {
+                        values.fetchLimit = limit
+                        let told = FetchProgress()
+                        let rows = try await asking.fetch(values, progress: told)
+                        #expect(try asking.fetch(values) == rows)
+                        #expect(told.completedCount >= 1500 && told.completedCount <= told.totalCount ?? 0)
+                    }
+                }
+            }
+        }
+        let values = ValueRequest(request([stores[0]]).terms, columns: ["name"])
+        let told = CountList()
+        _ = try await reader.fetch(values, progress: FetchProgress { told.append($0.completedCount) })
+        #expect(told.all.count > 1 && told.all == told.all.sorted(), "\(told.all)")
+        for question in 0..<3 {
+            for isEarly in [false, true] {
+                let progress = FetchProgress { $0.cancel() }
+                if isEarly { progress.cancel() }
+                do {
+                    switch question {
+                    case 0: _ = try await reader.fetchIDs(request(stores), progress: progress)
+                    case 1: _ = try await reader.count(for: request(stores), progress: progress)
+                    default: _ = try await reader.fetch(values, progress: progress)
+                    }
+                    Issue.record("question \(question) has an answer although it was cancelled")
+                } catch {
+                    #expect(error.code == 3072)
+                }
+            }
+        }
+    }
+
     /// The number of the error of a fetch in a task that is cancelled.
     private static func cancelledOutcome() async -> Int? {
         await withTaskGroup(of: Int?.self) { group in

@@ -1,0 +1,131 @@
+// IDs, counts and values that are read on a queue of their own, while the context does other work (FR-22).
+//
+// Invariants
+//   1. Only snapshots, questions and answers cross to the queue, all of which are Sendable.
+//   2. The result is the one that the call without progress would return at its end.
+
+public import EspalierModel
+import EspalierStore
+
+extension ManagedObjectContext {
+    /// The IDs that `fetchIDs(_:)` returns, read on another thread; the context can be used meanwhile (FR-22).
+    ///
+    /// Unsaved changes are part of the result, as of the moment at which it is returned. A store finds the IDs in one
+    /// step: cancelling takes effect after it.
+    ///
+    /// - Throws: as `fetchIDs(_:)`; `ContextError.fetchCancelled`.
+    public nonisolated(nonsending) func fetchIDs<Result>(
+        _ request: FetchRequest<Result>, progress: FetchProgress
+    ) async throws(ContextError) -> [ObjectID] {
+        for _ in 0..<2 {
+            let fetch = try processAndResolve(request.terms)
+            let pending = try pendingChanges(for: fetch, request.includesPendingChanges)
+            let positions = try positions(for: fetch)
+            guard pending == nil, positions.count == 1 else {
+                // Unsaved objects and the rows of several stores are put in one order as objects.
+                guard let found = try await objects(request.terms, progress) else { break }
+                return found.map(\.storedID)
+            }
+            let answers = try await readElsewhere(fetch, positions, counting: nil, progress) {
+                snapshot throws(StoreError) -> [ObjectID] in
+                let ids = try snapshot.fetchIDs(fetch)
+                progress.expect(ids.count)
+                _ = progress.advance(by: ids.count)
+                return ids
+            }
+            if let ids = answers?.first { return ids }
+        }
+        return try fetchIDs(request)
+    }
+
+    /// The number that `count(for:)` returns, read on another thread; the context can be used meanwhile (FR-22).
+    ///
+    /// Unsaved changes are part of the result, as of the moment at which it is returned. A store counts in one step:
+    /// cancelling takes effect after it.
+    ///
+    /// - Throws: as `count(for:)`; `ContextError.fetchCancelled`.
+    public nonisolated(nonsending) func count<Result>(
+        for request: FetchRequest<Result>, progress: FetchProgress
+    ) async throws(ContextError) -> Int {
+        for _ in 0..<2 {
+            var fetch = try processAndResolve(request.terms)
+            fetch.sort = []
+            let pending = try pendingChanges(for: fetch, request.includesPendingChanges)
+            guard pending == nil else {
+                guard let found = try await objects(request.terms, progress) else { break }
+                return found.count
+            }
+            var all = fetch
+            (all.offset, all.limit) = (0, nil)
+            let answers = try await readElsewhere(all, try positions(for: fetch), counting: nil, progress) {
+                [all] snapshot throws(StoreError) -> Int in
+                let count = try snapshot.count(all)
+                progress.expect(count)
+                _ = progress.advance(by: count)
+                return count
+            }
+            guard let count = answers?.reduce(0, +) else { continue }
+            return min(max(0, count - fetch.offset), fetch.limit ?? .max)
+        }
+        return try count(for: request)
+    }
+
+    /// The rows of values that `fetch(_:)` returns, read on another thread; the context can be used meanwhile (FR-22).
+    ///
+    /// ```swift
+    /// let rows = try await context.fetch(ValueRequest(entityName: "Track", columns: ["name"]), progress: progress)
+    /// ```
+    ///
+    /// Unsaved changes are part of the result, as of the moment at which it is returned. The progress counts objects.
+    /// It is told, and cancelling takes effect, after each thousand of them, if each object has a row of its own and
+    /// there are no unsaved changes; otherwise after each store.
+    ///
+    /// - Throws: as `fetch(_:)`; `ContextError.fetchCancelled`.
+    public nonisolated(nonsending) func fetch(
+        _ request: ValueRequest, progress: FetchProgress
+    ) async throws(ContextError) -> ResultRows {
+        for _ in 0..<2 {
+            let fetch = try processAndResolve(request)
+            let pending = try pendingChanges(
+                for: fetch.rows, reading: fetch.values.inputs, request.includesPendingChanges)
+            let stored = leavingOut(pending, fetch)
+            let isInBatches = pending == nil && parent == nil && fetch.values.rowOrder != nil
+            let answers = try await readElsewhere(
+                stored, try positions(for: fetch.rows), counting: fetch.rows, progress
+            ) { snapshot throws(StoreError) -> ValueCollector in
+                if isInBatches { return try ManagedObjectContext.valuesInBatches(stored, snapshot, progress) }
+                return try ManagedObjectContext.values(stored, snapshot, progress)
+            }
+            guard let answers else { continue }
+            var collector = ValueCollector(fetch.values)
+            for answer in answers { collector.merge(answer) }
+            if let pending {
+                for object in try matching(fetch.rows, pending) { try collector.add(GraphSubject(object: object)) }
+            }
+            return collector.rows()
+        }
+        return try fetch(request)
+    }
+
+    private nonisolated static func values(
+        _ fetch: StoreValueFetch, _ snapshot: any StoreSnapshot, _ progress: FetchProgress
+    ) throws(StoreError) -> ValueCollector {
+        let collector = try snapshot.values(fetch)
+        _ = progress.advance(by: try snapshot.count(fetch.rows))
+        return collector
+    }
+
+    private nonisolated static func valuesInBatches(
+        _ fetch: StoreValueFetch, _ snapshot: any StoreSnapshot, _ progress: FetchProgress
+    ) throws(StoreError) -> ValueCollector {
+        var collector = ValueCollector(fetch.values)
+        var rest: StoreFetch? = fetch.rows
+        while let next = rest, progress.advance(by: 0) {
+            let batch = try snapshot.fetchBatch(next, of: 1000)
+            collector.merge(try snapshot.values(fetch.values, of: batch.rows))
+            rest = batch.rest
+            guard progress.advance(by: batch.rows.count) else { break }
+        }
+        return collector
+    }
+}
