@@ -23,7 +23,8 @@ public import Observation
 /// ```
 ///
 /// All actions of one event form one group. An event of a context ends with `processPendingChanges`, with a `perform`
-/// block, with a save, and with an undo or redo. Groups of an application's own nest in it. Several contexts may share
+/// block, with a save, and with an undo or redo; that of a view context also as soon as the main actor is free, and that
+/// of a `ContextActor` with each of its methods. Groups of an application's own nest in it. Several contexts may share
 /// an undo manager, if they are in the same isolation region.
 ///
 /// An undo manager retains the objects that have changed: do not use one for an import (MC-58).
