@@ -9,6 +9,7 @@
 
 import EspalierModel
 import EspalierStore
+import FoundationEssentials
 
 /// An object, and the values by which a fetch sorts it.
 struct SortedObject {

@@ -14,7 +14,6 @@
 
 import EspalierModel
 import EspalierStore
-import FoundationEssentials
 
 /// The unsaved changes that affect a fetch.
 struct PendingChanges {
