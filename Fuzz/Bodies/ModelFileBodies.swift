@@ -66,7 +66,8 @@ extension FuzzBody {
             }
         })
 
-    /// The bytes are a store of Core Data in XML, whose model is the small one.
+    /// The bytes are a store of Core Data in XML, which is imported with the small model, and with that of the zoo: it
+    /// has attributes of every type, inheritance, ordered lists and relationships from many to many.
     public static let xmlStore = FuzzBody(
         name: "xml-store",
         seeds: {
@@ -75,21 +76,30 @@ extension FuzzBody {
                 type="string">x</attribute><relationship name="b" type="1/1" destination="A" idrefs="z1"/>\
                 </object></database>
                 """
-            return ["small": Array(text.utf8)]
+            var seeds = ["small": Array(text.utf8)]
+            for name in ["zoo", "zoo-wrong"] {
+                let file = Checkout.root.appending(path: "Fuzz/Corpus/xml-store/\(name)")
+                seeds[name] = (try? Data(contentsOf: file)).map { Array($0) }
+            }
+            return seeds
         },
         run: { bytes in
-            do throws(StorageError) {
-                let system = MemoryFileSystem()
-                let file = try system.open("file", role: .store, mode: .createExclusively)
-                // SAFETY: the bytes outlive the call.
-                try unsafe bytes.span.bytes.withUnsafeBytes { bytes throws(StorageError) in
-                    try unsafe file.writeFully(bytes, at: 0)
-                }
-                try importStore(in: system, model: smallDocument)
-            } catch {
-                preconditionFailure("a file system in memory fails: \(error)")
-            }
+            for document in [smallDocument, zooDocument] { importXML(bytes, document) }
         })
+
+    private static func importXML(_ bytes: [UInt8], _ document: ModelDocument?) {
+        do throws(StorageError) {
+            let system = MemoryFileSystem()
+            let file = try system.open("file", role: .store, mode: .createExclusively)
+            // SAFETY: the bytes outlive the call.
+            try unsafe bytes.span.bytes.withUnsafeBytes { bytes throws(StorageError) in
+                try unsafe file.writeFully(bytes, at: 0)
+            }
+            try importStore(in: system, model: document)
+        } catch {
+            preconditionFailure("a file system in memory fails: \(error)")
+        }
+    }
 
     /// The real files of other projects whose paths end in `ending`, if they are small.
     private static func realFiles(_ ending: String) -> [String: [UInt8]] {
@@ -106,6 +116,10 @@ extension FuzzBody {
     }
 
     private static var smallDocument: ModelDocument? { try? ModelDocument(xml: Data(smallModel.utf8)) }
+
+    /// The model of the stores among the tests of the import.
+    private static let zooDocument = try? ModelDocument(
+        contentsOf: Checkout.root.appending(path: "Tests/EspalierCoreDataTests/Stores/Zoo.xcdatamodel"))
 
     private static func check(_ error: ModelFileError) {
         precondition(!error.problems.isEmpty && !error.description.isEmpty, "an error without a problem")

@@ -191,12 +191,12 @@ struct EntityClass {
     /// Reports a name of the entity that the macro cannot read, or that no entity can have.
     func checkName(in context: some MacroExpansionContext) {
         // The compiler refuses every other literal.
-        guard let argument = argument("name"), !argument.isLiteral(otherThan: .text) else { return }
-        let text = argument.as(StringLiteralExprSyntax.self)?.plainText
+        guard let given = argument("name"), !given.isLiteral(otherThan: .text) else { return }
+        let text = given.as(StringLiteralExprSyntax.self)?.plainText
         if text?.isEmpty == true {
-            context.report(.emptyEntityName(className: className), at: argument)
+            context.report(.emptyEntityName(className: className), at: given)
         } else if text?.isIdentifier != true {
-            context.report(.entityNameNotLiteral, at: argument)
+            context.report(.entityNameNotLiteral, at: given)
         }
     }
 

@@ -28,8 +28,12 @@ enum EveryWord {
         maxDateTimeInterval="864000" defaultDateTimeInterval="-86400.5" usesScalarValueType="NO"/>
                 <attribute name="cost" optional="YES" attributeType="Decimal" defaultValueString="-12.50" \
         elementID="price" versionHashModifier="m2"/>
+                <attribute name="crowd" optional="YES" attributeType="Integer 64" derived="YES" \
+        derivationExpression="friends.@count"/>
                 <attribute name="days" attributeType="Integer 16" minValueString="-7.0" maxValueString="366" \
         defaultValueString="-7"/>
+                <attribute name="echo" optional="YES" attributeType="String" derived="YES" \
+        derivationExpression="lowercase:(memo)"/>
                 <attribute name="heat" attributeType="Float" defaultValueString="0.25"/>
                 <attribute name="home" optional="YES" attributeType="URI" defaultValueString="https://example.com/a"/>
                 <attribute name="mass" attributeType="Double" defaultValueString="1e+100"/>
@@ -55,6 +59,15 @@ enum EveryWord {
                         <entry key="c" value="d"/>
                     </userInfo>
                 </relationship>
+                <relationship name="shadow" optional="YES" transient="YES" maxCount="1" deletionRule="Nullify" \
+        destinationEntity="Thing"/>
+                <fetchedProperty name="peers" optional="YES" syncable="YES">
+                    <fetchRequest name="fetchedPropertyFetchRequest" entity="Thing" \
+        predicateString="memo == $FETCH_SOURCE.memo" fetchLimit="2" includeSubentities="NO"/>
+                    <userInfo>
+                        <entry key="e" value="f"/>
+                    </userInfo>
+                </fetchedProperty>
                 <compoundIndexes>
                     <compoundIndex>
                         <index value="days"/>
@@ -64,6 +77,12 @@ enum EveryWord {
                 <fetchIndex name="byKey">
                     <fetchIndexElement property="cost" type="Binary" order="ascending"/>
                     <fetchIndexElement property="owner" type="Binary" order="descending"/>
+                </fetchIndex>
+                <fetchIndex name="byWords" partialIndexPredicate="days &gt; 3">
+                    <fetchIndexElement expression="canonical:(memo)" expressionType="String" type="Binary" \
+        order="ascending"/>
+                    <fetchIndexElement expression="days * rows" expressionType="Integer 64" type="Binary" \
+        order="descending"/>
                 </fetchIndex>
                 <uniquenessConstraints>
                     <uniquenessConstraint>

@@ -177,9 +177,15 @@ import Testing
         try withTemporaryFolder { folder in
             let path = folder.appending(path: "albums.espalier").path
             try AlbumStore.make(at: path)
-            let run = ToolRun("schema", path, "--swift")
+            let file = try write(AlbumStore.model(), "Albums.xcdatamodel", in: folder)
+            let (run, other) = (ToolRun("schema", path, "--swift"), ToolRun("schema", file, "--swift"))
+            let (text, expected) = (run.output.drop { $0 != "\n" }, other.output.drop { $0 != "\n" })
 
-            #expect(run.code == 0 && run.output.contains("class Artist: ManagedObject {"))
+            #expect(run.code == 0 && other.code == 0 && run.errors.isEmpty && other.errors.isEmpty)
+            // Only the first line says where they are from.
+            #expect(run.output.hasPrefix("// Made from ") && run.output.contains("albums.espalier by 'dbtool schema"))
+            #expect(text == expected)
+            #expect(text.contains("    @Relationship(inverse: \"labels\") var albums: ToMany<Album>\n"))
         }
     }
 

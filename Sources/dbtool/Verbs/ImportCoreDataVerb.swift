@@ -15,7 +15,7 @@ enum ImportCoreDataVerb: Verb {
             .text("-o", "STORE", "the new store (required); the file must not exist"),
             .text(
                 "--model", "MODEL",
-                "the model file, or the folder with its versions; without it the model in the store itself"), .json,
+                "the model file, or the folder of its versions; without it the model in the store"), .json,
         ],
         discussion: """
             Every object is imported with its values, relationships and positions in ordered lists, and its primary

@@ -1,5 +1,5 @@
-// The stores of Core Data among the inputs of the fuzz body `sqlite`: they are imported, so that a campaign begins with
-// files that reach every part of the import.
+// The stores of Core Data among the inputs of the fuzz bodies `sqlite` and `xml-store`: they are imported, so that a
+// campaign begins with files that reach every part of the import.
 
 import EspalierCoreData
 import Foundation
@@ -30,6 +30,23 @@ import Testing
             // The file beside the store that has a value is not there.
             let hasPhoto = imported.report.findings.contains { $0.kind == .externalFile }
             #expect(hasPhoto == (name != "zoo-empty"))
+        }
+    }
+
+    @Test func `the seed in XML has every type of value and every kind of relationship, and arrives whole`() throws {
+        let seed = Checkout.root.appending(path: "Fuzz/Corpus/xml-store/zoo")
+        let bytes = [UInt8](try Data(contentsOf: seed))
+        try ImportedStore.with(files: ["zoo.xml": bytes], name: "zoo.xml", model: try Files.zooModel()) { zoo throws in
+            #expect(zoo.report.isComplete, "\(zoo.report.findings)")
+            #expect(zoo.report.objectCounts.values.reduce(0, +) == 7)
+            let person = try #require(try zoo.row("Person", 102))
+            let entity = try #require(zoo.store.model.entity(named: "Person"))
+            for attribute in entity.attributes where attribute.name != "photo" {
+                #expect(!person.value(at: attribute.slot).isNull, "\(attribute.name)")
+            }
+            #expect(try zoo.destinations("Person", 102, "pets") == [105, 103])
+            #expect(try zoo.destinations("Club", 106, "members") == [108, 102])
+            #expect(try zoo.destination("Person", 108, "boss") == "Person/102")
         }
     }
 

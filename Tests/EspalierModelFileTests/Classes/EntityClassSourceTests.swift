@@ -338,8 +338,9 @@ import Testing
                 "'Data.objectID' has the name of a property of every object; rename it in the model"))
     }
 
-    @Test func `classes have the names of the file, and other ones where Swift has the name of the entity`() throws {
-        let model = try ManagedObjectModel(
+    /// Entities whose classes have other names, or cannot have their own.
+    private func renamed() throws -> ManagedObjectModel {
+        try ManagedObjectModel(
             entities: [
                 EntityDescription(
                     "Data",
@@ -361,7 +362,10 @@ import Testing
                 EntityDescription("Fifth", managedObjectClassName: "NSManagedObject"),
                 EntityDescription("Set", managedObjectClassName: "Array"), EntityDescription("SetEntity"),
             ])
-        let source = try EntityClassSource(model, origin: "a")
+    }
+
+    @Test func `classes have the names of the file, and other ones where Swift has the name of the entity`() throws {
+        let source = try EntityClassSource(renamed(), origin: "a")
 
         #expect(
             source.text == #"""

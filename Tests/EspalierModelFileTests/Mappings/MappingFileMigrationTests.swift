@@ -34,6 +34,48 @@ import Testing
         return report.rowCounts.mapValues { Int($0) }.filter { $0.value > 0 }
     }
 
+    // MARK: Inputs of the fuzz body
+
+    @Test func `every input of the fuzz body that is a description becomes mappings, or an error with the way out`()
+        throws
+    {
+        let folder = Checkout.root.appending(path: "Fuzz/Corpus/mapping-file")
+        var made = 0
+        for name in try FileManager.default.contentsOfDirectory(atPath: folder.path).sorted() {
+            let bytes = try Data(contentsOf: folder.appending(path: name))
+            guard let description = try? MappingDescription(xml: bytes) else { continue }
+            var policies: [String: any EntityMigrationPolicy] = [:]
+            var replacements: [String: PropertyMapping] = [:]
+            for mapping in description.entityMappings where mapping.destinationEntityName != nil {
+                if let policy = mapping.policyClassName { policies[policy] = PlainMigrationPolicy() }
+                for property in mapping.propertyMappings {
+                    guard case .expression = property.source else { continue }
+                    replacements["\(mapping.name).\(property.name)"] = .constant(property.name, .null)
+                }
+            }
+            // Without hooks and sources of the application the first of them is asked for by name.
+            do throws(MappingError) {
+                _ = try MappingModel(description)
+                #expect(policies.isEmpty && replacements.isEmpty, "\(name)")
+            } catch {
+                #expect("\(error)".hasPrefix("mapping "), "\(name): \(error)")
+            }
+            do throws(MappingError) {
+                let model = try MappingModel(description, policies: policies, replacing: replacements)
+                let kept = description.entityMappings.filter { $0.destinationEntityName != nil }
+                #expect(model.entityMappings.map(\.name) == kept.map(\.name), "\(name)")
+                made += 1
+            } catch {
+                switch error {
+                // An expression for the objects has no replacement.
+                case .invalidPredicate, .unsupportedExpression(_, nil, _): continue
+                default: Issue.record("\(name): \(error)")
+                }
+            }
+        }
+        #expect(made > 3)
+    }
+
     // MARK: Moods
 
     private static func moody(_ version: Int) throws -> ManagedObjectModel {
