@@ -13,8 +13,8 @@
 // Invariants
 //   1. A list that is emptied row by row is read from the store in batches, and never held as a whole: a cascade needs
 //      a bit for each deleted row, a step for each list that the request's own deletions empty, and those of one batch
-//      for each level below. A list with the rule `deny` and no to-one
-//      inverse is an exception: its destinations are held until they are checked at the end.
+//      for each level below. A list with the rule `deny` and no to-one inverse is an exception: its destinations are
+//      held until they are checked at the end.
 //   2. An update in the request is never executed here, but amended (`cleared`): its version is checked only later.
 //
 // To-one relationships without inverse have no tree that leads back: a save that deletes rows to which such a
