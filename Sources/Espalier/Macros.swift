@@ -80,7 +80,8 @@ public macro Entity(
 /// A fetch uses an index with a condition if its own predicate requires the same, and one that ignores differences for
 /// `==[cd]`, `IN[cd]`, `BEGINSWITH[cd]` and orders that ignore the same ones (FR-25). An expression is no key path:
 /// the argument `indexes` of `@Entity` declares an index of one, as in
-/// `EntityDescription.Index("area", on: [.init(expression: #Expression<Placard, Int> { $0.width * $0.height })])`.
+/// `EntityDescription.Index("lower", on: [.init(expression: "lowercase(title)")])`. An `#Expression` there is a constant
+/// with its type outside of the class, because the compiler reads the arguments before the properties of the class.
 ///
 /// - Parameters:
 ///   - properties: Lists of key paths of attributes, elements of composites and to-one relationships, most significant

@@ -4,10 +4,10 @@ import Espalier
 import Foundation
 import Testing
 
-@Entity(
-    indexes: [
-        EntityDescription.Index("area", on: [.init(expression: #Expression<Easel, Int> { $0.width * $0.height })])
-    ])
+/// The compiler reads the arguments of `@Entity` before the properties of the class.
+let easelArea: Expression<Easel, Int> = #Expression { $0.width * $0.height }
+
+@Entity(indexes: [EntityDescription.Index("area", on: [.init(expression: easelArea)])])
 final class Easel: ManagedObject {
     #Index<Easel>([\.width], matching: #Predicate { $0.width >= 100 && $0.title != "" })
     @Attribute(.matching(#Predicate<Int> { $0 > 0 && $0 != 13 }, message: "unlucky")) var width: Int = 1

@@ -4,7 +4,7 @@ import EspalierModel
 import EspalierStore
 
 /// The reason why an object adopts a newer row, which determines the changes that stay.
-enum Rebase {
+enum RebaseReason {
     /// All changes stay. If the store has changed the same property, the change keeps its base, unless the conflict is
     /// settled.
     case merging(settled: Set<ObjectID>)
@@ -58,7 +58,7 @@ extension ManagedObject {
     /// Adopts a newer row; values of this object that stay become its changes.
     ///
     /// - Parameter decisions: the destinations of its to-one relationships.
-    func rebase(onto stored: ObjectSnapshot, _ decisions: [ToOneDecision], _ rebase: Rebase) {
+    func rebase(onto stored: ObjectSnapshot, _ decisions: [ToOneDecision], _ rebase: RebaseReason) {
         let bases = basesAfter(rebase, stored)
         var changesAttributes = false
         for attribute in entity.attributes where !attribute.isTransient {
@@ -89,7 +89,7 @@ extension ManagedObject {
     }
 
     /// The destinations that the to-one relationships get if this object adopts a newer row.
-    func toOneDecisions(_ stored: ObjectSnapshot, _ rebase: Rebase) -> [ToOneDecision] {
+    func toOneDecisions(_ stored: ObjectSnapshot, _ rebase: RebaseReason) -> [ToOneDecision] {
         entity.relationships.lazy.filter { !$0.isToMany }.map { relationship in
             let slot = relationship.slot
             let change = changes?.values.destinations[slot]
@@ -106,7 +106,7 @@ extension ManagedObject {
     }
 
     /// The bases to keep, for changes that stay although the store has changed the same properties.
-    private func basesAfter(_ rebase: Rebase, _ stored: ObjectSnapshot) -> ChangeBases? {
+    private func basesAfter(_ rebase: RebaseReason, _ stored: ObjectSnapshot) -> ChangeBases? {
         guard case .merging(let settled) = rebase, !settled.contains(storedID), let values = changes?.values, let row
         else { return nil }
         var attributes = values.bases?.attributes ?? SlotValues()
@@ -214,7 +214,7 @@ extension ManagedObject {
     }
 
     /// Merges changed orders with those that the store has now.
-    func mergeLists(_ rebase: Rebase) {
+    func mergeLists(_ rebase: RebaseReason) {
         guard let values = changes?.values else { return }
         if case .deciding(.rollback) = rebase { return }
         for (slot, change) in values.toMany.pairs {

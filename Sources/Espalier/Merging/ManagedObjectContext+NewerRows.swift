@@ -23,7 +23,7 @@ extension ManagedObjectContext {
     /// - Parameter isAsked: whether the application requests it, which settles conflicts that a save has reported.
     func adoptNewerRows(of objects: [ManagedObject], isAsked: Bool = false) {
         guard !objects.isEmpty else { return }
-        var (found, settled, left): ([VersionConflict], Set<ObjectID>, Set<ObjectID>) = ([], [], [])
+        var (found, settled, left): ([NewerRow], Set<ObjectID>, Set<ObjectID>) = ([], [], [])
         do throws(ContextError) {
             for (object, stored) in try storedRows(ofObjects: objects) {
                 guard let stored else {
@@ -46,7 +46,7 @@ extension ManagedObjectContext {
                     if object.state.contains(.deleted) { runRulesAgain(of: object) }
                     continue
                 }
-                found.append(VersionConflict(id: object.storedID, expectedVersion: row.version, stored: stored))
+                found.append(NewerRow(id: object.storedID, expectedVersion: row.version, stored: stored))
             }
             forgetPairs(with: left)
             found = try withOtherEnds(found)
@@ -80,25 +80,24 @@ extension ManagedObjectContext {
     /// other ends.
     ///
     /// - Parameter rebase: the way in which each object adopts its row. Either all prefer the store or none does.
-    func rebase(_ conflicts: [VersionConflict], _ rebase: (ObjectID) -> Rebase) {
-        for conflict in conflicts {
-            guard let object = memory.registry[conflict.id], !object.state.contains(.deleted), conflict.stored != nil
-            else {
+    func rebase(_ newer: [NewerRow], _ rebase: (ObjectID) -> RebaseReason) {
+        for row in newer {
+            guard let object = memory.registry[row.id], !object.state.contains(.deleted), row.stored != nil else {
                 continue
             }
-            object.mergeLists(rebase(conflict.id))
+            object.mergeLists(rebase(row.id))
         }
         var prefersStored = false
         var rows: [(object: ManagedObject, stored: ObjectSnapshot)] = []
         var decisions: [(object: ObjectID, decisions: [ToOneDecision])] = []
-        for conflict in conflicts {
-            guard let object = memory.registry[conflict.id], let stored = conflict.stored else { continue }
+        for row in newer {
+            guard let object = memory.registry[row.id], let stored = row.stored else { continue }
             if object.state.contains(.deleted) {
                 adoptRow(stored, belowDeletionOf: object)
             } else {
                 rows.append((object, stored))
-                decisions.append((conflict.id, object.toOneDecisions(stored, rebase(conflict.id))))
-                prefersStored = prefersStored || !rebase(conflict.id).keepsOtherEnds
+                decisions.append((row.id, object.toOneDecisions(stored, rebase(row.id))))
+                prefersStored = prefersStored || !rebase(row.id).keepsOtherEnds
             }
         }
         ToOneDecision.settle(&decisions, prefersStored: prefersStored)
@@ -120,24 +119,24 @@ extension ManagedObjectContext {
         runsRulesAgain = true
     }
 
-    /// The conflicts, and those of the changed objects to which the objects in conflict are, were or will be related,
-    /// where the rows of both ends store the relationship: one-to-one, or ordered.
+    /// The rows, and those of the changed objects to which the objects of these rows are, were or will be related, where
+    /// the rows of both ends store the relationship: one-to-one, or ordered.
     ///
     /// Cached rows and lists of the other ends are removed; unchanged objects there adopt the newer row.
-    func withOtherEnds(_ conflicts: [VersionConflict]) throws(ContextError) -> [VersionConflict] {
-        var (all, seen, next) = (conflicts, Set(conflicts.map(\.id)), 0)
-        for object in objectsLeading(to: conflicts) where seen.insert(object.storedID).inserted {
-            if let found = try findConflict(ofOld: object, isKnownToBeOld: true) { all.append(found) }
+    func withOtherEnds(_ rows: [NewerRow]) throws(ContextError) -> [NewerRow] {
+        var (all, seen, next) = (rows, Set(rows.map(\.id)), 0)
+        for object in objectsLeading(to: rows) where seen.insert(object.storedID).inserted {
+            if let found = try findNewerRow(ofOld: object, isKnownToBeOld: true) { all.append(found) }
         }
         while next < all.count {
-            let conflict = all[next]
+            let row = all[next]
             next += 1
-            guard let object = memory.registry[conflict.id] else { continue }
+            guard let object = memory.registry[row.id] else { continue }
             for relationship in object.entity.relationships where !relationship.isToMany {
                 guard let inverse = object.withShape({ $0.inverses[relationship.slot] }) else { continue }
                 let slot = relationship.slot
                 let ends = [
-                    object.row?.destination(at: slot), conflict.stored?.destination(at: slot),
+                    object.row?.destination(at: slot), row.stored?.destination(at: slot),
                     object.unsavedDestinationID(at: slot) ?? nil,
                 ]
                 for case let id? in ends where !id.isTemporary {
@@ -146,7 +145,7 @@ extension ManagedObjectContext {
                     guard !inverse.isToMany || inverse.isOrdered, seen.insert(id).inserted,
                         let other = memory.registry[id]
                     else { continue }
-                    if let found = try findConflict(ofOld: other) { all.append(found) }
+                    if let found = try findNewerRow(ofOld: other) { all.append(found) }
                 }
             }
         }
@@ -156,8 +155,8 @@ extension ManagedObjectContext {
     /// The objects whose rows in memory refer to deleted rows.
     ///
     /// - Complexity: O(objects in memory) if a row is deleted.
-    private func objectsLeading(to conflicts: [VersionConflict]) -> [ManagedObject] {
-        let gone = Set(conflicts.lazy.filter { $0.stored == nil }.map(\.id))
+    private func objectsLeading(to rows: [NewerRow]) -> [ManagedObject] {
+        let gone = Set(rows.lazy.filter { $0.stored == nil }.map(\.id))
         guard !gone.isEmpty else { return [] }
         for id in gone {
             guard let object = memory.registry[id] else { continue }
@@ -173,10 +172,10 @@ extension ManagedObjectContext {
         }
     }
 
-    /// The conflict of a changed object whose row is old; an unchanged one becomes a fault, which reads the newer row.
-    private func findConflict(
+    /// The newer row of a changed object whose row is old; an unchanged one becomes a fault, which reads the newer row.
+    private func findNewerRow(
         ofOld object: ManagedObject, isKnownToBeOld: Bool = false
-    ) throws(ContextError) -> VersionConflict? {
+    ) throws(ContextError) -> NewerRow? {
         guard let row = object.row, !object.isInserted, !object.state.contains(.inaccessible) else { return nil }
         if object.hasChanges || !isKnownToBeOld {
             let stored = try storedRows(of: [object.storedID]).first ?? nil
@@ -186,7 +185,7 @@ extension ManagedObjectContext {
                     if noteGone(object) { forgetPairs(with: [object.storedID]) }
                     return nil
                 }
-                return VersionConflict(id: object.storedID, expectedVersion: row.version, stored: stored)
+                return NewerRow(id: object.storedID, expectedVersion: row.version, stored: stored)
             }
         }
         adoptNewestRow(ofUnchanged: object)

@@ -89,10 +89,10 @@ extension ManagedObject {
     /// Removes destinations whose rows are deleted.
     fileprivate func drop(_ destinations: [ObjectID], from relationship: Relationship, _ rule: MergePolicy.Rule) {
         if rule == .rollback, !isInserted, let row {
-            let conflict = VersionConflict(id: storedID, expectedVersion: row.version, stored: row)
+            let stored = NewerRow(id: storedID, expectedVersion: row.version, stored: row)
             // Destinations that other contexts have added since must stay, so the list is read again.
             managedObjectContext?.cache.invalidate(storedID)
-            managedObjectContext?.rebase([conflict]) { _ in .deciding(.rollback) }
+            managedObjectContext?.rebase([stored]) { _ in .deciding(.rollback) }
         }
         guard relationship.isToMany else {
             guard let id = destinationID(at: relationship.slot), destinations.contains(id) else { return }

@@ -24,7 +24,8 @@ extension EntityDescription.Index {
 extension EntityDescription.Index.Element {
     /// Describes a part of an index whose values are those of an expression (FR-25).
     ///
-    ///     EntityDescription.Index("area", on: [.init(expression: #Expression<Placard, Int> { $0.width * $0.height })])
+    ///     let area: Expression<Placard, Int> = #Expression { $0.width * $0.height }
+    ///     EntityDescription.Index("area", on: [.init(expression: area)])
     ///
     /// - Complexity: O(size of the expression).
     public init<Object: ManagedObject, Value>(

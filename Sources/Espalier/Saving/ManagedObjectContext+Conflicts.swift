@@ -91,7 +91,7 @@ extension ManagedObjectContext {
         let insertedAgain = turnInsertionsIntoUpdates(found)
         try ask(found, changedLists, &answers)
         let lists = try knownLists(ofGone: found, answers)
-        let conflicts = try withOtherEnds(found)
+        let conflicts = try withOtherEnds(found.map { NewerRow($0) }).map(\.conflict)
         try ask(Array(conflicts[found.count...]), [:], &answers)
         try checkResolvable(conflicts, answers)
         for conflict in conflicts {
@@ -106,7 +106,8 @@ extension ManagedObjectContext {
             }
         }
         let inConflict = Set(found.map(\.id))
-        rebase(conflicts.filter { memory.registry[$0.id]?.hasChanges == true }) { id in
+        let changed = conflicts.filter { memory.registry[$0.id]?.hasChanges == true }
+        rebase(changed.map { NewerRow($0) }) { id in
             guard let object = memory.registry[id] else { return .deciding(.storeTrump) }
             let rule = rule(for: object, answers)
             // A new object has no values that the store has not changed.

@@ -143,10 +143,10 @@ extension ManagedObjectContext {
     private func takeStoredValues(_ object: ManagedObject, of constraint: ConstraintName?) {
         guard let row = object.row else { return }
         guard let constraint else {
-            let conflict = VersionConflict(id: object.storedID, expectedVersion: row.version, stored: row)
+            let stored = NewerRow(id: object.storedID, expectedVersion: row.version, stored: row)
             // Destinations that other contexts have added since must stay, so the lists are read again.
             cache.invalidate(object.storedID)
-            return rebase([conflict]) { _ in .deciding(.rollback) }
+            return rebase([stored]) { _ in .deciding(.rollback) }
         }
         for case let property? in constraint.properties.map(object.entity.property(named:)) {
             switch property {

@@ -120,7 +120,7 @@ final class TreeTable {
     /// Forgets the leaves that were written to last, because pages have moved.
     func forgetHints() {
         // SAFETY: every known tree has a record.
-        for entry in known { unsafe entry.record.pointee.hint = InsertHint() }
+        for entry in known { unsafe entry.record.pointee.hint = WriteHint() }
     }
 
     /// Forgets a tree that was dropped.

@@ -84,7 +84,7 @@ extension BTree where Source: WritablePageSource {
         }
         try source.free(right)
         if level == 0 { record.leafPageCount &-= 1 }
-        record.hint = InsertHint()
+        record.hint = WriteHint()
         if level > 0 { try mergeSeam(seam, of: left, &record) }
         return true
     }
@@ -170,7 +170,7 @@ extension BTree where Source: WritablePageSource {
             }
             try source.free(child)
             record.height = level + 1
-            record.hint = InsertHint()
+            record.hint = WriteHint()
         }
     }
 }

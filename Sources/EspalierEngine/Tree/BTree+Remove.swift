@@ -134,7 +134,7 @@ extension BTree where Source: WritablePageSource {
             record.entryCount = 0
             record.leafPageCount = 1
             record.height = 1
-            record.hint = InsertHint()
+            record.hint = WriteHint()
         }
         return record.entryCount
     }

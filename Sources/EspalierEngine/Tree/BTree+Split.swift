@@ -75,7 +75,7 @@ extension BTree where Source: WritablePageSource {
     }
 
     /// The pattern of the last insertions into `leaf`.
-    func pattern(_ hint: InsertHint, _ leaf: PageNumber) -> SplitPlan.Pattern {
+    func pattern(_ hint: WriteHint, _ leaf: PageNumber) -> SplitPlan.Pattern {
         assert(leaf != 0, "a leaf has no number")
         guard hint.leaf == leaf else { return .scattered }
         if hint.ascending >= 3 { return .ascending }

@@ -164,7 +164,7 @@ package struct BulkLoad<Source: WritablePageSource>: ~Copyable {
                 try write(level, to: record.root, count: count, high: nil, rightChild: rightChild, rootTag: rootTag)
                 record.height = level + 1
                 // The old hint is about the leaf that the root was before.
-                record.hint = InsertHint()
+                record.hint = WriteHint()
                 assert(record.leafPageCount > 0 && record.height == levels.count, "a tree of \(levels.count) levels")
                 return record
             }

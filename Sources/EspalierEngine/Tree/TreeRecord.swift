@@ -25,7 +25,7 @@ package struct TreeRecord: Sendable {
     /// The transaction that created it.
     package let createdTransaction: UInt64
     /// The places of the last insertions and removals.
-    package var hint = InsertHint()
+    package var hint = WriteHint()
 
     package init(
         treeID: UInt32, root: PageNumber, kind: KeyKind, height: Int = 1, entryCount: UInt64 = 0,
@@ -98,10 +98,10 @@ extension TreeRecord {
     }
 }
 
-/// The places of the last insertions into a tree, and of the last removals.
+/// The places of the last insertions, changes and removals of a tree.
 ///
 /// With the hint a run of neighbors skips the descent, and a split knows that it is within such a run.
-package struct InsertHint: Sendable {
+package struct WriteHint: Sendable {
     /// The leaf of the last insertion, 0 if there was none.
     package private(set) var leaf: PageNumber = 0
     /// The index of the last insertion in that leaf.

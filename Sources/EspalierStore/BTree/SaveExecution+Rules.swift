@@ -5,7 +5,7 @@ internal import EspalierEngine
 internal import EspalierModel
 
 extension SaveExecution: SaveState {
-    func links(of owner: ObjectID, _ relationship: Relationship) throws(StoreError) -> [ObjectID] {
+    func destinations(of owner: ObjectID, _ relationship: Relationship) throws(StoreError) -> [ObjectID] {
         try transaction.links(of: owner.key, relationship, catalog)
     }
 
@@ -45,7 +45,7 @@ extension SaveExecution: SaveState {
         return missing
     }
 
-    func links(
+    func destinations(
         of owner: ObjectID, _ relationship: Relationship, countMax: Int
     ) throws(StoreError) -> [ObjectID] {
         assert(countMax > 0, "at most \(countMax) destinations")

@@ -52,24 +52,24 @@ struct IncrementalState: SaveState {
         zip(ids, try rows(ids)).filter { $1 == nil }.map { $0.0 }
     }
 
-    func links(of owner: ObjectID, _ relationship: Relationship) throws(StoreError) -> [ObjectID] {
+    func destinations(of owner: ObjectID, _ relationship: Relationship) throws(StoreError) -> [ObjectID] {
         if let list = lists[ListID(relationship, of: owner)] { return list.destinations }
         // Neither a new row nor one that is gone has a list in the source.
         guard try snapshot.snapshots(of: [owner])[0] != nil else { return [] }
         return try snapshot.destinations(of: relationship, for: [owner])[0]
     }
 
-    func links(
+    func destinations(
         of owner: ObjectID, _ relationship: Relationship, countMax: Int
     ) throws(StoreError) -> [ObjectID] {
-        Array(try links(of: owner, relationship).prefix(countMax))
+        Array(try destinations(of: owner, relationship).prefix(countMax))
     }
 
     /// - Complexity: O(rows of the entity), because nothing leads back along the relationship.
     func owners(leadingTo destination: ObjectID, _ relationship: Relationship) throws(StoreError) -> [ObjectID] {
         let entity = schema.model.entities[relationship.declaredBy]
         var owners: [ObjectID] = []
-        for owner in try ids(of: entity) where try links(of: owner, relationship).contains(destination) {
+        for owner in try ids(of: entity) where try destinations(of: owner, relationship).contains(destination) {
             owners.append(owner)
         }
         return owners
@@ -218,7 +218,7 @@ struct IncrementalState: SaveState {
     mutating func removeLink(
         of owner: ObjectID, to destination: ObjectID, _ relationship: Relationship
     ) throws(StoreError) {
-        let list = try links(of: owner, relationship)
+        let list = try destinations(of: owner, relationship)
         guard list.contains(destination) else { return }
         setList(list.filter { $0 != destination }, of: owner, relationship)
     }

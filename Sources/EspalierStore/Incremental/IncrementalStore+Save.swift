@@ -77,7 +77,7 @@ extension IncrementalStore {
         let conflicts = try conflicts(of: rows, save.insertions.count, updated, in: state)
         guard conflicts.isEmpty else { throw .constraint(save.asRequested(conflicts)) }
         for (key, edit) in plan.allEdits() {
-            let list = try state.links(of: key.owner, edit.relationship)
+            let list = try state.destinations(of: key.owner, edit.relationship)
             state.setList(edit.applied(to: list), of: key.owner, edit.relationship)
         }
         var oneToOnes = OneToOneRule(

@@ -72,7 +72,7 @@ public final class InMemorySnapshot: StoreSnapshot {
             guard entity.isKind(of: model.entities[relationship.declaredBy]) else {
                 throw .invalidRequest(reason: "\(entity.name) has no relationship \(relationship.name)")
             }
-            lists.append(state.links(of: owner, relationship))
+            lists.append(state.destinations(of: owner, relationship))
         }
         return lists
     }

@@ -18,7 +18,7 @@ struct MemoryRow: PredicateSubject {
     }
 
     func destinations(at slot: Int) throws(StoreError) -> [MemoryRow] {
-        state.links(of: row.id, entity.relationships[slot]).compactMap(subject)
+        state.destinations(of: row.id, entity.relationships[slot]).compactMap(subject)
     }
 
     func destinationID(at slot: Int) throws(StoreError) -> ObjectID? {
@@ -27,7 +27,7 @@ struct MemoryRow: PredicateSubject {
     }
 
     func destinationIDs(at slot: Int) throws(StoreError) -> [ObjectID] {
-        state.links(of: row.id, entity.relationships[slot])
+        state.destinations(of: row.id, entity.relationships[slot])
     }
 
     func stopEvaluation(_ error: FetchPredicateError) throws(StoreError) { throw .invalidPredicate(error) }

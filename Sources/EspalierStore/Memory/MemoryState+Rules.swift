@@ -3,7 +3,7 @@
 internal import EspalierModel
 
 extension MemoryState: SaveState {
-    func links(of owner: ObjectID, _ relationship: Relationship) -> [ObjectID] {
+    func destinations(of owner: ObjectID, _ relationship: Relationship) -> [ObjectID] {
         assert(relationship.isToMany, "\(relationship.name) is no list")
         let list = lists[ListID(relationship, of: owner)] ?? []
         assert(relationship.isOrdered || list.isEmpty || list[0].key <= list[list.count - 1].key, "invariant 1")
@@ -19,8 +19,8 @@ extension MemoryState: SaveState {
 
     func missing(_ ids: [ObjectID]) -> [ObjectID] { ids.filter { row($0) == nil } }
 
-    func links(of owner: ObjectID, _ relationship: Relationship, countMax: Int) -> [ObjectID] {
-        Array(links(of: owner, relationship).prefix(countMax))
+    func destinations(of owner: ObjectID, _ relationship: Relationship, countMax: Int) -> [ObjectID] {
+        Array(destinations(of: owner, relationship).prefix(countMax))
     }
 
     func rows(

@@ -13,8 +13,8 @@
 // Invariants
 //   1. A list that is emptied row by row is read from the store in batches, and never held as a whole: a cascade needs
 //      a bit for each deleted row, a step for each list that the request's own deletions empty, and those of one batch
-//      for each level below. A list with the rule `deny` and no to-one
-//      inverse is an exception: its destinations are held until they are checked at the end.
+//      for each level below. A list with the rule `deny` and no to-one inverse is an exception: its destinations are
+//      held until they are checked at the end.
 //   2. An update in the request is never executed here, but amended (`cleared`): its version is checked only later.
 //
 // To-one relationships without inverse have no tree that leads back: a save that deletes rows to which such a
@@ -77,7 +77,9 @@ struct DeleteRules {
         guard !save.deletions.isEmpty else { return }
         for position in save.updates.indices { updates[save.updates[position].id] = position }
         assert(updates.count == save.updates.count, "a row is updated twice")
-        for change in save.links { requested.note(change, inverse: schema.model.inverse(of: change.relationship)) }
+        for change in save.listChanges {
+            requested.note(change, inverse: schema.model.inverse(of: change.relationship))
+        }
     }
 
     private var model: ManagedObjectModel { schema.model }
@@ -257,7 +259,7 @@ struct DeleteRules {
         assert(relationship.isToMany && gone.contains(owner), "the rule of \(relationship.name) of \(owner)")
         let added = requested.added(to: relationship, of: owner)
         if relationship.deleteRule == .cascade, !added.isEmpty { steps.append(.rows(added)) }
-        let hasStored = try !state.links(of: owner, relationship, countMax: 1).isEmpty
+        let hasStored = try !state.destinations(of: owner, relationship, countMax: 1).isEmpty
         guard hasStored || !added.isEmpty else { return }
         let isDerived = model.inverse(of: relationship)?.isToMany == false
         switch relationship.deleteRule {
@@ -266,7 +268,7 @@ struct DeleteRules {
         case .deny where isDerived, .noAction where isDerived:
             deferredChecks.append(.list(owner, relationship))
         case .deny:
-            let left = try state.links(of: owner, relationship).filter {
+            let left = try state.destinations(of: owner, relationship).filter {
                 !requested.hasRemoved($0, from: relationship, of: owner)
             }
             deferredChecks.append(.denied(owner, relationship, left + added))
@@ -319,7 +321,7 @@ struct DeleteRules {
         of owner: ObjectID, _ relationship: Relationship, from state: inout State
     ) throws(StoreError) -> [ObjectID] {
         assert(relationship.isToMany && gone.contains(owner), "the list \(relationship.name) of \(owner) is emptied")
-        let ids = try state.links(of: owner, relationship, countMax: Self.batch)
+        let ids = try state.destinations(of: owner, relationship, countMax: Self.batch)
         let inverse = model.inverse(of: relationship)
         for id in ids {
             try state.removeLink(of: owner, to: id, relationship)
@@ -412,7 +414,7 @@ struct DeleteRules {
             switch check {
             case .list(let owner, let relationship):
                 assert(gone.contains(owner), "the list of a row that stays is checked")
-                let left = try state.links(of: owner, relationship, countMax: 10)
+                let left = try state.destinations(of: owner, relationship, countMax: 10)
                 guard !left.isEmpty, let inverse = model.inverse(of: relationship) else { continue }
                 if relationship.deleteRule == .deny {
                     conflicts.append(.init(.denied, owner: owner, relationship: relationship.name, destinations: left))

@@ -100,7 +100,7 @@ struct DerivedValues {
         to row: ObjectSnapshot, _ relationship: Relationship, _ state: borrowing State
     ) throws(StoreError) -> [ObjectID] {
         guard let inverse = schema.model.inverse(of: relationship) else { return [] }
-        if inverse.isToMany { return try state.links(of: row.id, inverse) }
+        if inverse.isToMany { return try state.destinations(of: row.id, inverse) }
         return row.destination(at: inverse.slot).map { [$0] } ?? []
     }
 
@@ -223,7 +223,7 @@ struct DerivedValues {
     private func aggregate<State: SaveState & ~Copyable>(
         _ list: ResolvedDerivation.List, _ derivation: ResolvedDerivation, of owner: ObjectID, _ state: borrowing State
     ) throws(StoreError) -> AttributeValue {
-        var ids = try state.links(of: owner, list.relationship)
+        var ids = try state.destinations(of: owner, list.relationship)
         if list.properties.isEmpty { return derivation.count(ids.count) }
         var values: [AttributeValue] = []
         for batch in Self.batches(of: &ids) {

@@ -12,9 +12,9 @@
 internal import EspalierModel
 
 /// The lists of a store as they are at one moment of a save.
-protocol LinkSource: ~Copyable {
+protocol ListSource: ~Copyable {
     /// The destinations of a to-many relationship, in order.
-    func links(of owner: ObjectID, _ relationship: Relationship) throws(StoreError) -> [ObjectID]
+    func destinations(of owner: ObjectID, _ relationship: Relationship) throws(StoreError) -> [ObjectID]
     /// The owners whose relationship without inverse leads to `destination`.
     func owners(leadingTo destination: ObjectID, _ relationship: Relationship) throws(StoreError) -> [ObjectID]
 }
@@ -49,7 +49,7 @@ struct ListEdit {
     /// The edits of the order, if they are the whole change and `old` is the order for which they were made.
     ///
     /// - Complexity: O(n) for the comparison; O(1) if the sender has read the very array.
-    func edits(of old: [ObjectID]) -> EditedOrder? {
+    func edits(of old: [ObjectID]) -> PermanentOrderEdits? {
         guard let edits = order?.edits, edits.list.original == old, Set(added) == Set(edits.added),
             Set(removed) == Set(edits.removed)
         else { return nil }
@@ -110,7 +110,7 @@ struct LinkPlan {
     ///
     /// - Parameters:
     ///   - updated: the positions in `save.updates`, and the stored rows, of all updates that change destinations.
-    init<Source: LinkSource & ~Copyable>(
+    init<Source: ListSource & ~Copyable>(
         _ save: PreparedSave, schema: StoreSchema, updated: [(position: Int, row: ObjectSnapshot)],
         source: borrowing Source
     ) throws(StoreError) {
@@ -125,7 +125,7 @@ struct LinkPlan {
                 follow(entity.relationships[slot], of: update.id, from: row.destination(at: slot), to: destination)
             }
         }
-        for change in save.links { try apply(change, source) }
+        for change in save.listChanges { try apply(change, source) }
         assert(checkInvariants())
     }
 
@@ -156,7 +156,7 @@ struct LinkPlan {
         if let new { edit(inverse, new) { $0.add(id) } }
     }
 
-    private mutating func apply<Source: LinkSource & ~Copyable>(
+    private mutating func apply<Source: ListSource & ~Copyable>(
         _ change: PreparedSave.ListChange, _ source: borrowing Source
     ) throws(StoreError) {
         let inverse = model.inverse(of: change.relationship)
@@ -171,7 +171,7 @@ struct LinkPlan {
         } else if let order = change.order?.ids {
             let current =
                 if let base = change.orderBase { base } else {
-                    try source.links(of: change.owner, change.relationship)
+                    try source.destinations(of: change.owner, change.relationship)
                 }
             (added, removed) = PreparedSave.ListChange.differences(from: current, to: order)
         }

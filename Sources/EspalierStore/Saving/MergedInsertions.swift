@@ -289,7 +289,7 @@ struct MergedInsertions {
     /// The changes of lists, where rows replace the insertions that were merged into them.
     ///
     /// The destinations in a merged insertion's order are appended to those of the row.
-    func united<Source: LinkSource & ~Copyable>(
+    func united<Source: ListSource & ~Copyable>(
         _ links: [PreparedSave.ListChange], in source: borrowing Source
     ) throws(StoreError) -> [PreparedSave.ListChange] {
         func place(of id: ObjectID) -> ObjectID { replacements[id] ?? id }
@@ -308,7 +308,7 @@ struct MergedInsertions {
                 var (order, base) = (change.order.map { places(of: $0.ids) }, change.orderBase.map(places))
                 if isMerged, let added = order {
                     let known = orders[key].map { united[$0] }
-                    let stored = try known == nil ? source.links(of: owner, change.relationship) : []
+                    let stored = try known == nil ? source.destinations(of: owner, change.relationship) : []
                     let former = known?.order?.ids ?? stored
                     let before = Set(former)
                     order = former + added.filter { !before.contains($0) }

@@ -37,7 +37,7 @@ struct PreparedSave {
     private(set) var updates: [SaveRequest.Update]
     let deletions: [SaveRequest.Expectation]
     let locks: [SaveRequest.Expectation]
-    private(set) var links: [ListChange] = []
+    private(set) var listChanges: [ListChange] = []
     /// By the row into which insertions were merged: the IDs of that row in the request, first its own if the request
     /// names it, then those of the insertions.
     private var mergedIDs: [ObjectID: [ObjectID]] = [:]
@@ -68,7 +68,7 @@ struct PreparedSave {
         try prepareUpdates(checks)
         for deletion in deletions { _ = try checks.entity(of: checks.permanent(deletion.id)) }
         for lock in locks { _ = try checks.entity(of: checks.permanent(lock.id)) }
-        for link in request.links { links.append(try checks.prepare(link)) }
+        for link in request.links { listChanges.append(try checks.prepare(link)) }
         try refuseDuplicates()
         distrustUncheckedOrders()
         completeDerivedValues()
@@ -80,7 +80,7 @@ struct PreparedSave {
 
     /// The orders that are sent as edits.
     var editedLists: [ListID: OrderedIDs] {
-        let lists = links.lazy.compactMap { change in
+        let lists = listChanges.lazy.compactMap { change in
             change.order?.edits.map {
                 (ListID(change.relationship, of: change.owner), $0.list)
             }
@@ -134,7 +134,7 @@ struct PreparedSave {
         for (position, slot) in rules.cleared { updates[position].destinations.append((slot, nil)) }
         let gone = rules.gone
         updates.removeAll { gone.contains($0.id) }
-        links = links.compactMap { change in
+        listChanges = listChanges.compactMap { change in
             guard !gone.contains(change.owner) else { return nil }
             let order = change.order?.without(gone)
             // Edits have their base, which is not read.
@@ -149,7 +149,7 @@ struct PreparedSave {
     }
 
     /// Applies the merging of insertions, which create no rows: stored rows change instead, and values lead to these.
-    mutating func apply<Source: LinkSource & ~Copyable>(
+    mutating func apply<Source: ListSource & ~Copyable>(
         _ merged: MergedInsertions, in source: borrowing Source
     ) throws(StoreError) {
         guard !merged.isEmpty else { return }
@@ -161,8 +161,8 @@ struct PreparedSave {
             if id.isTemporary { replacements.append((target, id)) } else { replacesReserved = true }
         }
         checks.permanentIDs = permanentIDs.replacing(replacements)
-        let (requested, named) = (requestedIDs, Set(ids + updates.map(\.id) + links.map(\.owner)))
-        links = try merged.united(links, in: source)
+        let (requested, named) = (requestedIDs, Set(ids + updates.map(\.id) + listChanges.map(\.owner)))
+        listChanges = try merged.united(listChanges, in: source)
         replaceDestinations(by: merged.replacements, inInsertions: replacesReserved)
         let changed = Dictionary(merged.changes.map { ($0.id, $0) }, uniquingKeysWith: { first, _ in first })
         var added = changed
@@ -216,7 +216,7 @@ struct PreparedSave {
             assertStored(update.id)
             for case let destination? in update.destinations.map(\.destination) { assertStored(destination) }
         }
-        for change in links {
+        for change in listChanges {
             assertStored(change.owner)
             for id in change.added + change.removed { assertStored(id) }
         }
@@ -367,10 +367,10 @@ struct PreparedSave {
 
     /// Replaces edits of orders by the whole orders, if the request does not check the version of the owner's row.
     private mutating func distrustUncheckedOrders() {
-        guard links.contains(where: { $0.order?.edits != nil }) else { return }
+        guard listChanges.contains(where: { $0.order?.edits != nil }) else { return }
         let checked = Set(updates.lazy.map(\.id))
-        for position in links.indices where !checked.contains(links[position].owner) {
-            links[position].order = links[position].order?.asWhole
+        for position in listChanges.indices where !checked.contains(listChanges[position].owner) {
+            listChanges[position].order = listChanges[position].order?.asWhole
         }
     }
 

@@ -41,7 +41,7 @@ struct SaveChecks {
             // The other destinations are not written: the store only compares them with those that it has.
             _ = try permanentList(edits.removed)
             _ = try permanentList(edits.placed.map(\.id))
-            order = .edited(EditedOrder(edits, permanentIDs))
+            order = .edited(PermanentOrderEdits(edits, permanentIDs))
         } else if let whole = link.order {
             order = .whole(try permanentList(whole))
         }

@@ -4,13 +4,13 @@
 internal import EspalierModel
 
 /// Rows and lists in the state after the steps of a save so far.
-protocol SaveState: LinkSource, ~Copyable {
+protocol SaveState: ListSource, ~Copyable {
     /// The rows with these IDs, in this order; `nil` where there is none.
     func rows(_ ids: [ObjectID]) throws(StoreError) -> [ObjectSnapshot?]
     /// Those of `ids` that have no row; `ids` ascend by entity and key.
     func missing(_ ids: [ObjectID]) throws(StoreError) -> [ObjectID]
     /// At most `countMax` destinations of a to-many relationship, from the first on.
-    func links(
+    func destinations(
         of owner: ObjectID, _ relationship: Relationship, countMax: Int
     ) throws(StoreError) -> [ObjectID]
     /// Rows of the family of `entity`, from primary key `key` on, whose to-one relationship in `slot` leads into

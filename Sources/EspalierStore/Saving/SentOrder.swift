@@ -9,7 +9,7 @@ internal import EspalierModel
 /// The new order of a list.
 enum SentOrder {
     case whole([ObjectID])
-    case edited(EditedOrder)
+    case edited(PermanentOrderEdits)
 
     /// All destinations in the new order; some may be no members of the list.
     ///
@@ -22,7 +22,7 @@ enum SentOrder {
     }
 
     /// The edits, if there are any.
-    var edits: EditedOrder? { if case .edited(let edits) = self { edits } else { nil } }
+    var edits: PermanentOrderEdits? { if case .edited(let edits) = self { edits } else { nil } }
 
     /// The same order without its edits.
     var asWhole: SentOrder { .whole(ids) }
@@ -36,8 +36,8 @@ enum SentOrder {
     }
 }
 
-/// The differences of a new order from the one that the sender has read.
-struct EditedOrder {
+/// `OrderEdits` with the permanent IDs of new rows.
+struct PermanentOrderEdits {
     /// The former order and the new one, which may have temporary IDs.
     let list: OrderedIDs
     private let permanentIDs: PermanentIDs
