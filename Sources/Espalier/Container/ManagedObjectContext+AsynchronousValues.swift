@@ -102,7 +102,7 @@ extension ManagedObjectContext {
             if let pending {
                 for object in try matching(fetch.rows, pending) { try collector.add(GraphSubject(object: object)) }
             }
-            return collector.rows()
+            do { return try collector.rows() } catch { throw .invalidPredicate(error) }
         }
         return try fetch(request)
     }

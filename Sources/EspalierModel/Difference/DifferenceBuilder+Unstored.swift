@@ -65,7 +65,7 @@ extension DifferenceBuilder {
     ) {
         for property in value.fetchedProperties {
             var older = former.fetchedProperties.first { $0.name == property.name }
-            older?.destination = newName(ofEntity: older?.destination ?? "")
+            if let destination = older?.destination { older?.destination = newName(ofEntity: destination) }
             if older != property { add(property.name, .fetchedPropertyChanged(from: older, to: property)) }
         }
         for property in former.fetchedProperties

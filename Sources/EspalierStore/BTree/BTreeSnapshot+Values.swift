@@ -47,9 +47,11 @@ extension BTreeSnapshot {
     /// - Complexity: that of the question without its limit, times the number of steps.
     public func analyze(_ fetch: StoreValueFetch) throws(StoreError) -> PlanStep {
         let begun = ContinuousClock.now
-        let count = try values(fetch).rows().count
+        let count = try rowCount(of: fetch)
         let duration = begun.duration(to: .now)
-        let sources = try withSession(for: fetch) { session, fetch throws(StoreError) in try sources(fetch, session) }
+        let sources = try withSession(for: fetch) { session, fetch throws(StoreError) -> [PlanStep] in
+            try self.sources(fetch, session)
+        }
         return PlanStep(fetch.resultText, foundCount: count, duration: duration, sources: sources)
     }
 

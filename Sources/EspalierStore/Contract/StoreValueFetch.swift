@@ -59,10 +59,16 @@ extension StoreSnapshot {
     public func analyze(_ fetch: StoreValueFetch) throws(StoreError) -> PlanStep {
         let steps = try explain(fetch)
         let begun = ContinuousClock.now
-        let count = try values(fetch).rows().count
+        let count = try rowCount(of: fetch)
         return PlanStep(
             fetch.resultText, foundCount: count, duration: begun.duration(to: .now),
             sources: steps.map { PlanStep($0) })
+    }
+
+    /// The number of rows or groups that a question for values finds, by finding them.
+    func rowCount(of fetch: StoreValueFetch) throws(StoreError) -> Int {
+        let collector = try values(fetch)
+        do { return try collector.rows().count } catch { throw .invalidPredicate(error) }
     }
 }
 
