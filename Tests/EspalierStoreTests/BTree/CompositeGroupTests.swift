@@ -35,7 +35,7 @@ import Testing
     private static func place(_ random: inout SeededGenerator) -> AttributeValue {
         if random.oneIn(8) { return .null }
         var parts: [String: AttributeValue] = [:]
-        let doubles: [Double] = [0, -0.0, 1, .nan, -.nan, Double(nan: 7, signaling: false)]
+        let doubles: [Double] = [0, -0.0, 1, .nan, -Double.nan, Double(nan: 7, signaling: false)]
         if !random.oneIn(4) { parts["x"] = random.oneIn(6) ? .null : .double(random.pick(doubles)) }
         if random.oneIn(2) { parts["label"] = .string(random.pick(["é", "e\u{301}", "K", "\u{212A}"])) }
         if random.oneIn(6) { parts["day"] = .date(Date(timeIntervalSinceReferenceDate: random.pick([0, -0.0, .nan]))) }

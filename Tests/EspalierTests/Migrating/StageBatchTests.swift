@@ -82,11 +82,17 @@ import Testing
                 let objects = try context.fetch(request)
                 for object in objects { try object.setValue(.string("x rank \(rank)"), forKey: "note") }
                 outcomes.append("\(objects.count) changed")
-            case .save: try context.save()
+            case .save: outcomes.append(save(context))
             }
         }
-        try context.save()
-        return outcomes
+        return outcomes + [save(context)]
+    }
+
+    /// Saves, and drops the changes that a save refuses, such as those of a row that was deleted.
+    private static func save(_ context: ManagedObjectContext) -> String {
+        guard let error = contextError({ try context.save() }) else { return "saved" }
+        context.rollback()
+        return "\(error.conflicts.count) conflicts, \(error.violations.count) violations"
     }
 
     private static func withContext<Answer>(
