@@ -34,6 +34,7 @@ public struct XMLGraphFormat: GraphFormat {
     public static func register() {
         StoreType.xml.register { opening in
             try opening.requireOptions(among: [])
+            try opening.refuseMigration()
             guard let path = opening.path else { throw StoreError.invalidRequest(reason: "an XML store needs a path") }
             return try WholeGraphStore(
                 GraphFile(path, XMLGraphFormat(), isReadOnly: opening.isReadOnly), type: .xml, model: opening.model)

@@ -141,6 +141,24 @@ import Testing
         #expect(place.hasPrefix("line ") && reason.contains(word), "\(place): \(reason)")
     }
 
+    @Test func `permissions for a migration are refused, because an XML file is not migrated`() throws {
+        XMLGraphFormat.register()
+        try withTemporaryFolder { folder in
+            let (path, model) = (folder.appending(path: "store.xml").path, try Self.model())
+            let permissions = [
+                MigrationOptions(allowing: [.removal(of: "Book.price")]), MigrationOptions(backupPath: path + ".backup"),
+            ]
+            for migration in permissions {
+                let error = #expect(throws: StoreError.self) {
+                    try StoreType.open(StoreOpening(.xml, model: model, path: path, migration: migration))
+                }
+                #expect(error?.description.contains("copy the store to a B-tree file") == true)
+            }
+            #expect(!FileManager.default.fileExists(atPath: path))
+            try StoreType.open(StoreOpening(.xml, model: model, path: path)).close()
+        }
+    }
+
     @Test func `damaged files are a store or a typed error`() throws {
         let (model, whole) = (try Self.model(), Self.text(Self.objects))
         let seed = testSeed(default: 21)
