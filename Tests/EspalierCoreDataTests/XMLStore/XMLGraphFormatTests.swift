@@ -146,7 +146,8 @@ import Testing
         try withTemporaryFolder { folder in
             let (path, model) = (folder.appending(path: "store.xml").path, try Self.model())
             let permissions = [
-                MigrationOptions(allowing: [.removal(of: "Book.price")]), MigrationOptions(backupPath: path + ".backup"),
+                MigrationOptions(allowing: [.removal(of: "Book.price")]),
+                MigrationOptions(backupPath: path + ".backup"),
             ]
             for migration in permissions {
                 let error = #expect(throws: StoreError.self) {
