@@ -2,8 +2,8 @@
 // process that writes a file which this one reads.
 //
 // Invariants
-//   1. A transaction whose trees have the known stamp needs no comparison: every change of the model renews the stamp in
-//      its own commit (`StoreCatalog.renewStamp`).
+//   1. A transaction whose trees have the known stamp needs no comparison: every change of the model renews the stamp
+//      in its own commit (`StoreCatalog.renewStamp`).
 //   2. A stamp may change without the model, as by trees whose transaction was rolled back: what decides is a
 //      comparison of the model, the trees and the number of layouts.
 

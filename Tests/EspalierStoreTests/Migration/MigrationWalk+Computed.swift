@@ -1,7 +1,7 @@
 // Derived attributes and indexes with conditions and expressions, and their effects on plain values.
 //
 // Invariants
-//   1. A source is an attribute or a list of the same entity or of one that it inherits from, and is not derived itself.
+//   1. A source is an attribute or a list of the same entity or of one that it inherits from, and is not derived.
 
 import EspalierModel
 import EspalierStore
