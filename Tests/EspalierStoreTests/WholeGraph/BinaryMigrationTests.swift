@@ -43,8 +43,8 @@ import Testing
         try withStorePath { path in
             let file = try makeFiles(at: path)
             let older = try open(file, MigrationLibrary.model { _ in })
-            let note = try #require(older.model.entity(named: "Note"))
-            let given = try #require(try older.reserveIDs(for: note, count: 1).first)
+            let artist = try #require(older.model.entity(named: "Artist"))
+            let given = try #require(try older.reserveIDs(for: artist, count: 1).first)
             let identifier = older.identifier
             try older.close()
             let newer = try MigrationLibrary.model(change)
@@ -57,8 +57,8 @@ import Testing
             try tree.close()
             #expect(try store.metadata() == ["answer": .integer(42)] && store.identifier == identifier)
             #expect(progress.fractionCompleted == 1)
-            let item = try #require(newer.entity(named: "Note"))
-            let next = try #require(try store.reserveIDs(for: item, count: 1).first)
+            let successor = try #require(newer.entity(named: "Artist"))
+            let next = try #require(try store.reserveIDs(for: successor, count: 1).first)
             #expect(next.key > given.key, "a key that was given out is not given out again")
             let dump = try GraphDump(store)
             try store.close()
