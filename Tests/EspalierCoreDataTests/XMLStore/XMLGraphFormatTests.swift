@@ -141,6 +141,22 @@ import Testing
         #expect(place.hasPrefix("line ") && reason.contains(word), "\(place): \(reason)")
     }
 
+    @Test func `plain values that Core Data's file has beside its objects are metadata, and stay after a save`() throws {
+        let list = """
+            <metadata><plist version="1.0"><dict><key>NSPersistenceFrameworkVersion</key><integer>1244</integer>
+            <key>title</key><string>Shelf</string></dict></plist></metadata></databaseInfo>
+            """
+        let text = String(decoding: Self.text(Self.objects), as: UTF8.self)
+        let bytes = Array(text.replacingOccurrences(of: "</databaseInfo>", with: list).utf8)
+        let model = try Self.model()
+
+        let graph = try XMLGraphFormat().graph(in: bytes, model)
+
+        #expect(graph.metadata == ["title": .string("Shelf")])
+        let written = try XMLGraphFormat().bytes(of: graph, model)
+        #expect(try XMLGraphFormat().graph(in: written, model).metadata == graph.metadata)
+    }
+
     @Test func `permissions for a migration are refused, because an XML file is not migrated`() throws {
         XMLGraphFormat.register()
         try withTemporaryFolder { folder in
