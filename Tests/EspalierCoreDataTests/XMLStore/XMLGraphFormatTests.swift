@@ -141,7 +141,7 @@ import Testing
         #expect(place.hasPrefix("line ") && reason.contains(word), "\(place): \(reason)")
     }
 
-    @Test func `plain values that Core Data's file has beside its objects are metadata, and stay after a save`() throws {
+    @Test func `plain values beside the objects of Core Data's file are metadata, and stay after a save`() throws {
         let list = """
             <metadata><plist version="1.0"><dict><key>NSPersistenceFrameworkVersion</key><integer>1244</integer>
             <key>title</key><string>Shelf</string></dict></plist></metadata></databaseInfo>
