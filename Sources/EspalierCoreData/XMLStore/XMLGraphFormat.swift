@@ -2,7 +2,8 @@
 //
 // Additions to the format
 //   1. Versions of rows, counters and the application's metadata are in entries of the property list whose keys begin
-//      with "Espalier"; a file without them, such as one of Core Data, has rows at version 1 and no metadata.
+//      with "Espalier"; a file without them, such as one of Core Data, has rows at version 1, and the plain values of
+//      its property list as metadata.
 //   2. A composite value is the Base64 of its tagged bytes, with the type "composite"; a text with a character that XML
 //      does not allow is the Base64 of its UTF-8, with the type "utf8".
 //   3. A date has 20 decimals, as those of Core Data; only one that they would change has the shortest text of its number.
@@ -35,6 +36,7 @@ public struct XMLGraphFormat: GraphFormat {
     public static func register() {
         StoreType.xml.register { opening in
             try opening.requireOptions(among: [])
+            try opening.refuseMigration()
             guard let path = opening.path else { throw StoreError.invalidRequest(reason: "an XML store needs a path") }
             return try WholeGraphStore(
                 GraphFile(path, XMLGraphFormat(), isReadOnly: opening.isReadOnly), type: .xml, model: opening.model)

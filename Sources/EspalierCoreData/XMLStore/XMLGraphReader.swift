@@ -36,6 +36,7 @@ struct XMLGraphReader {
         self.identifier = identifier
         var graph = StoredGraph(identifier: identifier)
         graph.metadata = try entry(XMLGraphFormat.metadataKey, of: info)
+        if graph.metadata.isEmpty { graph.metadata = XMLMetadata(info).values }
         versions = try entry(XMLGraphFormat.versionsKey, of: info)
         let objects = database.children.filter { $0.name == "object" }
         var elements: [(element: XMLElement, entity: Entity, id: ObjectID)] = []

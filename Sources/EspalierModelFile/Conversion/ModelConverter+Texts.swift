@@ -1,5 +1,5 @@
-// Notes texts of developers that stand where a model has no place for them: user info of models and composite types, and
-// renaming identifiers and hash modifiers of composite types and fetched properties.
+// Notes texts of developers that stand where a model has no place for them: user info of models and composite types,
+// and renaming identifiers and hash modifiers of composite types and fetched properties.
 
 extension ModelConverter {
     mutating func noteTextsWithoutPlace() {
@@ -20,8 +20,8 @@ extension ModelConverter {
         let names = keys.prefix(10).map { "'\($0.shortened)'" }.joined(separator: ", ")
         note(
             .textsWithoutPlace, element, in: path,
-            "a model keeps user info of entities and properties only, so \(names) \(keys.count == 1 ? "is" : "are") left "
-                + "out")
+            "a model keeps user info of entities and properties only, so \(names) \(keys.count == 1 ? "is" : "are") "
+                + "left out")
     }
 
     private mutating func noteNames(of element: ModelElement, in path: [ModelElement]) {

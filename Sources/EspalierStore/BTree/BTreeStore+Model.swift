@@ -2,8 +2,8 @@
 // process that writes a file which this one reads.
 //
 // Invariants
-//   1. A transaction whose trees have the known stamp needs no comparison: every change of the model renews the stamp in
-//      its own commit (`StoreCatalog.renewStamp`).
+//   1. A transaction whose trees have the known stamp needs no comparison: every change of the model renews the stamp
+//      in its own commit (`StoreCatalog.renewStamp`).
 //   2. A stamp may change without the model, as by trees whose transaction was rolled back: what decides is a
 //      comparison of the model, the trees and the number of layouts.
 
@@ -36,13 +36,22 @@ extension BTreeStore {
         knownStamp.store(stamp, ordering: .relaxed)
     }
 
-    /// Refuses to change a file whose model is not `model` any more: another thread has changed it since it was read.
+    /// The model in the file with the format of its rows, and the stamp of the trees at that moment.
+    static func stampedModel(
+        _ database: Database
+    ) throws(StoreError) -> (stored: (model: ManagedObjectModel, format: UInt16)?, stamp: UInt32) {
+        let transaction = try StoreTransaction(reading: database)
+        let stored = try storedModel(in: transaction)
+        return (stored, transaction.treeStamp)
+    }
+
+    /// Refuses to use a file whose model has other descriptions: another thread has changed it since it was read.
     ///
     /// - Throws: `StoreError.modelChanged`.
     static func requireModel<Base: TreeReading & ~Copyable>(
-        _ model: ManagedObjectModel, in transaction: borrowing StoreTransaction<Base>
+        _ descriptions: [EntityDescription], in transaction: borrowing StoreTransaction<Base>
     ) throws(StoreError) {
-        guard try storedModel(in: transaction)?.model.descriptions == model.descriptions else {
+        guard try storedModel(in: transaction)?.model.descriptions == descriptions else {
             throw .modelChanged(path: nil)
         }
     }

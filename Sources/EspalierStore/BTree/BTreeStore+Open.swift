@@ -96,7 +96,7 @@ extension BTreeStore {
                     "it is not an object store: its application ID is \(database.applicationID), not \(applicationID)")
         }
         let identifier = UUID(bytes: database.storeIdentifier)
-        let stored = try storedModel(database)
+        let (stored, stamp) = try stampedModel(database)
         guard let model = model ?? stored?.model else {
             throw .incompatibleModel(path: nil, reason: "it contains no model, because nothing was ever stored in it")
         }
@@ -130,6 +130,10 @@ extension BTreeStore {
             if database.isReadOnly { fileModel = stored.model }
         }
         let transaction = try StoreTransaction(reading: database)
+        // Another thread may have changed the model since it was read.
+        if transaction.treeStamp != stamp {
+            try requireModel(fileModel?.descriptions ?? model.storedDescriptions, in: transaction)
+        }
         let catalog = try StoreCatalog.load(schema, storeTag: storeTag, from: transaction)
         return BTreeStore(
             database: database, catalog: catalog, identifier: identifier, path: path, treeStamp: transaction.treeStamp,
@@ -148,7 +152,7 @@ extension BTreeStore {
             notes.begin(database.path, ModelMatch(from: stored, to: schema.model), .sameRows)
             try notes.noting { () throws(StoreError) in
                 var transaction = try StoreTransaction(writing: database)
-                try requireModel(stored, in: transaction)
+                try requireModel(stored.descriptions, in: transaction)
                 if notes.isKept {
                     let difference = ModelDifference(from: stored, to: schema.model)
                     notes.note(try steps(of: difference, stored, storeTag, in: transaction))

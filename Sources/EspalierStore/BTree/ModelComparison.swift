@@ -16,8 +16,8 @@ enum ModelComparison {
     ///
     /// - Complexity: O(properties of both models, including inherited ones).
     static func differences(stored: ManagedObjectModel, given: ManagedObjectModel) -> [String] {
-        let (storedEntities, givenEntities) = (stored.descriptions, given.descriptions)
-        guard storedEntities != givenEntities else { return [] }
+        let storedEntities = stored.descriptions
+        guard storedEntities != given.storedDescriptions else { return [] }
         let match = ModelMatch(from: stored, to: given)
         let storedByName = byName(storedEntities.map { ($0.name, $0) })
         var reasons: [String] = []
@@ -33,7 +33,7 @@ enum ModelComparison {
             let parts = differences(old, entity.description) + otherNames(in: entity, match)
             if !parts.isEmpty { reasons.append("entity \(entity.name): " + parts.joined(separator: ", ")) }
         }
-        let givenNames = Set(givenEntities.map(\.name))
+        let givenNames = Set(given.entities.map(\.name))
         for entity in storedEntities where !givenNames.contains(entity.name) {
             reasons.append("entity \(entity.name) of the file is not in the model")
         }

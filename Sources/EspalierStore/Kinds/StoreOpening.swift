@@ -38,6 +38,19 @@ public struct StoreOpening: Sendable {
         }
     }
 
+    /// Refuses permissions for a migration and backups, for a kind of store that is never migrated.
+    ///
+    /// - Throws: `StoreError.invalidOption` with the way out.
+    public func refuseMigration() throws(StoreError) {
+        let option = migration.backupPath == nil ? "allowing" : "backupPath"
+        guard migration.allowing.isEmpty, migration.backupPath == nil else {
+            throw .invalidOption(
+                option, store: type.rawValue,
+                reason: "stores of this kind are not migrated; copy the store to a B-tree file with the model that it "
+                    + "was written with, and migrate that")
+        }
+    }
+
     /// The number of an option; `nil` if the description does not set it.
     ///
     /// - Throws: `StoreError.invalidOption` for a value that is no number from 0 on.

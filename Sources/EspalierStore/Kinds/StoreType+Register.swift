@@ -18,15 +18,7 @@ extension StoreType {
             try opening.requireOptions(among: [])
             return InMemoryStore(model: opening.model)
         },
-        .binary: { opening in
-            try opening.requireOptions(among: [])
-            guard let path = opening.path else {
-                throw StoreError.invalidRequest(reason: "a store of kind Binary needs a path")
-            }
-            return try WholeGraphStore(
-                GraphFile(path, BinaryGraphFormat(), isReadOnly: opening.isReadOnly), type: .binary,
-                model: opening.model)
-        },
+        .binary: { try WholeGraphStore.openBinary($0) },
     ])
 
     /// Registers the kind, so that descriptions can name it (PS-10).

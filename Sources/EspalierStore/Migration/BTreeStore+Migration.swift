@@ -37,7 +37,7 @@ extension BTreeStore {
                 notes.part("backup")
             }
             var transaction = try StoreTransaction(writing: database)
-            try requireModel(stored, in: transaction)
+            try requireModel(stored.descriptions, in: transaction)
             let steps = try steps(of: difference, stored, storeTag, in: transaction)
             notes.note(steps)
             let outcome = try MigrationRun.run(

@@ -128,7 +128,7 @@ package final class MappedMigration {
             database: database, catalog: try catalog(of: former, stored, tag, database), identifier: identifier,
             path: path, access: .migrationSource)
         var transaction = try StoreTransaction(writing: database)
-        try BTreeStore.requireModel(stored, in: transaction)
+        try BTreeStore.requireModel(stored.descriptions, in: transaction)
         let number = try StoreTransaction(reading: database).number
         let steps = try BTreeStore.steps(of: difference, stored, tag, in: transaction)
         notes.note(steps)

@@ -48,7 +48,7 @@ package final class StagedMigration {
         identifier = UUID(bytes: database.storeIdentifier)
         tag = Interned.stores.tag(of: identifier)
         let transaction = try StoreTransaction(writing: database)
-        try BTreeStore.requireModel(stored, in: transaction)
+        try BTreeStore.requireModel(stored.descriptions, in: transaction)
         number = try StoreTransaction(reading: database).number
         migrationTransaction = MigrationTransaction(transaction, after: number, servesWork: true)
     }

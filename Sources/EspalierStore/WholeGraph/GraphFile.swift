@@ -44,13 +44,12 @@ public final class GraphFile: GraphSource {
     ///
     /// - Throws: `StoreError.storage`, also for a file that is only read and does not exist; the errors of the format.
     public func load(_ model: ManagedObjectModel) throws -> StoredGraph? {
-        let bytes: [UInt8]?
-        do {
-            bytes = try read()
-        } catch {
-            throw StoreError.storage(error, path: path)
-        }
-        return try bytes.map { try format.graph(in: $0, model) }
+        try bytes().map { try format.graph(in: $0, model) }
+    }
+
+    /// The bytes of the file, which the next save then replaces; `nil` if there is no file.
+    func bytes() throws(StoreError) -> [UInt8]? {
+        do throws(StorageError) { return try read() } catch { throw .storage(error, path: path) }
     }
 
     private func read() throws(StorageError) -> [UInt8]? {

@@ -217,6 +217,41 @@ import Testing
         #expect(place.hasPrefix("line ") && reason.contains(word), "\(place): \(reason)")
     }
 
+    @Test func `plain values beside the objects of Core Data's file are metadata, and stay after a save`() throws {
+        let list = """
+            <metadata><plist version="1.0"><dict><key>NSPersistenceFrameworkVersion</key><integer>1244</integer>
+            <key>title</key><string>Shelf</string></dict></plist></metadata></databaseInfo>
+            """
+        let text = String(decoding: Self.text(Self.objects), as: UTF8.self)
+        let bytes = Array(text.replacingOccurrences(of: "</databaseInfo>", with: list).utf8)
+        let model = try Self.model()
+
+        let graph = try XMLGraphFormat().graph(in: bytes, model)
+
+        #expect(graph.metadata == ["title": .string("Shelf")])
+        let written = try XMLGraphFormat().bytes(of: graph, model)
+        #expect(try XMLGraphFormat().graph(in: written, model).metadata == graph.metadata)
+    }
+
+    @Test func `permissions for a migration are refused, because an XML file is not migrated`() throws {
+        XMLGraphFormat.register()
+        try withTemporaryFolder { folder in
+            let (path, model) = (folder.appending(path: "store.xml").path, try Self.model())
+            let permissions = [
+                MigrationOptions(allowing: [.removal(of: "Book.price")]),
+                MigrationOptions(backupPath: path + ".backup"),
+            ]
+            for migration in permissions {
+                let error = #expect(throws: StoreError.self) {
+                    try StoreType.open(StoreOpening(.xml, model: model, path: path, migration: migration))
+                }
+                #expect(error?.description.contains("copy the store to a B-tree file") == true)
+            }
+            #expect(!FileManager.default.fileExists(atPath: path))
+            try StoreType.open(StoreOpening(.xml, model: model, path: path)).close()
+        }
+    }
+
     @Test func `damaged files are a store or a typed error`() throws {
         let (model, whole) = (try Self.model(), Self.text(Self.objects))
         let seed = testSeed(default: 21)

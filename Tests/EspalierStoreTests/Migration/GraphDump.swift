@@ -22,7 +22,7 @@ struct GraphDump: Equatable {
 
     init() {}
 
-    init(_ store: BTreeStore) throws {
+    init(_ store: any PersistentStore) throws {
         let snapshot = try store.snapshot()
         var serials: [ObjectID: Int64] = [:]
         var found: [(entity: Entity, ids: [ObjectID], rows: [ObjectSnapshot?])] = []

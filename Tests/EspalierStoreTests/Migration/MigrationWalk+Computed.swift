@@ -1,7 +1,7 @@
 // Derived attributes and indexes with conditions and expressions, and their effects on plain values.
 //
 // Invariants
-//   1. A source is an attribute or a list of the same entity or of one that it inherits from, and is not derived itself.
+//   1. A source is an attribute or a list of the same entity or of one that it inherits from, and is not derived.
 
 import EspalierModel
 import EspalierStore
@@ -95,10 +95,11 @@ extension MigrationWalk {
 
     /// Removes rules whose source is gone, gives others the type of their source, and computes the derived values.
     mutating func settleComputed() {
+        let sources = indexSources
         for position in entities.indices {
             let (name, visible) = (entities[position].name, visibleProperties(of: position))
             entities[position].indexes.removeAll { index in
-                guard let source = indexSources[index.name] else { return false }
+                guard let source = sources[index.name] else { return false }
                 guard let attribute = visible.attributes.first(where: { $0.name == source }) else { return true }
                 guard let text = index.elements.first?.expressionFormat else { return !attribute.type.hasKeyOrder }
                 return text != Self.expression(of: source, attribute.type)

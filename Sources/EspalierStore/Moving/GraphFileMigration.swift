@@ -1,0 +1,85 @@
+// Migrates a binary file by way of a B-tree store in memory, so that everything that a B-tree file can do is done.
+//
+// Invariants
+//   1. The file is replaced as a whole and at the end only: an error, a refusal, a cancellation and a crash leave it as
+//      it was.
+//   2. Rows keep their keys where rows of a B-tree file do, and keys that were given out are not given out again. The
+//      versions of rows begin anew.
+// Not here: whether the file needs a migration (WholeGraphStore+Opening).
+
+internal import EspalierEngine
+internal import EspalierModel
+
+enum GraphFileMigration {
+    /// Migrates the store in a binary file to `model`; does nothing if there is no file.
+    ///
+    /// - Throws: `StoreError.migrationRefused` with the data that would be lost, or the rows that the model forbids;
+    ///   `.invalidOption` if a backup is asked for; the errors of reading and writing.
+    /// - Complexity: O(n log n) in rows and destinations, all of which are in memory twice.
+    static func migrate(
+        _ file: GraphFile, to model: ManagedObjectModel, _ migration: MigrationOptions
+    ) throws(StoreError) {
+        guard migration.backupPath == nil else {
+            throw .invalidOption(
+                "backupPath", store: StoreType.binary.rawValue,
+                reason: "a migration makes a backup of B-tree files only; copy the file instead")
+        }
+        try StoreError.withPath(file.path) { () throws(StoreError) in
+            do {
+                try migrateContent(of: file, to: model, migration)
+            } catch let error as StoreError { throw error } catch {
+                throw .outside(path: file.path, underlying: error)
+            }
+        }
+    }
+
+    private static func migrateContent(
+        of file: GraphFile, to model: ManagedObjectModel, _ migration: MigrationOptions
+    ) throws {
+        guard let bytes = try file.bytes() else { return }
+        let format = BinaryGraphFormat()
+        let stored = try format.model(in: bytes)
+        let graph = try format.graph(in: bytes, stored)
+        // The file is half of the work.
+        migration.progress?.beginStage(0, of: 2)
+        let migrated = try migrate(graph, from: stored, to: model, migration)
+        migration.progress?.beginStage(1, of: 2)
+        try file.save(migrated, model)
+        migration.progress?.finishStage()
+    }
+
+    /// The graph as rows of another model, with the UUID that it has.
+    private static func migrate(
+        _ graph: StoredGraph, from stored: ManagedObjectModel, to model: ManagedObjectModel,
+        _ migration: MigrationOptions
+    ) throws(StoreError) -> StoredGraph {
+        let schema = StoreSchema(model: stored)
+        let source = InMemoryStore(
+            schema, try MemoryState(graph, schema: schema), identifier: graph.identifier, hasSharedKeys: false)
+        let tree = try BTreeStore.inMemory(model: stored)
+        try source.copy(to: tree)
+        for root in stored.entities where root.root == root.index {
+            let last = graph.counters[root.name]?.lastKey ?? 0
+            if last > 0 { try tree.reserveKeys(upTo: last, for: root) }
+        }
+        _ = try BTreeStore.migrateContent(of: tree.database, to: model, migration)
+        let migrated = try BTreeStore.open(tree.database, path: nil, model: model, migration: .off)
+        let all = try StoredGraph(try migrated.snapshot(), of: migrated)
+        let home = InMemoryStore(model: model, identifier: graph.identifier)
+        var moved = all.moved(to: home, hasSharedKeys: false).graph
+        moved.counters = try counters(of: migrated)
+        try migrated.close()
+        return moved
+    }
+
+    private static func counters(of store: BTreeStore) throws(StoreError) -> [String: StoredGraph.Counters] {
+        let transaction = try store.beginRead()
+        var counters: [String: StoredGraph.Counters] = [:]
+        for root in store.model.entities where root.root == root.index {
+            let number = store.catalog.numbering.entityNumbers[root.index]
+            let last = try transaction.counter(Counter.lastKey(rootNumber: number), store.catalog)
+            counters[root.name] = StoredGraph.Counters(lastKey: last)
+        }
+        return counters
+    }
+}
