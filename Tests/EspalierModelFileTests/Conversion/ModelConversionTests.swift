@@ -21,9 +21,9 @@ import Testing
             conversion.fetchRequestTemplates == [
                 FetchRequestTemplate("all", entity: "Thing"),
                 FetchRequestTemplate(
-                    "some", entity: "Thing", predicateFormat: "memo == $MEMO", fetchLimit: 3,
-                    includesSubentities: false,
-                    includesPendingChanges: false, returnsObjectsAsFaults: false),
+                    "some", entity: "Thing", predicateFormat: "memo == $MEMO", fetchLimit: 3, fetchBatchSize: 20,
+                    includesSubentities: false, includesPendingChanges: false, returnsObjectsAsFaults: false,
+                    returnsDistinctResults: true),
             ])
         #expect(conversion.entities.first == Self.base)
         #expect(conversion.entities.last == Self.thing)
@@ -31,6 +31,22 @@ import Testing
             try ManagedObjectModel(ModelDocument(xml: Data(EveryWord.xml.utf8))).descriptions == [
                 Self.base, Self.thing,
             ])
+    }
+
+    @Test func `parts of a request that model files have no words for are refused by name`() throws {
+        var template = FetchRequestTemplate("q", entity: "A", includesPropertyValues: false)
+        func model() throws -> ManagedObjectModel {
+            try ManagedObjectModel(entities: [EntityDescription("A")], fetchRequestTemplates: [template])
+        }
+        #expect(try ModelDocument(model()).conversion().fetchRequestTemplates == [template])
+        template.sortElements = [.init("n")]
+        template.fetchOffset = 2
+        template.relationshipKeyPathsForPrefetching = ["r"]
+        let error = #expect(throws: ModelFileError.self) { _ = try ModelDocument(model()) }
+        #expect(error?.problems.map(\.kind) == [.inexpressible, .inexpressible, .inexpressible])
+        for part in ["an order", "an offset", "prefetched relationships"] {
+            #expect(error.map { "\($0)".contains("fetchRequest 'q'") && "\($0)".contains(part) } == true, "\(part)")
+        }
     }
 
     private static let base = EntityDescription(
