@@ -95,11 +95,12 @@ extension Platform {
             var raw = [UInt64](repeating: 0, count: 32)
             // SAFETY: the kernel fills the 256 bytes that it is given, and the name lives for the length of the call.
             let code = unsafe raw.withUnsafeMutableBytes { bytes in
-                guard let base = unsafe bytes.baseAddress else { return -Int(EINVAL) }
+                guard let base = bytes.baseAddress else { return -Int(EINVAL) }
                 return retrying { Int(unsafe statx(directory, name, flags, wanted, base)) }
             }
             guard code != -Int(ENOSYS), code != -Int(EINVAL) else { return nil }
-            result = code < 0 ? nil : FileStatus(statx: raw.span.bytes)
+            // SAFETY: `raw` lives for the length of the call.
+            result = unsafe code < 0 ? nil : FileStatus(statx: raw.span.bytes)
             return code
         }
     #endif

@@ -48,6 +48,49 @@ import Testing
         }
     }
 
+    @Test func `expressions of each kind are columns with the values that evaluate gives (SD-22)`() throws {
+        let (context, container) = try makeShop()
+        defer { withExtendedLifetime(container) {} }
+        let request = try FetchRequest<Record>(sortBy: [TypedSortKey(\.year)])
+        let numbers: [Expression<Record, Int>] = [
+            #Expression { $0.year % 10 }, #Expression { -$0.year / 2 }, #Expression { ($0.stars ?? 1) * 2 },
+            #Expression { $0.isLive ? 1 : $0.year }, #Expression { $0.title.count },
+            #Expression { $0.songs.count + 1 }, #Expression { ($0.singer?.name ?? "").count },
+        ]
+        let texts: [Expression<Record, String>] = [
+            #Expression { $0.singer?.name ?? $0.title }, #Expression { $0.title },
+        ]
+        let truths: [Expression<Record, Bool>] = [
+            #Expression { $0.year > 1965 && $0.title.contains("i") }, #Expression { $0.stars == nil },
+            #Expression { !$0.isLive },
+        ]
+        let optionals: [Expression<Record, Int?>] = [
+            #Expression { $0.stars }, #Expression { $0.stars.flatMap { $0 + 1 } },
+        ]
+        let weight = #Expression<Record, Double> { $0.weight * 3 }
+        for isSaved in [false, true] {
+            if isSaved { try context.save() }
+            let records = try context.fetch(request)
+            for (position, column) in numbers.enumerated() {
+                let found: [Int] = try context.fetch(request, TypedColumn(column))
+                #expect(try found == records.map { try column.evaluate($0) }, "number \(position)")
+            }
+            for (position, column) in texts.enumerated() {
+                let found: [String] = try context.fetch(request, TypedColumn(column))
+                #expect(try found == records.map { try column.evaluate($0) }, "text \(position)")
+            }
+            for (position, column) in truths.enumerated() {
+                let found: [Bool] = try context.fetch(request, TypedColumn(column))
+                #expect(try found == records.map { try column.evaluate($0) }, "truth \(position)")
+            }
+            for (position, column) in optionals.enumerated() {
+                let found: [Int?] = try context.fetch(request, TypedColumn(column))
+                #expect(try found == records.map { try column.evaluate($0) }, "optional \(position)")
+            }
+            #expect(try context.fetch(request, TypedColumn(weight)) == [1.5, 1.5, 1.5])
+        }
+    }
+
     @Test func `aggregates and groups have the types of their properties (SD-22)`() throws {
         let (context, container) = try makeShop()
         defer { withExtendedLifetime(container) {} }

@@ -36,7 +36,7 @@ import Testing
         return logic(one, list, isNarrow) + texts(text, tricky, words, noText)
             + numbersAndDates(
                 one, numbers, day, float, decimal, code, cover, table) + optionals(one, text, .disc, .tape)
-            + lists(one, text)
+            + lists(one, text) + rarities(list, 1..<3)
     }
 
     private static func logic(_ one: Int, _ list: [Int], _ isNarrow: Bool) -> [Predicate<Record>] {
@@ -137,6 +137,96 @@ import Testing
             #Predicate { $0.singer?.records.allSatisfy { $0.year > 0 } ?? false },
             #Predicate { $0.songs.count + $0.guests.count > 3 },
         ]
+    }
+
+    /// Regular expressions, parts of constants, and casts; some casts have no syntax without a warning.
+    private static func rarities(_ list: [Int], _ part: Range<Int>) -> [Predicate<Record>] {
+        let twice = #Expression<Record, Int> { $0.year * 2 }
+        return [
+            #Predicate { $0.title.contains(#/[Nn]i/#) }, #Predicate { $0.title.contains(#/^a/#) },
+            #Predicate { !$0.title.contains(#/s{2}/#) }, #Predicate { $0.year == list[1] },
+            #Predicate { list[0..<2].contains($0.year) }, #Predicate { list[part].contains($0.year) },
+            #Predicate { $0.year == list.max() ?? 0 }, #Predicate { $0.year < list.min() ?? 0 },
+            Predicate<Record> { record in
+                PredicateExpressions.build_Conjunction(
+                    lhs: PredicateExpressions.build_NotEqual(
+                        lhs: PredicateExpressions.build_KeyPath(root: record, keyPath: \.stars),
+                        rhs: PredicateExpressions.build_NilLiteral()),
+                    rhs: PredicateExpressions.build_Comparison(
+                        lhs: PredicateExpressions.build_ForcedUnwrap(
+                            PredicateExpressions.build_KeyPath(root: record, keyPath: \.stars)),
+                        rhs: PredicateExpressions.build_Arg(1), op: .greaterThan))
+            },
+            Predicate<Record> { record in
+                PredicateExpressions.build_Comparison(
+                    lhs: PredicateExpressions.build_evaluate(ConstantExpression(twice), record),
+                    rhs: PredicateExpressions.build_Arg(4), op: .greaterThan)
+            },
+            Predicate<Record> { record in
+                PredicateExpressions.build_Comparison(
+                    lhs: PredicateExpressions.ForceCast<_, Int>(
+                        PredicateExpressions.build_KeyPath(root: record, keyPath: \.year)),
+                    rhs: PredicateExpressions.build_Arg(1), op: .greaterThan)
+            },
+            Predicate<Record> { record in
+                PredicateExpressions.build_KeyPath(
+                    root: PredicateExpressions.ForceCast<_, Record>(record), keyPath: \.isLive)
+            },
+            Predicate<Record> { record in
+                PredicateExpressions.build_Comparison(
+                    lhs: PredicateExpressions.build_NilCoalesce(
+                        lhs: PredicateExpressions.ConditionalCast<_, Int>(
+                            PredicateExpressions.build_KeyPath(root: record, keyPath: \.stars)),
+                        rhs: PredicateExpressions.build_Arg(0)),
+                    rhs: PredicateExpressions.build_Arg(1), op: .greaterThan)
+            },
+            Predicate<Record> { record in
+                PredicateExpressions.TypeCheck<_, Int>(
+                    PredicateExpressions.build_KeyPath(root: record, keyPath: \.stars))
+            },
+        ]
+    }
+
+    @Test func `every kind of expression that is translated is in a predicate here (PR-18)`() throws {
+        var handled: Set<String> = []
+        let folder = Checkout.root.appending(path: "Sources/Espalier/Queries")
+        for file in try FileManager.default.contentsOfDirectory(at: folder, includingPropertiesForKeys: nil) {
+            let text = try String(contentsOf: file, encoding: .utf8)
+            for match in text.matches(of: #/extension PredicateExpressions\.(\w+): TranslatableExpression/#) {
+                handled.insert(String(match.1))
+            }
+        }
+        var tested: Set<String> = []
+        try withTemporaryFolder { folder in
+            for predicate in Self.predicates(of: try RecordShop(count: 1, seed: 1, in: folder)) {
+                let name = String(reflecting: type(of: predicate.expression))
+                for match in name.matches(of: #/PredicateExpressions\.(\w+)/#) { tested.insert(String(match.1)) }
+            }
+        }
+        #expect(handled.count > 35, "the sources of the translation were not found")
+        #expect(handled.subtracting(tested).sorted() == [])
+    }
+
+    @Test func `members of an array have an index, as in Swift`() throws {
+        let container = try PersistentContainer(inMemoryFor: [Ballot.self])
+        defer { withExtendedLifetime(container) {} }
+        let context = ManagedObjectContext(container.persistentStoreCoordinator)
+        let ballots = (0..<4).map { _ in Ballot(context: context) }
+        ballots[0].seconds = [ballots[2], ballots[1]]
+        ballots[1].seconds = [ballots[2]]
+        ballots[2].seconds = [ballots[3], ballots[2]]
+        let predicates: [Predicate<Ballot>] = [
+            #Predicate { $0.seconds.count > 1 && $0.seconds[0] != $0.seconds[1] },
+            #Predicate { $0.seconds.count > 1 && $0.seconds[1] == $0 },
+        ]
+        for isSaved in [false, true] {
+            if isSaved { try context.save() }
+            for (position, predicate) in predicates.enumerated() {
+                let found = try context.fetch(FetchRequest<Ballot>(predicate: predicate))
+                let expected = try ballots.filter { try predicate.evaluate($0) }
+                #expect(Set(found) == Set(expected) && !found.isEmpty, "predicate \(position), saved \(isSaved)")
+            }
+        }
     }
 
     @Test(arguments: [UInt64(1), 2])

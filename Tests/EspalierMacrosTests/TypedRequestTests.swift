@@ -111,12 +111,15 @@ import Testing
         )
         #expect(computed.contains("the properties of Record are title, year, small"))
 
-        let table = ["a": 1]
+        let (table, list) = (["a": 1], [1, 2])
         let refusals: [(Predicate<Record>, String)] = [
             (#Predicate { ($0 as? BoxSet)?.discCount == 2 }, "a cast from Record to BoxSet"),
             (#Predicate { $0.songs.first?.length == 2 }, "a property of type Int of 'songs[FIRST]'"),
             (#Predicate { $0.cover?.count == 2 }, "a property of type Int of 'cover'"),
             (#Predicate { table[$0.title] == 1 }, "dictionary and key must be constants"),
+            (#Predicate { $0.title.max() == nil }, "max() of title"),
+            (#Predicate { $0.title.min() == nil }, "min() of title"),
+            (#Predicate { list[$0.year] == 2 }, "only members of an ordered relationship have an index"),
         ]
         for (predicate, reason) in refusals {
             let found = problem(predicate)

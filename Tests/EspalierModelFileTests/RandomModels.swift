@@ -22,8 +22,9 @@ struct RandomModels {
         let templates = (0..<Int.random(in: 0...2, using: &random)).map { number in
             FetchRequestTemplate(
                 "q\(number)", entity: names[number % count], predicateFormat: chance(2) ? "x == \"\(text())\"" : nil,
-                fetchLimit: Int.random(in: 0...3, using: &random), includesSubentities: chance(2),
-                includesPendingChanges: chance(2), returnsObjectsAsFaults: chance(2))
+                fetchLimit: Int.random(in: 0...3, using: &random), fetchBatchSize: chance(2) ? 20 : 0,
+                includesSubentities: chance(2), includesPendingChanges: chance(2), returnsObjectsAsFaults: chance(2),
+                includesPropertyValues: chance(2), returnsDistinctResults: chance(2))
         }
         return try ManagedObjectModel(
             entities: entities, versionIdentifiers: chance(2) ? ["v \(text())"] : [], configurations: configurations,

@@ -100,7 +100,8 @@ import Testing
         #expect(
             contacts.fetchRequestTemplate(named: "fetchTheDucks")
                 == FetchRequestTemplate(
-                    "fetchTheDucks", entity: "Person", predicateFormat: "lastName LIKE \"Duck*\"", fetchLimit: 220))
+                    "fetchTheDucks", entity: "Person", predicateFormat: "lastName LIKE \"Duck*\"", fetchLimit: 220,
+                    fetchBatchSize: 20, returnsDistinctResults: true))
 
         let moody = "objcio+core-data/Moody.xcdatamodeld"
         let mood = try #require(try ManagedObjectModel(contentsOf: RealModels.url(moody)).entity(named: "Mood"))

@@ -29,7 +29,7 @@ extension ManagedObjectContext {
         return try rows(of: joined(fetch, pending ?? PendingChanges()))
     }
 
-    private func rows(of collector: ValueCollector) throws(ContextError) -> ResultRows {
+    func rows(of collector: ValueCollector) throws(ContextError) -> ResultRows {
         do { return try collector.rows() } catch { throw .invalidPredicate(error) }
     }
 

@@ -180,8 +180,7 @@ extension PredicateExpressions.CollectionIndexSubscript: TranslatableExpression 
 extension PredicateExpressions.CollectionRangeSubscript: TranslatableExpression {
     func term(_ translator: inout PredicateTranslator) throws(TranslationProblem) -> QueryTerm {
         let (list, position) = (try translator.term(wrapped), try translator.term(range))
-        guard case .constant(let value as Wrapped.Output) = list, case .constant(let range as Range.Output) = position
-        else {
+        guard case .constant(let value as Wrapped.Output) = list, let range = indices(position) else {
             throw TranslationProblem(
                 "a part of \(PredicateTranslator.description(of: list))", "only constants have parts")
         }
@@ -189,6 +188,20 @@ extension PredicateExpressions.CollectionRangeSubscript: TranslatableExpression 
             throw TranslationProblem("the part \(range)", "the constant has no such indices")
         }
         return .constant(value[range])
+    }
+
+    /// The indices between two bounds, if both are constants.
+    private func indices(_ term: QueryTerm) -> Range.Output? {
+        switch term {
+        case .constant(let value): return value as? Range.Output
+        case .range(let bounds):
+            // A range that is written in the predicate, and not captured by it.
+            guard case .value(.integer(let lower))? = bounds.lower, case .value(.integer(let upper))? = bounds.upper,
+                !bounds.isClosed, lower <= upper
+            else { return nil }
+            return (Int(lower)..<Int(upper)) as? Range.Output
+        case .condition, .value, .object, .objects: return nil
+        }
     }
 }
 

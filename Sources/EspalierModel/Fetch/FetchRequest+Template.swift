@@ -19,5 +19,25 @@ extension FetchRequest {
         terms.includesSubentities = template.includesSubentities
         terms.includesPendingChanges = template.includesPendingChanges
         terms.returnsObjectsAsFaults = template.returnsObjectsAsFaults
+        terms.sortKeys = template.sortElements.map {
+            SortKey($0.keyPath, ascending: $0.isAscending, options: $0.options)
+        }
+        (terms.fetchOffset, terms.fetchBatchSize) = (template.fetchOffset, template.fetchBatchSize)
+        terms.includesPropertyValues = template.includesPropertyValues
+        terms.relationshipKeyPathsForPrefetching = template.relationshipKeyPathsForPrefetching
+    }
+}
+
+extension ValueRequest {
+    /// Makes the request that `template` describes, for values of the objects.
+    ///
+    /// - Throws: `FetchPredicateError` if the condition cannot be parsed, or a variable has no value.
+    public init(
+        _ template: FetchRequestTemplate, columns: [FetchColumn] = [],
+        substitutionVariables values: [String: any PredicateArgument] = [:]
+    ) throws(FetchPredicateError) {
+        let request = try FetchRequest<ObjectID>(template, substitutionVariables: values)
+        self.init(request.terms, columns: columns)
+        returnsDistinctResults = template.returnsDistinctResults
     }
 }

@@ -27,27 +27,76 @@ public struct FetchRequestTemplate: Sendable, Hashable, Codable {
     public var entity: String
     /// The text of the condition; `nil` = all objects.
     public var predicateFormat: String?
+    /// The order of the results, most significant criterion first; empty = undefined order.
+    public var sortElements: [FetchedPropertyDescription.SortElement]
     /// The greatest number of results; 0 = no limit.
     public var fetchLimit: Int
+    /// The number of results to skip; 0 = none.
+    public var fetchOffset: Int
+    /// The number of objects whose rows are read at once; 0 = all.
+    public var fetchBatchSize: Int
     /// Whether the results include objects of subentities.
     public var includesSubentities: Bool
     /// Whether the request includes unsaved changes of the context.
     public var includesPendingChanges: Bool
     /// Whether results are faults whose rows are already in memory.
     public var returnsObjectsAsFaults: Bool
+    /// Whether the rows of the results are read with them.
+    public var includesPropertyValues: Bool
+    /// Whether equal rows are returned once, by a request for values; objects are distinct in any case.
+    public var returnsDistinctResults: Bool
+    /// Relationships whose destinations are fetched together with the results.
+    public var relationshipKeyPathsForPrefetching: [String]
 
     /// Describes a request.
     public init(
-        _ name: String, entity: String, predicateFormat: String? = nil, fetchLimit: Int = 0,
-        includesSubentities: Bool = true, includesPendingChanges: Bool = true, returnsObjectsAsFaults: Bool = true
+        _ name: String, entity: String, predicateFormat: String? = nil,
+        sortedBy sortElements: [FetchedPropertyDescription.SortElement] = [], fetchLimit: Int = 0,
+        fetchOffset: Int = 0, fetchBatchSize: Int = 0, includesSubentities: Bool = true,
+        includesPendingChanges: Bool = true, returnsObjectsAsFaults: Bool = true, includesPropertyValues: Bool = true,
+        returnsDistinctResults: Bool = false, relationshipKeyPathsForPrefetching: [String] = []
     ) {
         self.name = name
         self.entity = entity
         self.predicateFormat = predicateFormat
+        self.sortElements = sortElements
         self.fetchLimit = fetchLimit
+        self.fetchOffset = fetchOffset
+        self.fetchBatchSize = fetchBatchSize
         self.includesSubentities = includesSubentities
         self.includesPendingChanges = includesPendingChanges
         self.returnsObjectsAsFaults = returnsObjectsAsFaults
+        self.includesPropertyValues = includesPropertyValues
+        self.returnsDistinctResults = returnsDistinctResults
+        self.relationshipKeyPathsForPrefetching = relationshipKeyPathsForPrefetching
+    }
+
+    private enum CodingKeys: String, CodingKey {
+        case name, entity, predicateFormat, sortElements, fetchLimit, fetchOffset, fetchBatchSize, includesSubentities
+        case includesPendingChanges, returnsObjectsAsFaults, includesPropertyValues, returnsDistinctResults
+        case relationshipKeyPathsForPrefetching
+    }
+
+    /// Decodes a request; one that was encoded by an earlier version, without all parts, has the defaults of the others.
+    ///
+    /// - Throws: `DecodingError` for what is no request.
+    public init(from decoder: any Decoder) throws {
+        let values = try decoder.container(keyedBy: CodingKeys.self)
+        self.init(
+            try values.decode(String.self, forKey: .name), entity: try values.decode(String.self, forKey: .entity),
+            predicateFormat: try values.decodeIfPresent(String.self, forKey: .predicateFormat),
+            fetchLimit: try values.decode(Int.self, forKey: .fetchLimit),
+            includesSubentities: try values.decode(Bool.self, forKey: .includesSubentities),
+            includesPendingChanges: try values.decode(Bool.self, forKey: .includesPendingChanges),
+            returnsObjectsAsFaults: try values.decode(Bool.self, forKey: .returnsObjectsAsFaults))
+        sortElements =
+            try values.decodeIfPresent([FetchedPropertyDescription.SortElement].self, forKey: .sortElements) ?? []
+        fetchOffset = try values.decodeIfPresent(Int.self, forKey: .fetchOffset) ?? 0
+        fetchBatchSize = try values.decodeIfPresent(Int.self, forKey: .fetchBatchSize) ?? 0
+        includesPropertyValues = try values.decodeIfPresent(Bool.self, forKey: .includesPropertyValues) ?? true
+        returnsDistinctResults = try values.decodeIfPresent(Bool.self, forKey: .returnsDistinctResults) ?? false
+        relationshipKeyPathsForPrefetching =
+            try values.decodeIfPresent([String].self, forKey: .relationshipKeyPathsForPrefetching) ?? []
     }
 }
 

@@ -142,9 +142,15 @@ struct ModelConverter {
                 element["name"] ?? "", entity: element["entity"] ?? "",
                 predicateFormat: element.text("predicateString"),
                 fetchLimit: element["fetchLimit"].flatMap { Int($0) } ?? 0,
+                fetchBatchSize: element["fetchBatchSize"].flatMap { Int($0) } ?? 0,
                 includesSubentities: element.flag("includeSubentities", "includesSubentities"),
                 includesPendingChanges: element.flag("includesPendingChanges"),
-                returnsObjectsAsFaults: element.flag("returnObjectsAsFaults", "returnsObjectsAsFaults")))
+                returnsObjectsAsFaults: element.flag("returnObjectsAsFaults", "returnsObjectsAsFaults"),
+                includesPropertyValues: element.flag("includePropertyValues", "includesPropertyValues"),
+                // The one option that is off unless the file says otherwise.
+                returnsDistinctResults: ["returnDistinctResults", "returnsDistinctResults"].contains {
+                    element[$0] == "YES"
+                }))
     }
 
     /// Whether a request returns objects, and not dictionaries, IDs or a count.

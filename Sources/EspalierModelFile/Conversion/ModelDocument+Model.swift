@@ -13,8 +13,9 @@ extension ModelDocument {
     ///   - model: A model, described in code or read from a file.
     ///   - path: The name of the document in messages.
     /// - Throws: `ModelFileError` for what files cannot express: defaults of bytes and composites, attributes of type
-    ///   object ID, orders of fetched properties, rules with a condition or a message, actions of constraints, messages
-    ///   by language, and more than one version identifier.
+    ///   object ID, orders of fetched properties and requests, offsets and prefetched relationships of requests, rules
+    ///   with a condition or a message, actions of constraints, messages by language, and more than one version
+    ///   identifier.
     public init(_ model: ManagedObjectModel, path: String = "the model document") throws(ModelFileError) {
         var writer = ModelDescriptionWriter(model)
         let root = writer.root()
@@ -50,7 +51,7 @@ private struct ModelDescriptionWriter {
                 .init("userDefinedModelVersionIdentifier", model.versionIdentifiers.first ?? ""),
             ])
         root.children = model.descriptions.map { entity($0) }
-        root.children += model.fetchRequestTemplates.map(request)
+        root.children += model.fetchRequestTemplates.map { request($0) }
         root.children += model.configurations.map { configuration in
             let members = configuration.entities.map { ModelElement(.memberEntity, [.init("name", $0)]) }
             return ModelElement(.configuration, [.init("name", configuration.name)], children: members)
@@ -235,10 +236,20 @@ private struct ModelDescriptionWriter {
         return element
     }
 
-    private func request(_ template: FetchRequestTemplate) -> ModelElement {
+    private mutating func request(_ template: FetchRequestTemplate) -> ModelElement {
+        let parts = [
+            (template.sortElements.isEmpty, "an order"), (template.fetchOffset == 0, "an offset"),
+            (template.relationshipKeyPathsForPrefetching.isEmpty, "prefetched relationships"),
+        ]
+        for (isMissing, part) in parts where !isMissing {
+            report("fetchRequest '\(template.name)'", "has \(part), which model files cannot express; set it in code")
+        }
         var element = ModelElement(.fetchRequest, [.init("name", template.name), .init("entity", template.entity)])
         element["predicateString"] = template.predicateFormat
         if template.fetchLimit > 0 { element["fetchLimit"] = "\(template.fetchLimit)" }
+        if template.fetchBatchSize > 0 { element["fetchBatchSize"] = "\(template.fetchBatchSize)" }
+        if !template.includesPropertyValues { element["includePropertyValues"] = "NO" }
+        if template.returnsDistinctResults { element["returnDistinctResults"] = "YES" }
         element["includeSubentities"] = template.includesSubentities ? "YES" : "NO"
         element["includesPendingChanges"] = template.includesPendingChanges ? "YES" : "NO"
         element["returnObjectsAsFaults"] = template.returnsObjectsAsFaults ? "YES" : "NO"

@@ -49,14 +49,14 @@ extension BTreeSnapshot {
         let begun = ContinuousClock.now
         let count = try rowCount(of: fetch)
         let duration = begun.duration(to: .now)
-        let sources = try withSession(for: fetch) { session, fetch throws(StoreError) -> [PlanStep] in
-            try self.sources(fetch, session)
+        let steps = try withSession(for: fetch) { session, fetch throws(StoreError) -> [PlanStep] in
+            try measured(fetch, session)
         }
-        return PlanStep(fetch.resultText, foundCount: count, duration: duration, sources: sources)
+        return PlanStep(fetch.resultText, foundCount: count, duration: duration, sources: steps)
     }
 
     /// The steps below a question for values, each executed by itself.
-    private func sources(_ fetch: StoreValueFetch, _ session: ReadSession) throws(StoreError) -> [PlanStep] {
+    private func measured(_ fetch: StoreValueFetch, _ session: ReadSession) throws(StoreError) -> [PlanStep] {
         let (plan, entries) = try plans(fetch, session)
         let analysis = PlanAnalysis(plan: plan, session: session, snapshot: self)
         if let seeks = seeks(fetch) {
@@ -72,9 +72,9 @@ extension BTreeSnapshot {
         }
         guard let entries else { return [try analysis.source()] }
         let lines = entries.explanation(catalog.schema, limit: nil)
-        var step = try analysis.entries(of: entries.group, entries.ranges, expected: entries.estimate, lines[0])
-        for line in lines.dropFirst() { step = PlanStep(line, sources: [step]) }
-        return [step]
+        var whole = try analysis.entries(of: entries.group, entries.ranges, expected: entries.estimate, lines[0])
+        for line in lines.dropFirst() { whole = PlanStep(line, sources: [whole]) }
+        return [whole]
     }
 
     /// The plan that reads rows, and the one that reads entries instead, if that costs less.

@@ -2,6 +2,8 @@
 // campaign begins with files that reach every part of the import.
 
 import EspalierCoreData
+import EspalierModel
+import EspalierStore
 import Foundation
 import TestSupport
 import Testing

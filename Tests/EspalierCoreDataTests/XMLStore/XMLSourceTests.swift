@@ -3,6 +3,7 @@
 import EspalierCoreData
 import EspalierModel
 import EspalierModelFile
+import EspalierStore
 import Foundation
 import Testing
 

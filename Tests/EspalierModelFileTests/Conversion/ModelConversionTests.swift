@@ -22,9 +22,9 @@ import Testing
             conversion.fetchRequestTemplates == [
                 FetchRequestTemplate("all", entity: "Thing"),
                 FetchRequestTemplate(
-                    "some", entity: "Thing", predicateFormat: "memo == $MEMO", fetchLimit: 3,
-                    includesSubentities: false,
-                    includesPendingChanges: false, returnsObjectsAsFaults: false),
+                    "some", entity: "Thing", predicateFormat: "memo == $MEMO", fetchLimit: 3, fetchBatchSize: 20,
+                    includesSubentities: false, includesPendingChanges: false, returnsObjectsAsFaults: false,
+                    returnsDistinctResults: true),
             ])
         #expect(conversion.entities.first == Self.base)
         #expect(conversion.entities.last == Self.thing)

@@ -62,6 +62,22 @@ import Testing
         #expect(source.text.contains("@Attribute(.maximumLength(3)) var p: String"))
     }
 
+    @Test func `parts of a request that model files have no words for are refused by name`() throws {
+        var template = FetchRequestTemplate("q", entity: "A", includesPropertyValues: false)
+        func model() throws -> ManagedObjectModel {
+            try ManagedObjectModel(entities: [EntityDescription("A")], fetchRequestTemplates: [template])
+        }
+        #expect(try ModelDocument(model()).conversion().fetchRequestTemplates == [template])
+        template.sortElements = [.init("n")]
+        template.fetchOffset = 2
+        template.relationshipKeyPathsForPrefetching = ["r"]
+        let error = #expect(throws: ModelFileError.self) { _ = try ModelDocument(model()) }
+        #expect(error?.problems.map(\.kind) == [.inexpressible, .inexpressible, .inexpressible])
+        for part in ["an order", "an offset", "prefetched relationships"] {
+            #expect(error.map { "\($0)".contains("fetchRequest 'q'") && "\($0)".contains(part) } == true, "\(part)")
+        }
+    }
+
     @Test func `rules, actions and messages that files have no words for are refused by name (MD-16, F-6, MD-07)`()
         throws
     {

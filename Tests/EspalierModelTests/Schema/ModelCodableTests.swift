@@ -28,7 +28,12 @@ import Testing
         return try ManagedObjectModel(
             entities: descriptions, versionIdentifiers: ["1", "é"],
             configurations: [ConfigurationDescription("small", entities: ["Künstler"])],
-            fetchRequestTemplates: [FetchRequestTemplate("named", entity: "Künstler", predicateFormat: "name == $NAME")]
+            fetchRequestTemplates: [
+                FetchRequestTemplate(
+                    "named", entity: "Künstler", predicateFormat: "name == $NAME", sortedBy: [.init("share")],
+                    fetchOffset: 1, fetchBatchSize: 20, includesPropertyValues: false, returnsDistinctResults: true,
+                    relationshipKeyPathsForPrefetching: ["a", "b"])
+            ]
         ).localized(
             ["de": MessageTable([1570: "fehlt"], names: ["Künstler.name": "Name"], remedies: [1570: "setzen"])],
             language: "de")
@@ -50,6 +55,18 @@ import Testing
         Self.expectSame(try JSONDecoder().decode(ManagedObjectModel.self, from: json), model)
         let list = try PropertyListEncoder().encode(model)
         Self.expectSame(try PropertyListDecoder().decode(ManagedObjectModel.self, from: list), model)
+    }
+
+    @Test func `a request that was encoded without the newer parts has their defaults`() throws {
+        let json = """
+            {"name": "q", "entity": "A", "fetchLimit": 3, "includesSubentities": false, "includesPendingChanges": true,
+             "returnsObjectsAsFaults": false}
+            """
+        let template = try JSONDecoder().decode(FetchRequestTemplate.self, from: Data(json.utf8))
+        #expect(
+            template
+                == FetchRequestTemplate(
+                    "q", entity: "A", fetchLimit: 3, includesSubentities: false, returnsObjectsAsFaults: false))
     }
 
     /// A text that tells values apart by their bits.

@@ -80,13 +80,22 @@ import Testing
 
     @Test func `a request of the model gets the values of its variables`() throws {
         let template = FetchRequestTemplate(
-            "q", entity: "A", predicateFormat: "n == $N", fetchLimit: 3, includesSubentities: false,
-            includesPendingChanges: false, returnsObjectsAsFaults: false)
+            "q", entity: "A", predicateFormat: "n == $N",
+            sortedBy: [.init("n", isAscending: false, options: .caseInsensitive)], fetchLimit: 3, fetchOffset: 2,
+            fetchBatchSize: 20, includesSubentities: false, includesPendingChanges: false,
+            returnsObjectsAsFaults: false, includesPropertyValues: false, returnsDistinctResults: true,
+            relationshipKeyPathsForPrefetching: ["r"])
         let request = try FetchRequest<ObjectID>(template, substitutionVariables: ["N": "x"])
 
         #expect(request.predicate?.description == "n == \"x\"")
         #expect(request.entityName == "A" && request.fetchLimit == 3)
         #expect(!request.includesSubentities && !request.includesPendingChanges && !request.returnsObjectsAsFaults)
+        #expect(request.fetchOffset == 2 && request.fetchBatchSize == 20 && !request.includesPropertyValues)
+        #expect(request.sortKeys == [SortKey("n", ascending: false, options: .caseInsensitive)])
+        #expect(request.relationshipKeyPathsForPrefetching == ["r"])
+        let values = try ValueRequest(template, columns: ["n"], substitutionVariables: ["N": "x"])
+        #expect(values.returnsDistinctResults && values.terms.fetchLimit == 3 && values.propertiesToFetch == ["n"])
+        #expect(try !ValueRequest(FetchRequestTemplate("all", entity: "A")).returnsDistinctResults)
         #expect(throws: FetchPredicateError.self) { try FetchRequest<ObjectID>(template) }
         #expect(try FetchRequest<ObjectID>(FetchRequestTemplate("all", entity: "A")).predicate == nil)
         let broken = FetchRequestTemplate("q", entity: "A", predicateFormat: "n ==")
