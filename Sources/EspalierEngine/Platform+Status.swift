@@ -98,7 +98,8 @@ extension Platform {
                 guard let base = bytes.baseAddress else { return -Int(EINVAL) }
                 return retrying { Int(unsafe statx(directory, name, flags, wanted, base)) }
             }
-            guard code != -Int(ENOSYS), code != -Int(EINVAL) else { return nil }
+            // A sandbox may refuse calls that it does not know.
+            guard ![-Int(ENOSYS), -Int(EINVAL), -Int(EPERM)].contains(code) else { return nil }
             // SAFETY: `raw` lives for the length of the call.
             result = unsafe code < 0 ? nil : FileStatus(statx: raw.span.bytes)
             return code

@@ -54,7 +54,7 @@ private struct ObjectTest {
         guard let context = object.managedObjectContext else { throw .objectWithoutContext(object.storedID) }
         if processed !== context {
             // A fetch does so too: the effects of delete rules are values of other objects.
-            context.processChanges()
+            context.mergeAndRunDeleteRules()
             processed = context
         }
         let subject = GraphSubject(object: object)

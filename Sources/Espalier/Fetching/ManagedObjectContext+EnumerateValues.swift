@@ -48,7 +48,7 @@ extension ManagedObjectContext {
                 return (try snapshot.values(values, of: batch.rows), batch.rest)
             }
             rest = others
-            for row in try rows(of: collector) { try body(row) }
+            for row in try self.rows(of: collector) { try body(row) }
         }
     }
 }

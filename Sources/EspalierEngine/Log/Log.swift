@@ -244,8 +244,10 @@ package final class Log: @unchecked Sendable {
         let needed = inSegment + byteCount
         guard needed > written else { return }
         let end = min(max(2 * needed, 64 << 10), segmentByteCount)
+        // The next frame may not fit into the last bytes, which earlier frames may have reached.
+        let first = max(inSegment, min(needed, segmentByteCount - waste))
         let start = fileOffset(ofPlace: 0)
-        try writeZeros(start + UInt64(min(needed, segmentByteCount - waste))..<start + UInt64(end))
+        if first < end { try writeZeros(start + UInt64(first)..<start + UInt64(end)) }
         zerosEnd = end
     }
 
