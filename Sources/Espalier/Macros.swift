@@ -73,22 +73,24 @@ public macro Entity(
 /// The values ascend. The index has the names of its properties, joined by `_`, and ends with `_folded` if it ignores
 /// differences, then with `_partial` if it has a condition.
 ///
-///     #Index<Track>([\.year], matching: #Predicate { $0.isFavourite })
+///     #Index<Track>([\.year], matching: Track.isFavourite)
+///     static let isFavourite: Predicate<Track> = #Predicate { $0.rating > 4 }
 ///     #Index<Track>([\.title], ignoring: [.caseInsensitive, .diacriticInsensitive])
 ///     #Index<Person>([\.home?.city])
 ///
 /// A fetch uses an index with a condition if its own predicate requires the same, and one that ignores differences for
 /// `==[cd]`, `IN[cd]`, `BEGINSWITH[cd]` and orders that ignore the same ones (FR-25). An expression is no key path:
 /// the argument `indexes` of `@Entity` declares an index of one, as in
-/// `EntityDescription.Index("lower", on: [.init(expression: "lowercase(title)")])`. An `#Expression` there is a constant
-/// with its type outside of the class, because the compiler reads the arguments before the properties of the class.
+/// `EntityDescription.Index("lower", on: [.init(expression: "lowercase(title)")])`. It is a text there, because the
+/// compiler reads the arguments of `@Entity` before it knows the class; a description may have an `#Expression`.
 ///
 /// - Parameters:
 ///   - properties: Lists of key paths of attributes, elements of composites and to-one relationships, most significant
 ///     first.
 ///   - condition: The condition for an object to be in the indexes, on its own values: a format as `FetchPredicate`
 ///     parses it.
-///   - predicate: The same condition as a `#Predicate`, which the compiler checks.
+///   - predicate: The same condition as a `#Predicate`, which the compiler checks: the name of a constant, because the
+///     compiler finds no macro within the arguments of this one.
 ///   - options: The differences between texts that the indexes ignore: case, diacritics or both.
 @freestanding(declaration)
 public macro Index<Object: ManagedObject>(

@@ -32,6 +32,7 @@ enum EntityDiagnostic: DiagnosticMessage {
     case groupTwice(names: [String])
     case actionTwice(names: [String])
     case twoConditions
+    case macroInCondition
     case conditionNotPredicate
     case transformableDefault(name: String)
     case derivedDefault(name: String)
@@ -114,6 +115,9 @@ enum EntityDiagnostic: DiagnosticMessage {
             "the argument 'constraintActions' of @Entity has an action for (\(names.joined(separator: ", "))), too; "
                 + "remove one of the two"
         case .twoConditions: "there is a condition after 'where:' too; remove one of the two"
+        case .macroInCondition:
+            "the compiler finds no macro within the arguments of #Index; write the name of a constant, as in "
+                + "'static let isOld: Predicate<Album> = #Predicate { $0.year < 1960 }'"
         case .conditionNotPredicate:
             "a condition after 'matching:' is a predicate, as in #Predicate<Album> { $0.year > 1960 }; write a text after "
                 + "'where:'"

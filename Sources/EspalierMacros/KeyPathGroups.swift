@@ -54,8 +54,8 @@ enum KeyPathGroups {
         }
     }
 
-    /// Reports the key paths of variables of the class itself that are not properties of the model, groups that are
-    /// unique already, and actions of groups that have one already.
+    /// Reports the key paths of variables of the class itself that are not properties of the model, conditions that the
+    /// compiler cannot read, groups that are unique already, and actions of groups that have one already.
     ///
     /// - Parameters:
     ///   - properties: the properties of the class.
@@ -76,6 +76,12 @@ enum KeyPathGroups {
                 guard let name = path.propertyPath?.first, ignored.contains(name) else { continue }
                 context.report(.groupOfUnmodelledProperty(macro: macro, name: name), at: path)
             }
+        }
+        for macro in macros(called: "Index", in: declaration) {
+            guard let predicate = macro.argument("matching"), predicate.is(MacroExpansionExprSyntax.self) else {
+                continue
+            }
+            context.report(.macroInCondition, at: predicate)
         }
         var known = Set(properties.filter(\.isUnique).map { Set([$0.name]) })
         let taken = actions?.as(DictionaryExprSyntax.self)?.textKeys ?? []

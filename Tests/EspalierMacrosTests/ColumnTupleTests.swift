@@ -55,7 +55,7 @@ import Testing
         let numbers: [Expression<Record, Int>] = [
             #Expression { $0.year % 10 }, #Expression { -$0.year / 2 }, #Expression { ($0.stars ?? 1) * 2 },
             #Expression { $0.isLive ? 1 : $0.year }, #Expression { $0.title.count },
-            #Expression { $0.songs.count + 1 }, #Expression { ($0.singer?.name ?? "").count },
+            #Expression { $0.songs.count + 1 }, #Expression { $0.singer?.name.count ?? 0 },
         ]
         let texts: [Expression<Record, String>] = [
             #Expression { $0.singer?.name ?? $0.title }, #Expression { $0.title },

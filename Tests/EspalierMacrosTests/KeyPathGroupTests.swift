@@ -101,12 +101,27 @@ import Testing
             import Espalier
             import Foundation
             @Entity final class Track: ManagedObject {
-                #Index<Track>([\.name], matching: #Predicate { $0.nam == "x" })
+                #Index<Track>([\.name], matching: Track.isX)
+                static let isX: Predicate<Track> = #Predicate { $0.nam == "x" }
                 var name: String = ""
             }
             """#)
 
-        #expect(!snippet.isValid && snippet.faults.contains { $0.line == 4 }, "\(snippet.log)")
+        #expect(!snippet.isValid && snippet.faults.contains { $0.line == 5 }, "\(snippet.log)")
+    }
+
+    @Test func `a macro as the condition of an index is an error that says what to write`() throws {
+        let snippet = try Snippet(
+            #"""
+            import Espalier
+            import Foundation
+            @Entity final class Track: ManagedObject {
+                #Index<Track>([\.name], matching: #Predicate { $0.name == "x" })
+                var name: String = ""
+            }
+            """#)
+
+        #expect(!snippet.isValid && snippet.log.contains("write the name of a constant"), "\(snippet.log)")
     }
 
     @Test func `two conditions, and one that is no predicate, are errors where they are`() throws {
@@ -115,7 +130,8 @@ import Testing
             import Espalier
             import Foundation
             @Entity final class Track: ManagedObject {
-                #Index<Track>([\.a], where: "a != 1", matching: #Predicate { $0.a != 1 }) // error: there is a condition
+                static let isOther: Predicate<Track> = #Predicate { $0.a != 1 }
+                #Index<Track>([\.a], where: "a != 1", matching: Track.isOther) // error: there is a condition
                 @FetchedProperty(matching: 5) var list: [Track] // error: a condition after 'matching:' is a predicate
                 var a: Int = 0
             }

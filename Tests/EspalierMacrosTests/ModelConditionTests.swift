@@ -4,12 +4,10 @@ import Espalier
 import Foundation
 import Testing
 
-/// The compiler reads the arguments of `@Entity` before the properties of the class.
-let easelArea: Expression<Easel, Int> = #Expression { $0.width * $0.height }
-
-@Entity(indexes: [EntityDescription.Index("area", on: [.init(expression: easelArea)])])
+@Entity(indexes: [EntityDescription.Index("area", on: [.init(expression: "width * height")])])
 final class Easel: ManagedObject {
-    #Index<Easel>([\.width], matching: #Predicate { $0.width >= 100 && $0.title != "" })
+    #Index<Easel>([\.width], matching: Easel.isLarge)
+    static let isLarge: Predicate<Easel> = #Predicate { $0.width >= 100 && $0.title != "" }
     @Attribute(.matching(#Predicate<Int> { $0 > 0 && $0 != 13 }, message: "unlucky")) var width: Int = 1
     var height: Int = 1
     var title: String = ""
@@ -28,7 +26,8 @@ final class Easel: ManagedObject {
 }
 
 @Entity final class Blurred: ManagedObject {
-    #Index<Blurred>([\.width], matching: #Predicate { $0.half > 1 })
+    #Index<Blurred>([\.width], matching: Blurred.isWide)
+    static let isWide: Predicate<Blurred> = #Predicate { $0.half > 1 }
     var width: Int = 0
     @FetchedProperty(sortedBy: [.init(TypedSortKey(\Blurred.half))]) var others: [Blurred]
 
@@ -44,6 +43,8 @@ final class Easel: ManagedObject {
                 .init("area", on: [.init(expression: "width * height")]),
                 .init("width_partial", on: [.init("width")], predicateFormat: "width >= 100 AND title != \"\""),
             ])
+        let area = #Expression<Easel, Int> { $0.width * $0.height }
+        #expect(easel.description.indexes[0] == EntityDescription.Index("area", on: [.init(expression: area)]))
         #expect(
             easel.attribute(named: "width")?.description.validationRules == [
                 ValidationRule(.predicate("SELF > 0 AND SELF != 13"), message: "unlucky")

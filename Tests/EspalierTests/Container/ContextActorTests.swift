@@ -1,5 +1,6 @@
 // Actors of an application with a context of their own (SD-27).
 
+import EspalierEngine
 import EspalierModel
 import EspalierStore
 import Foundation

@@ -251,7 +251,7 @@ import Testing
         let mine = try #require(try stack.context.fetch(FetchRequest<Playlist>()).first)
         let faults = try stack.context.fetch(FetchRequest<Listener>())
         let track = try #require(mine.tracks.first)
-        #expect(faults.allSatisfy(\.isFault))
+        #expect(faults.allSatisfy { $0.isFault })
         let other = stack.newContext()
         let theirs = try #require(try other.existingObject(with: mine.objectID) as? Playlist)
         theirs.tracks = theirs.tracks.filter { $0.objectID != track.objectID }
