@@ -5,7 +5,8 @@
 //   2. Stores find the objects whose values change with another one: a relationship has an inverse, unless only its
 //      destinations are counted.
 //   3. A condition reads nothing but the destination's own values and the IDs of its to-one destinations, and a store
-//      can keep its answers (FetchPredicate+Keeping): its evaluation cannot be stopped.
+//      can keep its answers (FetchPredicate+Keeping): its evaluation cannot be stopped. Only in the model of a file that
+//      an older library wrote there may be others.
 
 /// The rule for one derived attribute.
 package final class ResolvedDerivation: Sendable {
@@ -173,7 +174,9 @@ private struct DerivationNames {
             guard let read = condition?.root.ownProperties else {
                 throw error("its condition reads more than the values of one destination")
             }
-            if let problem = predicate.keepingProblem { throw error("its condition cannot be kept: \(problem)") }
+            if model.judgesKeeping, let problem = predicate.keepingProblem {
+                throw error("its condition cannot be kept: \(problem)")
+            }
             properties = read
         }
         return ResolvedDerivation.List(

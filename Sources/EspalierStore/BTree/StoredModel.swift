@@ -23,7 +23,9 @@ enum StoredModel {
         let encoded: EncodedModel
         do { encoded = try EncodedModel(bytes: bytes) } catch { throw damaged(error) }
         do {
-            return try ManagedObjectModel(entities: encoded.entities, versionIdentifiers: encoded.versionIdentifiers)
+            return try ManagedObjectModel(
+                entities: encoded.entities, versionIdentifiers: encoded.versionIdentifiers, classes: [:],
+                judgesKeeping: false)
         } catch {
             throw damaged(error)
         }
