@@ -33,6 +33,11 @@ package final class ResolvedDerivation: Sendable {
         /// The attributes and to-one relationships of a destination on which the aggregate depends.
         package let properties: Set<Entity.Property>
 
+        /// Whether each destination counts as one.
+        ///
+        /// A condition that reads no property may still leave destinations out: by the name of their entity.
+        package var isPlainCount: Bool { slot == nil && condition == nil }
+
         /// Whether a destination counts.
         package func includes<Subject: PredicateSubject>(_ subject: Subject) throws(Subject.Failure) -> Bool {
             try condition?.evaluate(on: subject) ?? true
@@ -82,7 +87,7 @@ package final class ResolvedDerivation: Sendable {
         case .across(let relationship, let slot, let function):
             return derived(try subject.destination(at: relationship.slot)?.value(at: slot) ?? .null, function)
         case .list(let list):
-            if list.slot == nil, list.condition == nil {
+            if list.isPlainCount {
                 return count(try subject.destinationIDs(at: list.relationship.slot).count)
             }
             var values: [AttributeValue] = []
