@@ -164,7 +164,7 @@ import Testing
     }
 
     @Test(arguments: [
-        ("entity.name == 'Cat'", NameChange.exchangedNames, 1), ("SELF.entity == 'Cat'", .newName, 0),
+        ("entity.name == 'Cat'", NameChange.exchangedNames, 1), ("entity == 'Cat'", .newName, 0),
         ("entity IN entityFamily('Cat')", .movedSubentity, 5), ("name IN entityFamily('Cat')", .movedSubentity, 5),
     ])
     func `a condition that reads names or families of entities is evaluated anew`(
