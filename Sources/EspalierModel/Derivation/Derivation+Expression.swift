@@ -28,11 +28,16 @@ extension Derivation {
     ///
     /// - Throws: `DerivationError` for text that is no expression, and for expressions that stores do not keep.
     public init(expression text: String) throws(DerivationError) {
+        try self.init(expression: text, judgesKeeping: true)
+    }
+
+    /// Reads a rule; without judgement also one that only older libraries wrote to a file.
+    init(expression text: String, judgesKeeping: Bool) throws(DerivationError) {
         let parsed: FetchExpression
         do throws(FetchPredicateError) { parsed = try FetchExpression(format: text) } catch {
             throw DerivationError(text, "\(error)")
         }
-        guard let derivation = try Self.derivation(parsed, text) else {
+        guard let derivation = try Self.derivation(parsed, text, judgesKeeping) else {
             throw DerivationError(
                 text,
                 "a store keeps a key path, canonical:, lowercase: or uppercase: of one, @count, @sum, @avg, @min or "
@@ -42,7 +47,7 @@ extension Derivation {
     }
 
     private static func derivation(
-        _ parsed: FetchExpression, _ text: String
+        _ parsed: FetchExpression, _ text: String, _ judgesKeeping: Bool
     ) throws(DerivationError) -> Derivation? {
         switch parsed {
         case .keyPath(let path): return try derivation(path.components, text)
@@ -54,7 +59,7 @@ extension Derivation {
                 guard let own = condition.mapped({ $0.withoutVariable(variable) }) else {
                     throw DerivationError(text, "the condition reads more than $\(variable) itself")
                 }
-                if let problem = own.keepingProblem {
+                if judgesKeeping, let problem = own.keepingProblem {
                     throw DerivationError(text, "the condition cannot be kept: \(problem)")
                 }
                 return .count(of: path.components[0], where: own.description)

@@ -22,6 +22,7 @@ extension ManagedObjectModel {
             guard condition.root.ownProperties != nil else {
                 return "it reads more than the values of the object itself; derive an attribute for it"
             }
+            guard judgesKeeping else { return nil }
             return predicate.keepingProblem
         } catch {
             return "\(error)"

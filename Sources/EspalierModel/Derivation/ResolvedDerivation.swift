@@ -5,7 +5,8 @@
 //   2. Stores find the objects whose values change with another one: a relationship has an inverse, unless only its
 //      destinations are counted.
 //   3. A condition reads nothing but the destination's own values and the IDs of its to-one destinations, and a store
-//      can keep its answers (FetchPredicate+Keeping): its evaluation cannot be stopped.
+//      can keep its answers (FetchPredicate+Keeping): its evaluation cannot be stopped. Only in the model of a file that
+//      an older library wrote there may be others.
 
 /// The rule for one derived attribute.
 package final class ResolvedDerivation: Sendable {
@@ -31,6 +32,11 @@ package final class ResolvedDerivation: Sendable {
         package let condition: ResolvedPredicate?
         /// The attributes and to-one relationships of a destination on which the aggregate depends.
         package let properties: Set<Entity.Property>
+
+        /// Whether each destination counts as one.
+        ///
+        /// A condition that reads no property may still leave destinations out: by the name of their entity.
+        package var isPlainCount: Bool { slot == nil && condition == nil }
 
         /// Whether a destination counts.
         package func includes<Subject: PredicateSubject>(_ subject: Subject) throws(Subject.Failure) -> Bool {
@@ -81,7 +87,7 @@ package final class ResolvedDerivation: Sendable {
         case .across(let relationship, let slot, let function):
             return derived(try subject.destination(at: relationship.slot)?.value(at: slot) ?? .null, function)
         case .list(let list):
-            if list.slot == nil, list.condition == nil {
+            if list.isPlainCount {
                 return count(try subject.destinationIDs(at: list.relationship.slot).count)
             }
             var values: [AttributeValue] = []
@@ -173,7 +179,9 @@ private struct DerivationNames {
             guard let read = condition?.root.ownProperties else {
                 throw error("its condition reads more than the values of one destination")
             }
-            if let problem = predicate.keepingProblem { throw error("its condition cannot be kept: \(problem)") }
+            if model.judgesKeeping, let problem = predicate.keepingProblem {
+                throw error("its condition cannot be kept: \(problem)")
+            }
             properties = read
         }
         return ResolvedDerivation.List(

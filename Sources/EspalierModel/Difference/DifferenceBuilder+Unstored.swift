@@ -30,7 +30,7 @@ extension DifferenceBuilder {
         }
         for attribute in entity.attributes where attribute.declaredBy == entity.index {
             guard let slot = match.attributes[entity.index][attribute.slot] else { continue }
-            compareUnstored(attribute.description, older.attributes[slot].description) { add(attribute.name, $0) }
+            compareUnstored(attribute.description, older.attributes[slot].description, attribute.name, add)
         }
         for relationship in entity.relationships where relationship.declaredBy == entity.index {
             guard let slot = match.relationships[entity.index][relationship.slot] else { continue }
@@ -45,19 +45,30 @@ extension DifferenceBuilder {
         compareFetchedProperties(value, former, add)
     }
 
+    /// Compares an attribute, and the elements of a composite by their names.
+    ///
+    /// - Parameter path: the name of the attribute, and for an element the names of those that contain it before its
+    ///   own, with dots between them.
     private func compareUnstored(
-        _ value: AttributeDescription, _ former: AttributeDescription, _ add: (ModelChange.Kind) -> Void
+        _ value: AttributeDescription, _ former: AttributeDescription, _ path: String,
+        _ add: (String?, ModelChange.Kind) -> Void
     ) {
         if Set(former.validationRules) != Set(value.validationRules) {
-            add(.rulesChanged(from: former.validationRules, to: value.validationRules))
+            add(path, .rulesChanged(from: former.validationRules, to: value.validationRules))
         }
         if former.allowsExternalBinaryDataStorage != value.allowsExternalBinaryDataStorage {
-            add(.externalStorageChanged(isAllowed: value.allowsExternalBinaryDataStorage))
+            add(path, .externalStorageChanged(isAllowed: value.allowsExternalBinaryDataStorage))
         }
         if former.versionHashModifier != value.versionHashModifier {
-            add(.hashModifierChanged(from: former.versionHashModifier, to: value.versionHashModifier))
+            add(path, .hashModifierChanged(from: former.versionHashModifier, to: value.versionHashModifier))
         }
-        if former.userInfo != value.userInfo { add(.userInfoChanged(from: former.userInfo, to: value.userInfo)) }
+        if former.userInfo != value.userInfo {
+            add(path, .userInfoChanged(from: former.userInfo, to: value.userInfo))
+        }
+        for element in value.elements {
+            guard let older = former.elements.first(where: { $0.name == element.name }) else { continue }
+            compareUnstored(element, older, "\(path).\(element.name)", add)
+        }
     }
 
     private func compareFetchedProperties(

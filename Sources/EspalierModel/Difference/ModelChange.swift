@@ -83,7 +83,7 @@ public struct ModelChange: Sendable, Hashable {
     /// The entity's name in the newer model, or in the older one if the entity or its property was removed; empty if
     /// the change concerns the model as a whole.
     public let entity: String
-    /// The property; `nil` if the change concerns the entity itself.
+    /// The property, or the path of an element such as `home.zip`; `nil` if the change concerns the entity itself.
     public let property: String?
     /// The kind of the change.
     public let kind: Kind

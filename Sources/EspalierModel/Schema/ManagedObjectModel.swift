@@ -32,6 +32,10 @@ public final class ManagedObjectModel: Sendable {
     public let language: String?
     /// The table of that language, with names of inherited properties.
     package let messages: MessageTable?
+    /// Whether the model is refused if no store can keep the answers of its conditions (FetchPredicate+Keeping).
+    ///
+    /// Not so for the model in a store file: an older library may have written it.
+    let judgesKeeping: Bool
     private let indexByName: [String: EntityIndex]
 
     /// Checks the descriptions as a whole and resolves them.
@@ -50,7 +54,8 @@ public final class ManagedObjectModel: Sendable {
     /// Checks and resolves like the public initializer, and records the class of each entity.
     package init(
         entities descriptions: [EntityDescription], versionIdentifiers: [String], classes: [String: AnyClass],
-        configurations: [ConfigurationDescription] = [], fetchRequestTemplates: [FetchRequestTemplate] = []
+        configurations: [ConfigurationDescription] = [], fetchRequestTemplates: [FetchRequestTemplate] = [],
+        judgesKeeping: Bool = true
     ) throws(ModelError) {
         let checker = ModelChecker(descriptions)
         let problems = checker.problems() + checker.problems(of: configurations, fetchRequestTemplates)
@@ -70,6 +75,7 @@ public final class ManagedObjectModel: Sendable {
         self.configurations = configurations
         self.fetchRequestTemplates = fetchRequestTemplates
         self.classes = classes
+        self.judgesKeeping = judgesKeeping
         (messageTables, language, messages) = ([:], nil, nil)
         let wrong = derivationProblems + indexConditionProblems + indexExpressionProblems + fetchedPropertyProblems
         guard wrong.isEmpty else { throw ModelError(problems: wrong) }
@@ -78,6 +84,7 @@ public final class ManagedObjectModel: Sendable {
     /// The same model, with the same entities, and with other names and messages.
     init(_ model: ManagedObjectModel, messageTables: [String: MessageTable], language: String?) {
         (entities, indexByName, classes) = (model.entities, model.indexByName, model.classes)
+        judgesKeeping = model.judgesKeeping
         (versionIdentifiers, configurations) = (model.versionIdentifiers, model.configurations)
         fetchRequestTemplates = model.fetchRequestTemplates
         (oneWayDestinations, constraintActions) = (model.oneWayDestinations, model.constraintActions)

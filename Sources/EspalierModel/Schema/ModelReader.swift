@@ -114,7 +114,7 @@ struct ModelReader {
 
     private mutating func derivation() throws(ModelCodingError) -> Derivation {
         let start = position
-        guard let derivation = try? Derivation(expression: try text()) else {
+        guard let derivation = try? Derivation(expression: try text(), judgesKeeping: false) else {
             throw error(.malformedValue("derivation"), at: start)
         }
         return derivation

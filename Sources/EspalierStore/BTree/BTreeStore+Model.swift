@@ -27,10 +27,7 @@ extension BTreeStore {
     private func compareModel<Base: TreeReading & ~Copyable>(
         _ stamp: UInt32, in transaction: borrowing StoreTransaction<Base>
     ) throws(StoreError) {
-        let stored = try Self.storedModel(in: transaction)
-        guard stored?.model.descriptions == fileModel?.descriptions ?? model.storedDescriptions else {
-            throw .modelChanged(path: nil)
-        }
+        try Self.requireModel(fileModel?.descriptions ?? model.storedDescriptions, in: transaction)
         let present = try StoreCatalog.load(catalog.schema, storeTag: catalog.numbering.storeTag, from: transaction)
         guard present.hasSameTrees(as: catalog) else { throw .modelChanged(path: nil) }
         knownStamp.store(stamp, ordering: .relaxed)
@@ -51,8 +48,7 @@ extension BTreeStore {
     static func requireModel<Base: TreeReading & ~Copyable>(
         _ descriptions: [EntityDescription], in transaction: borrowing StoreTransaction<Base>
     ) throws(StoreError) {
-        guard try storedModel(in: transaction)?.model.descriptions == descriptions else {
-            throw .modelChanged(path: nil)
-        }
+        guard let stored = try storedModel(in: transaction), StoredModel.isSame(stored.model.descriptions, descriptions)
+        else { throw .modelChanged(path: nil) }
     }
 }

@@ -125,7 +125,7 @@ extension BTreeStore {
         } else if let stored, isMigrating {
             assert(!database.isReadOnly, "a file that is open for reading only is migrated")
             try migrate(database, from: stored.model, to: schema, storeTag: storeTag, migration)
-        } else if let stored, stored.model.descriptions != model.storedDescriptions {
+        } else if let stored, !StoredModel.isSame(stored.model.descriptions, model.storedDescriptions) {
             schema = try adopt(schema, replacing: stored.model, in: database, storeTag: storeTag, migration.log)
             if database.isReadOnly { fileModel = stored.model }
         }

@@ -17,7 +17,7 @@ enum ModelComparison {
     /// - Complexity: O(properties of both models, including inherited ones).
     static func differences(stored: ManagedObjectModel, given: ManagedObjectModel) -> [String] {
         let storedEntities = stored.descriptions
-        guard storedEntities != given.storedDescriptions else { return [] }
+        guard !StoredModel.isSame(storedEntities, given.storedDescriptions) else { return [] }
         let match = ModelMatch(from: stored, to: given)
         let storedByName = byName(storedEntities.map { ($0.name, $0) })
         var reasons: [String] = []

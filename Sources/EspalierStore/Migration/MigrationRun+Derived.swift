@@ -71,6 +71,8 @@ extension MigrationRun {
             else { return false }
             let (oldHome, home) = (match.old.destination(of: kept), match.new.destination(of: list.relationship))
             guard (old.slot == nil) == (list.slot == nil) else { return false }
+            // Names and families of entities may be others now, although no property has changed.
+            if list.condition?.source.readsEntityNames == true { return false }
             return list.properties.allSatisfy { property in
                 // Equal conditions read properties of the same names.
                 let named = oldHome.property(named: home.name(of: property))

@@ -23,7 +23,8 @@ extension MigrationRun {
             old.condition?.source == new.condition?.source,
             match.newEntities[old.entity] == new.entity
         else { return false }
-        let readsNames = old.condition.map { "\($0.source)".contains("entity") } ?? false
+        // Names and families of entities may be others now, although no property has changed.
+        if new.condition?.source.readsEntityNames == true { return false }
         let members = members(of: old.entity)
         let owner = match.new.entities[new.entity]
         let newcomers = owner.family.filter { index in
@@ -39,7 +40,7 @@ extension MigrationRun {
                 guard let former = entity.property(named: fate.entity.name(of: property)) else { return false }
                 return change.keeps(property) && continues(former, of: entity, as: property, fate.entity)
             }
-            guard keepsSources, !readsNames || fate.entity.name == entity.name else { return false }
+            guard keepsSources else { return false }
             return zip(old.elements, new.elements).allSatisfy { former, element in
                 guard former.isAscending == element.isAscending, former.type == element.type,
                     former.path == element.path, former.folding == element.folding,

@@ -169,7 +169,7 @@ package final class StagedMigration {
             let match = ModelMatch(from: stored, to: former)
             try BTreeStore.refuse(ModelDifference(match).losses, match)
             _ = try MigrationRun.run(match, schema, storeTag: tag, nil, silent, in: &transaction)
-        } else if stored.descriptions != former.storedDescriptions {
+        } else if !StoredModel.isSame(stored.descriptions, former.storedDescriptions) {
             _ = try StoreCatalog.adopt(schema, replacing: stored, storeTag: tag, silent, in: &transaction)
         }
     }

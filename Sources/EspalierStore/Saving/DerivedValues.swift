@@ -136,7 +136,7 @@ struct DerivedValues {
         pairs.sort { $0.destination.isBefore($1.destination) }
         for start in stride(from: 0, to: pairs.count, by: Self.batchCount) {
             let batch = pairs[start..<min(start + Self.batchCount, pairs.count)]
-            let isPlain = list.properties.isEmpty
+            let isPlain = list.isPlainCount
             let present = isPlain ? [] : try state.rows(batch.map(\.destination))
             for (position, pair) in batch.enumerated() {
                 var value: Int64 = 1
@@ -224,7 +224,7 @@ struct DerivedValues {
         _ list: ResolvedDerivation.List, _ derivation: ResolvedDerivation, of owner: ObjectID, _ state: borrowing State
     ) throws(StoreError) -> AttributeValue {
         var ids = try state.destinations(of: owner, list.relationship)
-        if list.properties.isEmpty { return derivation.count(ids.count) }
+        if list.isPlainCount { return derivation.count(ids.count) }
         var values: [AttributeValue] = []
         for batch in Self.batches(of: &ids) {
             for case let row? in try state.rows(batch) {

@@ -48,7 +48,7 @@ package final class DerivationPlan: Sendable {
                 }
             case .list(let list):
                 lists.insert(RelationshipID(list.relationship))
-                guard !list.properties.isEmpty else { break }
+                guard !list.isPlainCount else { break }
                 for index in model.destination(of: list.relationship).family {
                     sources.insert(index)
                     for case .attribute(let slot) in list.properties { watched[index][slot] = true }

@@ -110,7 +110,9 @@ struct GraphReader {
         let start = offset
         do {
             let encoded = try EncodedModel(bytes: Array(try block()))
-            return try ManagedObjectModel(entities: encoded.entities, versionIdentifiers: encoded.versionIdentifiers)
+            return try ManagedObjectModel(
+                entities: encoded.entities, versionIdentifiers: encoded.versionIdentifiers, classes: [:],
+                judgesKeeping: false)
         } catch let error as StoreError { throw error } catch {
             throw .malformedFile(path: nil, place: "byte \(start)", reason: "\(error)")
         }

@@ -131,6 +131,68 @@ import Testing
         #expect(after.value(12, "length") == before.value(12, "seconds"))
     }
 
+    /// The changes of names and families of entities.
+    enum NameChange: String, Sendable {
+        case exchangedNames, newName, movedSubentity
+    }
+
+    /// Zoos that count the animals for which a condition holds, and an index of these animals.
+    private static func zoo(_ condition: String, _ change: NameChange? = nil) throws -> ManagedObjectModel {
+        var entities = [
+            EntityDescription(
+                "Zoo",
+                attributes: [
+                    AttributeDescription("serial", .integer64),
+                    AttributeDescription("catCount", .integer64, derivation: .count(of: "animals", where: condition)),
+                ],
+                relationships: [RelationshipDescription("animals", to: "Animal", inverse: "zoo", .toMany)]),
+            EntityDescription(
+                "Animal",
+                attributes: [AttributeDescription("serial", .integer64), AttributeDescription("name", .string)],
+                relationships: [RelationshipDescription("zoo", to: "Zoo", inverse: "animals")],
+                indexes: [EntityDescription.Index("cats", on: [.init("name")], predicateFormat: condition)]),
+            EntityDescription("Cat", superentity: "Animal"), EntityDescription("Dog", superentity: "Animal"),
+            EntityDescription("Lion", superentity: "Animal"),
+        ]
+        switch change {
+        case nil: break
+        case .exchangedNames: (entities[2].renamingIdentifier, entities[3].renamingIdentifier) = ("Dog", "Cat")
+        case .newName: (entities[2].name, entities[2].renamingIdentifier) = ("Tabby", "Cat")
+        case .movedSubentity: entities[4].superentity = "Cat"
+        }
+        return try ManagedObjectModel(entities: entities)
+    }
+
+    @Test(arguments: [
+        ("entity.name == 'Cat'", NameChange.exchangedNames, 1), ("entity == 'Cat'", .newName, 0),
+        ("entity IN entityFamily('Cat')", .movedSubentity, 5), ("name IN entityFamily('Cat')", .movedSubentity, 5),
+    ])
+    func `a condition that reads names or families of entities is evaluated anew`(
+        condition: String, change: NameChange, count: Int
+    ) throws {
+        try withStorePath { path in
+            let older = try Self.zoo(condition)
+            let store = try BTreeStore.open(path: path, model: older)
+            var graph = GraphInsertion(older)
+            try graph.add(1, "Zoo")
+            for (position, name) in ["Cat", "Cat", "Dog", "Lion", "Lion", "Lion"].enumerated() {
+                try graph.add(Int64(11 + position), name, ["name": .string(name)], to: ["zoo": 1])
+            }
+            try graph.save(in: store)
+            #expect(try GraphDump(store).value(1, "catCount") == .integer(2))
+            try store.close()
+            let newer = try Self.zoo(condition, change)
+
+            let plan = try BTreeStore.migrate(at: path, to: newer)
+
+            let migrated = try BTreeStore.open(path: path, model: newer, migration: .off)
+            #expect(plan.outcome?.indexesBuilt == 1 && plan.outcome?.derivedValuesWritten == 1)
+            #expect(try GraphDump(migrated).value(1, "catCount") == .integer(Int64(count)))
+            #expect(try migrated.check().findings.map(\.description) == [])
+            try migrated.close()
+        }
+    }
+
     @Test func `values that are derived anew count as progress, and can be cancelled`() throws {
         try withStorePath { path in
             func model(_ derivation: Derivation) throws -> ManagedObjectModel {

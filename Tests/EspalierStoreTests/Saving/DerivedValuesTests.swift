@@ -160,6 +160,47 @@ struct DerivedOracle {
         try fixture.store.close()
     }
 
+    @Test(arguments: StoreKind.deriving)
+    func `a count whose condition reads only names of entities leaves out other destinations`(kind: StoreKind) throws {
+        let cats = Derivation.count(of: "animals", where: "entity.name == 'Cat'")
+        let fixture = try StoreFixture(
+            kind,
+            ManagedObjectModel(entities: [
+                EntityDescription(
+                    "Zoo",
+                    attributes: [
+                        AttributeDescription("catCount", .integer64, derivation: cats),
+                        // Whole numbers are kept by differences, others are computed anew.
+                        AttributeDescription("exactCount", .double, derivation: cats),
+                    ],
+                    relationships: [RelationshipDescription("animals", to: "Animal", inverse: "zoo", .toMany)]),
+                EntityDescription(
+                    "Animal", attributes: [AttributeDescription("name", .string)],
+                    relationships: [RelationshipDescription("zoo", to: "Zoo", inverse: "animals")]),
+                EntityDescription("Cat", superentity: "Animal"), EntityDescription("Dog", superentity: "Animal"),
+            ]))
+        let zoos = [try fixture.insert("Zoo"), try fixture.insert("Zoo")]
+        func expect(_ counts: [Int64], _ place: String) throws {
+            for (zoo, count) in zip(zoos, counts) {
+                #expect(try fixture.value(zoo, "catCount") == .integer(count), "\(place)")
+                #expect(try fixture.value(zoo, "exactCount") == .double(Double(count)), "\(place)")
+            }
+        }
+        let (cat, otherCat) = (
+            try fixture.insert("Cat", to: ["zoo": zoos[0]]), try fixture.insert("Cat", to: ["zoo": zoos[0]])
+        )
+        let dog = try fixture.insert("Dog", to: ["zoo": zoos[0]])
+        try expect([2, 0], "insertions")
+        try fixture.change(cat, to: ["zoo": zoos[1]])
+        try fixture.change(dog, to: ["zoo": zoos[1]])
+        try expect([1, 1], "moves")
+        try fixture.delete(dog)
+        try fixture.delete(otherCat)
+        try expect([0, 1], "deletions")
+        if let store = fixture.store as? BTreeStore { #expect(try store.check().findings.map(\.description) == []) }
+        try fixture.store.close()
+    }
+
     /// One save of several random changes.
     private static func step(_ fixture: StoreFixture, _ random: inout SeededGenerator) throws -> String {
         var (request, text) = (SaveRequest(), "")

@@ -301,9 +301,13 @@ private struct Case: CustomTestStringConvertible, Sendable {
         <entity name='Box' representedClassName='CDBox' versionHashModifier='one'>
         <attribute name='number' optional='YES' attributeType='Integer 32' minValueString='1'/>
         <attribute name='scan' optional='YES' attributeType='Binary'/>
+        <attribute name='home' optional='YES' attributeType='Composite' composite='Address'/>
         <fetchedProperty name='near' optional='YES'><fetchRequest name='q' entity='Box' \
         predicateString='number == 1'/></fetchedProperty>
         <userInfo><entry key='k' value='v'/></userInfo></entity>
+        <composite name='Address'><attribute name='zip' optional='YES' attributeType='String' \
+        regularExpressionString='[0-9]+' versionHashModifier='first part'>\
+        <userInfo><entry key='part' value='x'/></userInfo></attribute></composite>
         <fetchRequest name='All' entity='Box' predicateString='number == 2'/>
         <configuration name='Local'><memberEntity name='Box'/></configuration></model>
         """
@@ -335,6 +339,12 @@ private struct Case: CustomTestStringConvertible, Sendable {
                 "externalStorageChanged", ["may be in a file of its own"]
             ),
             ("First", "Second", "the model", "versionIdentifiersChanged", ["version Second, before First"]),
+            ("[0-9]+", "[0-9]{5}", "Box.home.zip", "rulesChanged", ["rules MATCHES"]),
+            ("value='x'", "value='y'", "Box.home.zip", "userInfoChanged", ["texts part=y, before part=x"]),
+            (
+                "first part", "second part", "Box.home.zip", "hashModifierChanged",
+                ["hash modifier second part, before first part"]
+            ),
         ])
     func `model files that differ in a part that no store keeps are not called equal`(
         old: String, new: String, subject: String, kind: String, texts: [String]
