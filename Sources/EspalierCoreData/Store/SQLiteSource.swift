@@ -16,8 +16,8 @@ final class SQLiteSource: ImportSource {
     private let externalValues: ExternalValues
     private var joinTables: [ManagedObjectModel.EntityIndex: [Int: JoinTable]] = [:]
 
-    /// - Parameter isStrict: whether a model that cannot be compared with the store's own is refused if it does not have
-    ///   all properties of the columns.
+    /// - Parameter isStrict: whether a model that cannot be compared with the store's own is refused if it does not
+    ///   have all properties of the columns.
     init(
         _ path: String, model document: ModelDocument?, isStrict: Bool, in fileSystem: any FileSystem,
         _ report: inout CoreDataImportReport

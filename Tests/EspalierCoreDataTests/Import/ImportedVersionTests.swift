@@ -22,8 +22,8 @@ import Testing
 
     /// Imports a store with two versions of the zoo's model.
     ///
-    /// The current one, `New`, has a text replaced in it; `Old` is the zoo's own. Without `Old` there is an `Other`, which
-    /// does not have the entity of the passports.
+    /// The current one, `New`, has a text replaced in it; `Old` is the zoo's own. Without `Old` there is an `Other`,
+    /// which does not have the entity of the passports.
     private static func importing<R>(
         _ bytes: [UInt8], replacing old: String, by new: String, withOld: Bool = true,
         _ body: (CoreDataImportReport, BTreeStore) throws -> R
