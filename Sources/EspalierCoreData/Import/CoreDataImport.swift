@@ -38,41 +38,43 @@ public enum CoreDataImport {
     /// Imports the store at `path` with that version of a model with which it was written.
     ///
     /// The current version is tried first, then the others from the last name on; nothing is written before a version
-    /// fits. A note in the report names the version if it is not the current one. All else is as in
+    /// fits. A version with a place for everything in the store comes before one that would leave a part of it out. A
+    /// note in the report names the version if it is not the current one. All else is as in
     /// ``importStore(at:to:model:progress:)``.
     ///
-    /// - Throws: `CoreDataImportError.otherModel` if the store was written with none of the versions.
-    /// - Complexity: O(bytes of all versions), and that of the import.
+    /// - Throws: `CoreDataImportError.otherModel` if the store was written with none of the versions; `.model` if none
+    ///   fits and one has no meaning here.
+    /// - Complexity: O(versions x bytes of an XML store, and bytes of all versions), and that of the import.
     @discardableResult
     public static func importStore(
         at path: String, to target: String, versions: ModelVersions, progress: ((Int) -> Bool)? = nil
     ) throws(CoreDataImportError) -> CoreDataImportReport {
         let others = versions.names.filter { $0 != versions.currentName }.reversed()
         var refused: [String]?
-        for name in [versions.currentName] + others {
-            let isCurrent = name == versions.currentName
-            do throws(CoreDataImportError) {
-                let model: ModelDocument
-                do throws(ModelFileError) {
-                    model = try versions.document(named: name)
+        var meaningless: CoreDataImportError?
+        for isStrict in [true, false] {
+            for name in [versions.currentName] + others {
+                do throws(CoreDataImportError) {
+                    var report = try importStore(
+                        at: path, to: target, model: document(named: name, of: versions), in: PosixFileSystem.shared,
+                        isStrict: isStrict, progress: progress)
+                    if name != versions.currentName {
+                        report.notes.append(
+                            "the store was written with the version '\(name)' of the model, not with the current one")
+                    }
+                    return report
                 } catch {
-                    throw CoreDataImportError.model(error)
-                }
-                var report = try importStore(at: path, to: target, model: model, progress: progress)
-                if !isCurrent {
-                    report.notes.append(
-                        "the store was written with the version '\(name)' of the model, not with the current one")
-                }
-                return report
-            } catch {
-                switch error {
-                case .otherModel(_, let entities, _): refused = refused ?? entities
-                // An older version that has no meaning here is not the store's.
-                case .model where !isCurrent: continue
-                default: throw error
+                    switch error {
+                    // Only a version that does not fit at all is refused; others get their turn after the strict ones.
+                    case .otherModel(_, let entities, _): if !isStrict { refused = refused ?? entities }
+                    // Another version may be the store's.
+                    case .model: meaningless = meaningless ?? error
+                    default: throw error
+                    }
                 }
             }
         }
+        if let meaningless { throw meaningless }
         let list = versions.names.map { "'\($0)'" }.joined(separator: ", ")
         throw .otherModel(
             path: path, entities: refused ?? [],
@@ -80,16 +82,25 @@ public enum CoreDataImport {
                 + "with, or none to use the model in the store")
     }
 
+    private static func document(
+        named name: String, of versions: ModelVersions
+    ) throws(CoreDataImportError) -> ModelDocument {
+        do throws(ModelFileError) { return try versions.document(named: name) } catch { throw .model(error) }
+    }
+
     /// Imports a store in any file system; the new store is in the same one.
+    ///
+    /// - Parameter isStrict: whether a model is another one if it has no place for a part of the store, which is a
+    ///   finding otherwise.
     package static func importStore(
         at path: String, to target: String, model: ModelDocument?, in fileSystem: any FileSystem,
-        limits: ImportLimits = .init(), progress: ((Int) -> Bool)? = nil
+        limits: ImportLimits = .init(), isStrict: Bool = false, progress: ((Int) -> Bool)? = nil
     ) throws(CoreDataImportError) -> CoreDataImportReport {
         let entry = try storing(target) { () throws(StorageError) in try fileSystem.entry(at: target) }
         let present = try storing(target) { () throws(StorageError) in try entry.identity(role: .copy) }
         guard present == nil else { throw .targetExists(path: target) }
         var report = CoreDataImportReport()
-        let source = try source(path, model: model, in: fileSystem, &report)
+        let source = try source(path, model: model, isStrict: isStrict, in: fileSystem, &report)
         // The new store is written beside the target under another name. If a link has the target's name, it stays.
         let name = target.split(separator: "/").last.map(String.init) ?? target
         let path = target.dropLast(name.count) + entry.temporary(fileSystem.random()).name
@@ -114,7 +125,8 @@ public enum CoreDataImport {
 
     /// The store at `path`, whose first bytes say in which format it is.
     private static func source(
-        _ path: String, model: ModelDocument?, in fileSystem: any FileSystem, _ report: inout CoreDataImportReport
+        _ path: String, model: ModelDocument?, isStrict: Bool, in fileSystem: any FileSystem,
+        _ report: inout CoreDataImportReport
     ) throws(CoreDataImportError) -> any ImportSource {
         let input = try withImportErrors { () throws(SQLiteFileError) in try SQLiteInput(path, in: fileSystem) }
         guard let input else {
@@ -123,7 +135,7 @@ public enum CoreDataImport {
         defer { input.close() }
         let beginning = try withImportErrors { () throws(SQLiteFileError) in try input.bytes(at: 0, count: 100) }
         guard XMLSource.isXML(beginning) else {
-            return try SQLiteSource(path, model: model, in: fileSystem, &report)
+            return try SQLiteSource(path, model: model, isStrict: isStrict, in: fileSystem, &report)
         }
         guard input.byteCount <= XMLSource.byteCountMax else {
             throw .notAStore(path: path, reason: "it has \(input.byteCount) bytes, more than an XML store can have")
@@ -131,7 +143,7 @@ public enum CoreDataImport {
         let bytes = try withImportErrors { () throws(SQLiteFileError) in
             try input.bytes(at: 0, count: Int(input.byteCount))
         }
-        return try XMLSource(bytes, path: path, model: model, &report)
+        return try XMLSource(bytes, path: path, model: model, isStrict: isStrict, &report)
     }
 
     /// Writes the objects of a source to a new store, checks it and closes it.

@@ -94,6 +94,14 @@ struct HierarchyTable {
         (entityColumn, self.names) = (table.column("Z_ENT"), names)
     }
 
+    /// The columns that no property of any entity has; none if an entity has a composite, whose columns are not known.
+    var unusedColumns: [String] {
+        let hasComposite = entities.values.contains { $0.entity.attributes.contains { $0.type == .composite } }
+        guard !entities.isEmpty, !hasComposite else { return [] }
+        let common = entities.values.reduce(into: Set(table.columns.indices)) { $0.formIntersection($1.others) }
+        return common.sorted().map { table.columns[$0] }
+    }
+
     /// The columns with the owner of a row in an ordered list, and with its place in the list: those of the
     /// relationship that leads back to the owner.
     func orderColumns(of inverse: Relationship) -> (owner: Int, place: Int?)? {

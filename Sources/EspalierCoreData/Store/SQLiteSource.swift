@@ -16,8 +16,10 @@ final class SQLiteSource: ImportSource {
     private let externalValues: ExternalValues
     private var joinTables: [ManagedObjectModel.EntityIndex: [Int: JoinTable]] = [:]
 
+    /// - Parameter isStrict: whether a model that cannot be compared with the store's own is refused if it does not
+    ///   have all properties of the columns.
     init(
-        _ path: String, model document: ModelDocument?, in fileSystem: any FileSystem,
+        _ path: String, model document: ModelDocument?, isStrict: Bool, in fileSystem: any FileSystem,
         _ report: inout CoreDataImportReport
     ) throws(CoreDataImportError) {
         database = try withImportErrors { () throws(SQLiteFileError) in try SQLiteDatabase(path, in: fileSystem) }
@@ -48,6 +50,7 @@ final class SQLiteSource: ImportSource {
         try findTables(external: storeModel.externalAttributes, &report)
         try findJoinTables(transient: storeModel.transientRelationships, &report)
         try noteMissing(path, isChecked: storeModel.isStoresOwn, transient: storeModel.transientRelationships, &report)
+        if isStrict, !storeModel.isStoresOwn { try refuseUnusedColumns(path) }
         noteIgnoredTables(&report)
     }
 
@@ -110,6 +113,20 @@ final class SQLiteSource: ImportSource {
                 reason: "the store has no columns for " + missing.prefix(10).map(\.property).joined(separator: ", "))
         }
         for (entity, property) in missing { report.add(.property, entity, property, "the store has no column for it") }
+    }
+
+    private func refuseUnusedColumns(_ path: String) throws(CoreDataImportError) {
+        var (entities, columns): ([String], [String]) = ([], [])
+        for root in model.roots {
+            guard let unused = tables[root.index]?.unusedColumns, !unused.isEmpty else { continue }
+            entities.append(root.name)
+            columns += unused
+        }
+        guard entities.isEmpty else {
+            throw .otherModel(
+                path: path, entities: entities.sorted(),
+                reason: "the model has no properties for the columns " + columns.prefix(10).joined(separator: ", "))
+        }
     }
 
     private func noteIgnoredTables(_ report: inout CoreDataImportReport) {

@@ -42,8 +42,10 @@ final class XMLSource: ImportSource {
         return rest.first { ![0x20, 0x09, 0x0A, 0x0D].contains($0) } == UInt8(ascii: "<")
     }
 
+    /// - Parameter isStrict: whether a model is refused if it does not have all entities and properties of the objects.
     init(
-        _ bytes: [UInt8], path: String, model document: ModelDocument?, _ report: inout CoreDataImportReport
+        _ bytes: [UInt8], path: String, model document: ModelDocument?, isStrict: Bool,
+        _ report: inout CoreDataImportReport
     ) throws(CoreDataImportError) {
         let database: XMLElement
         do throws(XMLError) {
@@ -70,6 +72,11 @@ final class XMLSource: ImportSource {
         }
         let entities = Dictionary(
             model.entities.map { ($0.name.uppercased(), $0) }, uniquingKeysWith: { first, _ in first })
+        let strangers = isStrict ? Self.strangers(in: database, entities, properties) : []
+        guard strangers.isEmpty else {
+            throw .otherModel(
+                path: path, entities: strangers, reason: "the model does not have all properties of their objects")
+        }
         var objects = [[Object]](repeating: [], count: model.entities.count)
         var last: UInt64 = 0
         for element in database.children where element.name == "object" {
@@ -83,6 +90,29 @@ final class XMLSource: ImportSource {
         }
         for index in objects.indices { objects[index].sort { $0.key < $1.key } }
         (self.objects, lastKey) = (objects, last)
+    }
+
+    /// The entities of objects with a property that the model does not have, or that it does not have at all; sorted.
+    private static func strangers(
+        in database: XMLElement, _ entities: [String: Entity], _ properties: [[String: Entity.Property]]
+    ) -> [String] {
+        var names: Set<String> = []
+        for object in database.children where object.name == "object" {
+            let name = object["type"] ?? ""
+            guard let entity = entities[name.uppercased()] else {
+                names.insert(name)
+                continue
+            }
+            let isKnown = object.children.allSatisfy { child in
+                switch properties[entity.index][(child["name"] ?? "").lowercased()] {
+                case .attribute?: child.name != "relationship"
+                case .relationship?: child.name != "attribute"
+                case nil: !["attribute", "relationship"].contains(child.name)
+                }
+            }
+            if !isKnown { names.insert(entity.name) }
+        }
+        return names.sorted()
     }
 
     /// The key in an ID such as `z102`.

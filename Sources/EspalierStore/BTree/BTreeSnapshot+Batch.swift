@@ -14,7 +14,8 @@ extension BTreeSnapshot {
     ///
     /// - Complexity: that of `fetch`, with a limit of `count`, for a scan of all rows by primary key. If an index leads
     ///   to the rows, or they have to be sorted: that of `fetchIDs` for the first batch, O(count x log n) for others,
-    ///   and memory of 16 bytes for each matching row.
+    ///   and memory of 16 bytes for each matching row. Rows that have to be sorted are read once if all rows of the
+    ///   hierarchy fit into one batch.
     public func fetchBatch(_ fetch: StoreFetch, of count: Int) throws(StoreError) -> FetchBatch {
         try check(fetch)
         guard count > 0 else { throw .invalidRequest(reason: "a batch has \(count) rows; it must have at least one") }
@@ -28,12 +29,21 @@ extension BTreeSnapshot {
         of fetch: StoreFetch, _ count: Int, _ session: ReadSession
     ) throws(StoreError) -> FetchBatch {
         assert(count > 0, "a batch of \(count) rows")
-        var plan = try session.planner(store).plan(fetch, wantsRows: true)
-        guard count < fetch.limit ?? .max else {
+        let planner = try session.planner(store)
+        var plan = planner.plan(fetch, wantsRows: true)
+        // Rows that must be sorted are all read for the first batch. If it has them all, they are not read again by ID.
+        var isWhole = count >= fetch.limit ?? .max
+        var hasManyToSort = false
+        if case .sorted = plan.order {
+            isWhole = isWhole || planner.hierarchyCount(of: fetch.entity) <= UInt64(count)
+            // An index that leads to few rows most probably leads to no more than one batch.
+            hasManyToSort = plan.estimate.count >= Double(count)
+        }
+        guard !isWhole else {
             return FetchBatch(try FetchExecution(plan, .rows, session).run().snapshots())
         }
-        if case .sorted = plan.order {
-            // To find the first rows, all are read: the order of the others is known then, too.
+        if hasManyToSort {
+            // The order of the rows after the first batch is known then, too.
             return try batch(of: fetch, count, ids(of: fetch, session)[...], session)
         }
         plan.limit = count
