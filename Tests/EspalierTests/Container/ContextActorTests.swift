@@ -47,6 +47,18 @@ private actor Editor: ContextActor {
 
     func names() throws -> [String] { try context.fetch(FetchRequest<Artist>()).map(\.name) }
 
+    /// Makes each kind of request that another thread reads; returns how many rows each was told, and how many it had
+    /// expected.
+    func readAside() async throws -> [[Int?]] {
+        let told = (0..<4).map { _ in FetchProgress() }
+        let request = FetchRequest<Artist>()
+        _ = try await context.count(for: request, progress: told[0])
+        _ = try await context.fetchIDs(request, progress: told[1])
+        _ = try await context.fetch(ValueRequest(entityName: "Artist", columns: ["name"]), progress: told[2])
+        _ = try await context.fetch(request, progress: told[3])
+        return told.map { [$0.completedCount, $0.totalCount] }
+    }
+
     var hasChanges: Bool { context.hasChanges }
     var undoCount: Int { context.undoManager?.undoCount ?? 0 }
 }
@@ -135,6 +147,15 @@ private actor Forgetful: ContextActor {
         await editor.addWithPause("Ella", "Chet")
 
         #expect(await editor.undoCount == 4)
+    }
+
+    @Test func `an actor without objects reads a request on another thread once (FR-22)`() async throws {
+        let stack = try Stack(.btree)
+        try stack.makeMusic(artists: 3, tracks: 0)
+        let editor = Editor(stack.coordinator)
+
+        let told = try await editor.readAside()
+        #expect(told == [[3, 3], [3, 3], [3, 3], [3, 3]], "requests were read again, or not on another thread")
     }
 
     @Test func `an actor without objects keeps no generation`() async throws {
