@@ -63,6 +63,24 @@ private actor Editor: ContextActor {
     var undoCount: Int { context.undoManager?.undoCount ?? 0 }
 }
 
+/// An actor that keeps an object of its context.
+private actor Keeper: ContextActor {
+    let isolatedContext: IsolatedContext
+    private var current: Artist?
+    private var token: ObservationToken?
+
+    init(_ coordinator: PersistentStoreCoordinator) { isolatedContext = IsolatedContext(coordinator) }
+
+    func begin(_ atEndOfEvent: @escaping @Sendable () -> Void) {
+        token = context.addObserver(for: ManagedObjectContext.ObjectsDidChangeMessage.self) { _ in atEndOfEvent() }
+    }
+
+    func add(_ name: String) {
+        current = Artist(context: context)
+        current?.name = name
+    }
+}
+
 /// An actor that does not keep its context, against the documentation.
 private actor Forgetful: ContextActor {
     private let container: PersistentContainer
@@ -136,6 +154,25 @@ private actor Forgetful: ContextActor {
         }
 
         #expect(count == 5, "the save that follows the last method was lost with its actor")
+    }
+
+    @Test func `an actor and its objects live until the event of its last method has ended`() async throws {
+        let container = try PersistentContainer(inMemoryFor: musicClasses)
+        let gate = Gate(seconds: 10)
+        weak var freed: Keeper?
+        do {
+            let keeper = Keeper(container.persistentStoreCoordinator)
+            freed = keeper
+            await keeper.begin { gate.wait() }
+            await keeper.add("Miles")
+        }
+        for _ in 0..<1_000_000 where gate.waitingCount == 0 { await Task.yield() }
+        #expect(gate.waitingCount == 1)
+        #expect(freed != nil, "the actor is freed while its executor works with its context")
+        gate.release(1)
+        for _ in 0..<1_000_000 where freed != nil { await Task.yield() }
+
+        #expect(freed == nil && gate.timedOutCount == 0, "the executor keeps its actor")
     }
 
     @Test func `each part of an actor's method up to a suspension is an undo group (MC-54)`() async throws {
