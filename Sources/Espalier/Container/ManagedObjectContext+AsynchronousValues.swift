@@ -51,20 +51,24 @@ extension ManagedObjectContext {
             var fetch = try processAndResolve(request.terms)
             fetch.sort = []
             let pending = try pendingChanges(for: fetch, request.includesPendingChanges)
-            guard pending == nil else {
+            let positions = try positions(for: fetch)
+            guard pending == nil || positions.count == 1 else {
                 guard let found = try await objects(request.terms, progress) else { break }
                 return found.count
             }
             var all = fetch
             (all.offset, all.limit) = (0, nil)
-            let answers = try await readElsewhere(all, try positions(for: fetch), counting: nil, progress) {
+            let hidden = pending.flatMap { hiddenRows(of: all, $0) }
+            let answers = try await readElsewhere(all, positions, counting: nil, progress) {
                 [all] snapshot throws(StoreError) -> Int in
-                let count = try snapshot.count(all)
+                var count = try snapshot.count(all)
+                if let hidden { count -= try snapshot.count(hidden) }
                 progress.expect(count)
                 _ = progress.advance(by: count)
                 return count
             }
-            guard let count = answers?.reduce(0, +) else { continue }
+            guard var count = answers?.reduce(0, +) else { continue }
+            if let pending { count += try matching(fetch, pending).count }
             return min(max(0, count - fetch.offset), fetch.limit ?? .max)
         }
         return try count(for: request)
