@@ -106,7 +106,7 @@ extension ManagedObjectContext {
         return min(max(0, count - fetch.offset), fetch.limit ?? .max)
     }
 
-    /// The question for those rows of a fetch that a store finds although they are tested in memory; `nil` if no row is.
+    /// The question for those rows of a fetch that a store finds although they are tested in memory; `nil` if none is.
     func hiddenRows(of fetch: StoreFetch, _ pending: PendingChanges) -> StoreFetch? {
         let rows = (pending.changedCount > 0 ? changedRows(in: fetch.family) : []) + pending.leadingRows
         guard !rows.isEmpty else { return nil }
