@@ -95,7 +95,7 @@ extension ManagedObjectContext {
             let stored = leavingOut(pending, fetch)
             let isInBatches = pending == nil && parent == nil && fetch.values.rowOrder != nil
             let answers = try await readElsewhere(
-                stored, try positions(for: fetch.rows), counting: fetch.rows, progress
+                stored, try positions(for: fetch.rows), counting: isInBatches ? fetch.rows : nil, progress
             ) { snapshot throws(StoreError) -> ValueCollector in
                 if isInBatches { return try ManagedObjectContext.valuesInBatches(stored, snapshot, progress) }
                 return try ManagedObjectContext.values(stored, snapshot, progress)
@@ -114,8 +114,10 @@ extension ManagedObjectContext {
     private nonisolated static func values(
         _ fetch: StoreValueFetch, _ snapshot: any StoreSnapshot, _ progress: FetchProgress
     ) throws(StoreError) -> ValueCollector {
+        let count = try snapshot.count(fetch.rows)
+        progress.expect(count)
         let collector = try snapshot.values(fetch)
-        _ = progress.advance(by: try snapshot.count(fetch.rows))
+        _ = progress.advance(by: count)
         return collector
     }
 
