@@ -161,7 +161,7 @@ extension EntityClass {
     ///
     ///     override func validateForInsert() throws {
     ///         guard end < start else { return }
-    ///         throw violation(at: \.end, value: end, message: "the end is before the start", remedy: "set a later end")
+    ///         throw violation(at: \.end, value: end, message: "the end is before the start", remedy: "move the end")
     ///     }
     ///
     /// A hook that finds several throws `ContextError.violations` with all of them.
