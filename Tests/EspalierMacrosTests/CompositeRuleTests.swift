@@ -27,6 +27,7 @@ import Testing
             let error = #expect(throws: ContextError.self) { try context.save() }
             guard case .violations(let found)? = error else { return ["\(String(describing: error))"] }
             #expect(crate.violations(of: \.label, in: .violations(found)).count == found.count)
+            #expect(crate.violations(of: \.spare, in: .violations(found)).isEmpty)
             return found.map(\.property)
         }
 

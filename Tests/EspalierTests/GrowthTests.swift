@@ -62,6 +62,29 @@ import Testing
 
     // MARK: Children
 
+    @Test func `a child's walk over sorted objects costs as much for each, beside an unsaved change of its parent`()
+        throws
+    {
+        let inDrawers = try FetchPredicate(format: "drawer.code BEGINSWITH 's'")
+        try expectGrowth(1.1, 200, 2000) { stack in
+            let root = stack.newContext()
+            let all = try root.count(for: FetchRequest<Paper>())
+            // No paper leads to it.
+            let drawer = Drawer(context: root)
+            try root.save()
+            drawer.code = "empty"
+            let child = ManagedObjectContext(parent: root)
+            return try work(child) {
+                for condition in [nil, inDrawers] {
+                    var count = 0
+                    let request = FetchRequest<Paper>(condition, sortedBy: [SortKey("code")])
+                    try child.enumerate(request, batchSize: 20) { _ in count += 1 }
+                    #expect(count == all)
+                }
+            }
+        }
+    }
+
     @Test func `a save through two levels of children costs as much for each object`() throws {
         try expectGrowth(1) { stack in
             let root = stack.newContext()

@@ -7,10 +7,11 @@ import EspalierStore
 import Foundation
 import Synchronization
 
-/// A store that calls a closure before each fetch of rows, each reading of rows by ID, and each save.
+/// A store that calls a closure before each fetch of rows, each count, each reading of rows by ID, and each save.
 final class WatchedStore: PersistentStore {
     enum Call {
         case fetch
+        case count
         /// The reading of the rows of these IDs.
         case rows([ObjectID])
         case save
@@ -59,7 +60,10 @@ private final class WatchedSnapshot: StoreSnapshot {
         return try base.fetch(fetch)
     }
     func fetchIDs(_ fetch: StoreFetch) throws(StoreError) -> [ObjectID] { try base.fetchIDs(fetch) }
-    func count(_ fetch: StoreFetch) throws(StoreError) -> Int { try base.count(fetch) }
+    func count(_ fetch: StoreFetch) throws(StoreError) -> Int {
+        try watch(.count)
+        return try base.count(fetch)
+    }
     func snapshots(of ids: [ObjectID]) throws(StoreError) -> [ObjectSnapshot?] {
         try watch(.rows(ids))
         return try base.snapshots(of: ids)

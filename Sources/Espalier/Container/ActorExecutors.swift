@@ -69,6 +69,7 @@ enum ActorExecutors {
             return (executor, references)
         }
         withExtendedLifetime(references) {}
+        kept.setOwner(actor)
         return kept
     }
 }

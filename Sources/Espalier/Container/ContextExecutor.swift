@@ -3,6 +3,8 @@
 // Invariants
 //   1. Jobs of the actor and blocks of `sync` and `async` run one at a time, in the order in which they were enqueued.
 //   2. `isCurrent` is true exactly on the thread that runs one of them, also inside `sync` of other executors.
+//   3. The owner outlives the closure that runs after its job. The caller that the job resumes may release the owner on
+//      another thread, and with it objects of the context that the closure uses.
 // A store blocks on input and output. The cooperative pool has one thread per core and starts no more: as many contexts
 // waiting for a disk would stop every task of the program.
 
@@ -22,8 +24,14 @@ final class ContextExecutor: SerialExecutor {
     private let queue: DispatchQueue
     /// The executor on whose thread `sync` was called, while it runs; only that thread reads and writes it.
     private let outer = Mutex<ContextExecutor?>(nil)
-    /// The closure that runs after each job; blocks of `sync` and `async` end their events themselves.
-    private let afterJob = Mutex<(@Sendable () -> Void)?>(nil)
+    /// The actor whose jobs run here, and the closure that runs after each of them.
+    private struct JobEnd {
+        weak var owner: (any Actor)?
+        var afterJob: (@Sendable () -> Void)?
+    }
+
+    /// The end of each job; blocks of `sync` and `async` end their events themselves.
+    private let jobEnd = Mutex(JobEnd())
 
     init(label: String) {
         queue = DispatchQueue(label: label)
@@ -48,16 +56,20 @@ final class ContextExecutor: SerialExecutor {
     func enqueue(_ job: consuming ExecutorJob) {
         let job = UnownedJob(job)
         queue.async {
-            // The job may release the actor, and with it all that the closure needs: the closure is retained before.
-            let afterJob = self.afterJob.withLock { $0 }
+            // The job may release the actor, and with it all that the closure needs: both are retained before.
+            let (owner, afterJob) = self.jobEnd.withLock { ($0.owner, $0.afterJob) }
             // SAFETY: the closure retains the executor until the job has run.
             unsafe job.runSynchronously(on: self.asUnownedSerialExecutor())
             afterJob?()
+            withExtendedLifetime(owner) {}
         }
     }
 
+    /// Sets the actor that every job from now on retains until the closure has run.
+    func setOwner(_ owner: any Actor) { jobEnd.withLock { $0.owner = owner } }
+
     /// Sets the closure that runs after each job that starts from now on.
-    func setAfterJob(_ body: (@Sendable () -> Void)?) { afterJob.withLock { $0 = body } }
+    func setAfterJob(_ body: (@Sendable () -> Void)?) { jobEnd.withLock { $0.afterJob = body } }
 
     func checkIsolated() { precondition(isCurrent, "a context is used outside of its executor") }
 

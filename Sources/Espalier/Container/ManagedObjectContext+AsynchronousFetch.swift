@@ -94,6 +94,9 @@ extension ManagedObjectContext {
             snapshots = try positions.map { position throws(StoreError) in try generation.snapshot(at: position) }
         } catch { throw ContextError(error) }
         let condition = lastCondition
+        // Waiting ends an event of a context that an actor owns.
+        readsAside += 1
+        defer { readsAside -= 1 }
         let outcome = await Self.answers(of: snapshots, counting: counted, progress, body)
         report(question, outcome, counted, from: snapshots, condition, isCancelled: progress.isCancelled)
         if progress.isCancelled { throw .fetchCancelled }

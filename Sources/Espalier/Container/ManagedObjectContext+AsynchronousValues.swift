@@ -51,20 +51,24 @@ extension ManagedObjectContext {
             var fetch = try processAndResolve(request.terms)
             fetch.sort = []
             let pending = try pendingChanges(for: fetch, request.includesPendingChanges)
-            guard pending == nil else {
+            let positions = try positions(for: fetch)
+            guard pending == nil || positions.count == 1 else {
                 guard let found = try await objects(request.terms, progress) else { break }
                 return found.count
             }
             var all = fetch
             (all.offset, all.limit) = (0, nil)
-            let answers = try await readElsewhere(all, try positions(for: fetch), counting: nil, progress) {
+            let hidden = pending.flatMap { hiddenRows(of: all, $0) }
+            let answers = try await readElsewhere(all, positions, counting: nil, progress) {
                 [all] snapshot throws(StoreError) -> Int in
-                let count = try snapshot.count(all)
+                var count = try snapshot.count(all)
+                if let hidden { count -= try snapshot.count(hidden) }
                 progress.expect(count)
                 _ = progress.advance(by: count)
                 return count
             }
-            guard let count = answers?.reduce(0, +) else { continue }
+            guard var count = answers?.reduce(0, +) else { continue }
+            if let pending { count += try matching(fetch, pending).count }
             return min(max(0, count - fetch.offset), fetch.limit ?? .max)
         }
         return try count(for: request)
@@ -91,7 +95,7 @@ extension ManagedObjectContext {
             let stored = leavingOut(pending, fetch)
             let isInBatches = pending == nil && parent == nil && fetch.values.rowOrder != nil
             let answers = try await readElsewhere(
-                stored, try positions(for: fetch.rows), counting: fetch.rows, progress
+                stored, try positions(for: fetch.rows), counting: isInBatches ? fetch.rows : nil, progress
             ) { snapshot throws(StoreError) -> ValueCollector in
                 if isInBatches { return try ManagedObjectContext.valuesInBatches(stored, snapshot, progress) }
                 return try ManagedObjectContext.values(stored, snapshot, progress)
@@ -110,8 +114,10 @@ extension ManagedObjectContext {
     private nonisolated static func values(
         _ fetch: StoreValueFetch, _ snapshot: any StoreSnapshot, _ progress: FetchProgress
     ) throws(StoreError) -> ValueCollector {
+        let count = try snapshot.count(fetch.rows)
+        progress.expect(count)
         let collector = try snapshot.values(fetch)
-        _ = progress.advance(by: try snapshot.count(fetch.rows))
+        _ = progress.advance(by: count)
         return collector
     }
 

@@ -85,9 +85,10 @@ extension ManagedObjectContext {
         if generation.goBack(to: parts) { forgetReads() }
     }
 
-    /// Releases the generation at the end of an event, if no object in memory belongs to it.
+    /// Releases the generation at the end of an event, unless an object in memory belongs to it, or a request that
+    /// another thread reads: its rows would have to be read again.
     func endIdleGeneration() {
-        guard memory.registry.count == 0, !generation.isPinned else { return }
+        guard memory.registry.count == 0, readsAside == 0, !generation.isPinned else { return }
         generation.end()
         cache.removeAll()
     }

@@ -99,15 +99,21 @@ extension ManagedObjectContext {
         var all = fetch
         (all.offset, all.limit) = (0, nil)
         var count = try read(position, all) { snapshot, all throws(StoreError) in try snapshot.count(all) }
-        let rows = (pending.changedCount > 0 ? changedRows(in: fetch.family) : []) + pending.leadingRows
-        if !rows.isEmpty {
-            var hidden = all
-            hidden.predicate =
-                all.predicate?.holding(forOneOf: rows) ?? ResolvedPredicate(oneOf: rows, of: fetch.entity)
+        if let hidden = hiddenRows(of: all, pending) {
             count -= try read(position, hidden) { snapshot, hidden throws(StoreError) in try snapshot.count(hidden) }
         }
         count += try matching(fetch, pending).count
         return min(max(0, count - fetch.offset), fetch.limit ?? .max)
+    }
+
+    /// The question for those rows of a fetch that a store finds although they are tested in memory; `nil` if none is.
+    func hiddenRows(of fetch: StoreFetch, _ pending: PendingChanges) -> StoreFetch? {
+        let rows = (pending.changedCount > 0 ? changedRows(in: fetch.family) : []) + pending.leadingRows
+        guard !rows.isEmpty else { return nil }
+        var hidden = fetch
+        hidden.predicate =
+            fetch.predicate?.holding(forOneOf: rows) ?? ResolvedPredicate(oneOf: rows, of: fetch.entity)
+        return hidden
     }
 
     /// The matching ones of the objects that have to be tested in memory.

@@ -179,6 +179,8 @@ public final class ManagedObjectContext {
     var writer: UInt64?
     /// The unique values of changed objects; `nil` if there is no observer of broken constraints.
     var uniqueCheck: UniqueValueCheck?
+    /// The number of asynchronous requests that another thread reads (FR-22); an event may end before they have ended.
+    var readsAside = 0
     /// The number of nested calls between `beginEvent` and `endEvent`.
     var eventDepth = 0
     /// Called when a change begins an event that no running call ends.

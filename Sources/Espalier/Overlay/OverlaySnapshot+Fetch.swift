@@ -32,7 +32,10 @@ extension OverlaySnapshot {
 
     func fetchBatch(_ fetch: StoreFetch, of count: Int) throws(StoreError) -> FetchBatch {
         let bases = try bases(for: fetch)
-        guard bases.count == 1, try concern(of: fetch).isEmpty else { return FetchBatch(try self.fetch(fetch)) }
+        // Changes that concern later batches only are looked for when these are read.
+        var next = fetch
+        next.found = fetch.found.map { $0.dropFirst(fetch.offset).prefix(count) }
+        guard bases.count == 1, try concern(of: next).isEmpty else { return FetchBatch(try self.fetch(fetch)) }
         let batch = try bases[0].snapshot.fetchBatch(fetch, of: count)
         return changes.isEmpty ? batch : FetchBatch(SnapshotList(batch.rows.lazy.map(shown)), rest: batch.rest)
     }
@@ -115,6 +118,7 @@ extension OverlaySnapshot {
         let family = fetch.includesSubentities ? fetch.entity.family : [fetch.entity.index]
         // Later batches have the rows that the first one has found, and no others.
         let found = fetch.found.map(Set.init)
+        assert(StepCount.note(found?.count ?? 0))
         changes.entries[fetch.entity.root].forEach { id, entry in
             guard let entity = entity(of: id), family.contains(entity.index), fetch.keys.contains(id.key),
                 found?.contains(id) ?? true, fetch.asks(storeTag: id.storeTag)
@@ -151,6 +155,7 @@ extension OverlaySnapshot {
         var leading = StoreFetch(
             entity: fetch.entity, includesSubentities: fetch.includesSubentities, predicate: predicate)
         leading.keys = fetch.keys
+        if let found = fetch.found { leading.predicate = predicate.holding(forOneOf: Array(found)) }
         var ids: [ObjectID] = []
         for base in try bases(for: fetch) { ids += try base.snapshot.fetchIDs(leading) }
         return ids.filter { entry($0) == nil }

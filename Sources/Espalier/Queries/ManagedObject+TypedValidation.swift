@@ -161,7 +161,7 @@ extension EntityClass {
     ///
     ///     override func validateForInsert() throws {
     ///         guard end < start else { return }
-    ///         throw violation(at: \.end, value: end, message: "the end is before the start", remedy: "set a later end")
+    ///         throw violation(at: \.end, value: end, message: "the end is before the start", remedy: "move the end")
     ///     }
     ///
     /// A hook that finds several throws `ContextError.violations` with all of them.
@@ -186,6 +186,8 @@ extension EntityClass {
 
     /// The violations of an error that concern a property of this object, for a form that shows them beside it.
     ///
+    /// Those of the elements of a composite belong to its property.
+    ///
     /// None for a class without a table of key paths (`propertyName(of:)`): compare the names of properties instead.
     ///
     /// - Complexity: O(violations).
@@ -193,7 +195,10 @@ extension EntityClass {
         switch error {
         case .violations(let found), .refusedResolutions(let found):
             let name = Self.propertyName(of: path)
-            return found.filter { $0.object == storedID && $0.property == name }
+            return found.filter { violation in
+                guard violation.object == storedID, let property = violation.property else { return false }
+                return property == name || property.hasPrefix(name + ".")
+            }
         case .several(let errors): return errors.flatMap { violations(of: path, in: $0) }
         case .partlySaved(let underlying): return violations(of: path, in: underlying)
         default: return []

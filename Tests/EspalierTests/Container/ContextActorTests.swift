@@ -48,8 +48,38 @@ private actor Editor: ContextActor {
 
     func names() throws -> [String] { try context.fetch(FetchRequest<Artist>()).map(\.name) }
 
+    /// Makes each kind of request that another thread reads; returns how many rows each was told, and how many it had
+    /// expected.
+    func readAside() async throws -> [[Int?]] {
+        let told = (0..<4).map { _ in FetchProgress() }
+        let request = FetchRequest<Artist>()
+        _ = try await context.count(for: request, progress: told[0])
+        _ = try await context.fetchIDs(request, progress: told[1])
+        _ = try await context.fetch(ValueRequest(entityName: "Artist", columns: ["name"]), progress: told[2])
+        _ = try await context.fetch(request, progress: told[3])
+        return told.map { [$0.completedCount, $0.totalCount] }
+    }
+
     var hasChanges: Bool { context.hasChanges }
     var undoCount: Int { context.undoManager?.undoCount ?? 0 }
+}
+
+/// An actor that keeps an object of its context.
+private actor Keeper: ContextActor {
+    let isolatedContext: IsolatedContext
+    private var current: Artist?
+    private var token: ObservationToken?
+
+    init(_ coordinator: PersistentStoreCoordinator) { isolatedContext = IsolatedContext(coordinator) }
+
+    func begin(_ atEndOfEvent: @escaping @Sendable () -> Void) {
+        token = context.addObserver(for: ManagedObjectContext.ObjectsDidChangeMessage.self) { _ in atEndOfEvent() }
+    }
+
+    func add(_ name: String) {
+        current = Artist(context: context)
+        current?.name = name
+    }
 }
 
 /// An actor that does not keep its context, against the documentation.
@@ -127,6 +157,25 @@ private actor Forgetful: ContextActor {
         #expect(count == 5, "the save that follows the last method was lost with its actor")
     }
 
+    @Test func `an actor and its objects live until the event of its last method has ended`() async throws {
+        let container = try PersistentContainer(inMemoryFor: musicClasses)
+        let gate = Gate(seconds: 10)
+        weak var freed: Keeper?
+        do {
+            let keeper = Keeper(container.persistentStoreCoordinator)
+            freed = keeper
+            await keeper.begin { gate.wait() }
+            await keeper.add("Miles")
+        }
+        for _ in 0..<1_000_000 where gate.waitingCount == 0 { await Task.yield() }
+        #expect(gate.waitingCount == 1)
+        #expect(freed != nil, "the actor is freed while its executor works with its context")
+        gate.release(1)
+        for _ in 0..<1_000_000 where freed != nil { await Task.yield() }
+
+        #expect(freed == nil && gate.timedOutCount == 0, "the executor keeps its actor")
+    }
+
     @Test func `each part of an actor's method up to a suspension is an undo group (MC-54)`() async throws {
         let editor = Editor(try PersistentContainer(inMemoryFor: musicClasses).persistentStoreCoordinator)
         await editor.begin(saves: false)
@@ -136,6 +185,15 @@ private actor Forgetful: ContextActor {
         await editor.addWithPause("Ella", "Chet")
 
         #expect(await editor.undoCount == 4)
+    }
+
+    @Test func `an actor without objects reads a request on another thread once (FR-22)`() async throws {
+        let stack = try Stack(.btree)
+        try stack.makeMusic(artists: 3, tracks: 0)
+        let editor = Editor(stack.coordinator)
+
+        let told = try await editor.readAside()
+        #expect(told == [[3, 3], [3, 3], [3, 3], [3, 3]], "requests were read again, or not on another thread")
     }
 
     @Test func `an actor without objects keeps no generation`() async throws {

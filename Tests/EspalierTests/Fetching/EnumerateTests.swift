@@ -279,6 +279,29 @@ import Testing
         }
     }
 
+    @Test func `a child leaves out what its parent has changed on the way so that it does not match, unsaved, too`()
+        throws
+    {
+        for order in [[], [SortKey("name")]] {
+            let stack = try music(.btree)
+            let last = try #require(
+                try stack.context.fetch(FetchRequest<Artist>(try FetchPredicate(format: "name == 'Artist 8'"))).first)
+            Artist(context: stack.context).name = "New"
+            let child = ManagedObjectContext(parent: stack.context)
+            let request = FetchRequest<Track>(
+                try FetchPredicate(format: "album.artist.founded < 2000"), sortedBy: order)
+            let all = try child.fetch(request).map(\.name)
+            var found: [String] = []
+            try child.enumerate(request, batchSize: 50) { track in
+                found.append(track.name)
+                guard found.count == 120 else { return }
+                last.founded = 2010
+                try child.setQueryGeneration(from: nil)
+            }
+            #expect(all.count == 540 && found == all.filter { !$0.hasPrefix("Track 8.") }, "\(order)")
+        }
+    }
+
     @Test func `a class that does not fit and a closed store are refused as fetch refuses them`() throws {
         let stack = try music(.btree)
         let wrong = FetchRequest<Album>(entityName: "Track")

@@ -86,6 +86,30 @@ import Testing
     }
 
     @Test(arguments: StoreKind.allCases)
+    func `a count on another thread makes no objects beside unsaved changes (FR-22)`(_ kind: StoreKind) async throws {
+        let stack = try makeFixture(kind)
+        for window in [(0, 0), (0, 1), (1, 1), (1, 2), (2, 5), (3, 1)] {
+            let request = try request(offset: window.0, limit: window.1)
+            let before = stack.context.rowsFetched
+            let count = try await stack.context.count(for: request, progress: FetchProgress())
+            #expect(stack.context.rowsFetched == before)
+            #expect(try stack.context.count(for: request) == count, "offset \(window.0), limit \(window.1)")
+        }
+
+        let music = try Stack(kind)
+        try music.makeMusic(artists: 3, tracks: 1)
+        let artists = try music.context.fetch(FetchRequest<Artist>(sortedBy: [SortKey("name")]))
+        artists[2].name = "AAA"
+        let named = FetchRequest<Track>(try FetchPredicate(format: "album.artist.name == 'AAA'"))
+        let former = FetchRequest<Track>(try FetchPredicate(format: "album.artist.name == 'Artist 2'"))
+        let counts = [
+            try await music.context.count(for: named, progress: FetchProgress()),
+            try await music.context.count(for: former, progress: FetchProgress()),
+        ]
+        #expect(counts == [3, 0])
+    }
+
+    @Test(arguments: StoreKind.allCases)
     func `a change of a related object changes what matches and how it is sorted`(_ kind: StoreKind) throws {
         let stack = try Stack(kind)
         try stack.makeMusic(artists: 3, tracks: 1)

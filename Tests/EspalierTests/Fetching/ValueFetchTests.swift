@@ -4,6 +4,7 @@ import Espalier
 import EspalierModel
 import EspalierStore
 import Foundation
+import Synchronization
 import Testing
 
 @Suite struct ValueFetchTests {
@@ -36,6 +37,27 @@ import Testing
         try sale(nil, 4, "2", nil)
         if isSaved { try context.save() }
         return (board, context)
+    }
+
+    @Test func `values that another thread reads count the rows of a store once, for the progress (FR-22)`()
+        async throws
+    {
+        let model = try ManagedObjectModel(for: musicClasses)
+        let coordinator = PersistentStoreCoordinator(managedObjectModel: model)
+        let counts = Mutex(0)
+        coordinator.add(WatchedStore(model: model) { call in if case .count = call { counts.withLock { $0 += 1 } } })
+        let maker = ManagedObjectContext(coordinator)
+        for number in 0..<3 { Artist(context: maker).name = "Artist \(number)" }
+        try maker.save()
+        let before = counts.withLock(\.self)
+        let (reader, progress) = (ManagedObjectContext(coordinator), FetchProgress())
+        let request = ValueRequest(entityName: "Artist", columns: [.count(as: "n")])
+
+        let rows = try await reader.fetch(request, progress: progress)
+
+        #expect(counts.withLock(\.self) - before == 1)
+        #expect(progress.completedCount == 3 && progress.totalCount == 3)
+        #expect(try reader.fetch(request) == rows)
     }
 
     @Test(arguments: SaleBoard.Place.allCases, [true, false])
