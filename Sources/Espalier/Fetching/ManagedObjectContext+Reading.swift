@@ -94,6 +94,15 @@ extension ManagedObjectContext {
         return positions
     }
 
+    /// The position of the store that has begun to answer a fetch: a walk that calls the application keeps the number
+    /// of the part, because positions change when stores are added or removed.
+    ///
+    /// - Throws: `ContextError.noStore` if the store was removed.
+    func position(ofPart number: UInt64, for fetch: StoreFetch) throws(ContextError) -> Int {
+        guard let position = generation.position(ofPart: number) else { throw .noStore(entity: fetch.entity.name) }
+        return position
+    }
+
     /// Whether the application has chosen the generation that this context or its parent reads.
     private var isPinned: Bool { generation.isPinned || parent?.isPinned == true }
 
