@@ -48,8 +48,8 @@ struct SortedObject {
 struct JoinedObjects {
     /// The objects of one store, or those that are tested in memory.
     private struct Source {
-        /// The number of the store's part; `nil` for objects that are tested in memory.
-        var part: UInt64?
+        /// The tag of the store that answers; `nil` for a parent, and for objects that are tested in memory.
+        var storeTag: UInt32?
         /// The rows that were not read yet; `nil` if there are none.
         var rest: StoreFetch?
         /// The objects that come next, in order.
@@ -74,7 +74,7 @@ struct JoinedObjects {
         let changed = pending.changedCount > 0 ? context.changedRows(in: fetch.family) : []
         excluded = Set(changed + pending.leadingRows + pending.tested.map(\.storedID))
         for position in try context.positions(for: fetch) {
-            sources.append(Source(part: context.generation.parts[position].part.number, rest: fetch))
+            sources.append(Source(storeTag: context.generation.parts[position].part.storeTag, rest: fetch))
             try fill(sources.count - 1)
         }
         let tested = try context.matching(fetch, pending)
@@ -100,8 +100,8 @@ struct JoinedObjects {
     /// Reads batches of a store until there is an object, or no row is left.
     private mutating func fill(_ index: Int) throws(ContextError) {
         let batchSize = batchSize
-        while sources[index].objects.isEmpty, let part = sources[index].part, let next = sources[index].rest {
-            let position = try context.position(ofPart: part, for: next)
+        while sources[index].objects.isEmpty, let next = sources[index].rest {
+            let position = try context.position(ofStore: sources[index].storeTag, for: next)
             let batch = try context.read(position, next) { snapshot, next throws(StoreError) in
                 try snapshot.fetchBatch(next, of: batchSize)
             }

@@ -41,10 +41,10 @@ extension ManagedObjectContext {
         var first = rows
         (first.sort, first.offset) = (order, max(0, request.fetchOffset))
         first.limit = request.fetchLimit > 0 ? request.fetchLimit : nil
-        let part = generation.parts[position].part.number
+        let tag = generation.parts[position].part.storeTag
         var rest: StoreFetch? = first
         while let next = rest {
-            let (collector, others) = try read(self.position(ofPart: part, for: next), next) {
+            let (collector, others) = try read(self.position(ofStore: tag, for: next), next) {
                 snapshot, next throws(StoreError) -> (ValueCollector, StoreFetch?) in
                 let batch = try snapshot.fetchBatch(next, of: size)
                 return (try snapshot.values(values, of: batch.rows), batch.rest)

@@ -94,12 +94,14 @@ extension ManagedObjectContext {
         return positions
     }
 
-    /// The position of the store that has begun to answer a fetch: a walk that calls the application keeps the number
-    /// of the part, because positions change when stores are added or removed.
+    /// The position of the part that has begun to answer a fetch.
+    ///
+    /// A walk that calls the application keeps the store tag, because positions change when stores are added or
+    /// removed. A parent is one part without a tag.
     ///
     /// - Throws: `ContextError.noStore` if the store was removed.
-    func position(ofPart number: UInt64, for fetch: StoreFetch) throws(ContextError) -> Int {
-        guard let position = generation.position(ofPart: number) else { throw .noStore(entity: fetch.entity.name) }
+    func position(ofStore tag: UInt32?, for fetch: StoreFetch) throws(ContextError) -> Int {
+        guard let position = generation.position(ofStore: tag) else { throw .noStore(entity: fetch.entity.name) }
         return position
     }
 

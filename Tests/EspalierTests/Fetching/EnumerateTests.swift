@@ -302,6 +302,19 @@ import Testing
         }
     }
 
+    @Test func `a child goes on although a store is added on the way`() throws {
+        let stack = try music(.btree)
+        let child = ManagedObjectContext(parent: stack.context)
+        var found: [ObjectID] = []
+        try child.enumerate(FetchRequest<Track>(), batchSize: 100) { track in
+            found.append(track.objectID)
+            guard found.count == 50 else { return }
+            stack.coordinator.add(try BTreeStore.inMemory(model: stack.coordinator.managedObjectModel))
+            _ = try child.count(for: FetchRequest<Track>())
+        }
+        #expect(found.count == 540 && Set(found).count == 540)
+    }
+
     @Test func `what is saved on the way is visited once, in an order by an index, too`() throws {
         for order in [[], [SortKey("name")], [SortKey("seconds")]] {
             let stack = try music(.btree)
