@@ -178,8 +178,12 @@ final class ObservedObjects {
     /// Notifies the observers of objects that have left the context all at once.
     func tell(_ objects: [ManagedObject]) {
         for object in objects { noteChange(nil, of: object) }
+        end()
         tell(in: nil)
     }
+
+    /// Forgets all objects: from now on they are freed without being forgotten one by one.
+    func end() { (followed, waiting) = ([:], [:]) }
 
     /// Forgets an object that leaves the context, or is freed.
     func forget(_ object: ManagedObject) {
@@ -318,6 +322,7 @@ extension ManagedObjectContext {
         get { observed != nil }
         set {
             guard newValue != isObservable else { return }
+            observed?.end()
             observed = newValue ? ObservedObjects(model) : nil
             if !newValue {
                 for object in memory.registry.objects { object.state.remove(.observed) }

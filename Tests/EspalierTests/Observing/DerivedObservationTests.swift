@@ -2,6 +2,8 @@
 
 import Espalier
 import EspalierModel
+import Observation
+import Synchronization
 import Testing
 
 @Suite struct DerivedObservationTests {
@@ -141,6 +143,36 @@ import Testing
             { second = try calls(reading: { _ = park.pens[1].zooName }, { park.context.rollback() }) })
 
         #expect(first == 1 && second == 1, "\(first) and \(second) calls")
+    }
+
+    /// Objects for a closure that runs where they are.
+    // SAFETY: `onChange` runs within the change that the test makes, on the same thread.
+    private struct Here: @unchecked Sendable {
+        let context: ManagedObjectContext
+        let zoo: Zoo
+    }
+
+    @Test func `an observer may change a source and reset the context, which frees what it has followed`() throws {
+        let park = try Park()
+        let other = park.stack.newContext()
+        (other.isObservable, other.retainsRegisteredObjects) = (true, true)
+        let zoo = try #require(try other.existingObject(with: park.zoos[0].objectID) as? Zoo)
+        var pen = try other.existingObject(with: park.pens[0].objectID) as? Pen
+        weak let freed = pen
+        let (here, calls) = (Here(context: other, zoo: zoo), Calls())
+        withObservationTracking {
+            _ = pen?.zooName
+        } onChange: {
+            calls.count.add(1, ordering: .relaxed)
+            here.zoo.name = "West"
+            here.context.reset()
+        }
+        pen = nil
+
+        zoo.name = "East"
+
+        #expect(calls.count.load(ordering: .relaxed) == 1 && other.registeredObjects.isEmpty)
+        #expect(freed == nil, "something retains an object that was followed")
     }
 
     @Test func `a refresh of many sources makes one pass over the followed objects, and not one for each`() throws {
