@@ -152,7 +152,7 @@ import Testing
         let zoo: Zoo
     }
 
-    @Test func `an observer may change a source and reset the context, which frees what it has followed`() throws {
+    @Test func `an observer may change a source and reset the context, which frees the followed objects`() throws {
         let park = try Park()
         let other = park.stack.newContext()
         (other.isObservable, other.retainsRegisteredObjects) = (true, true)
