@@ -1,11 +1,12 @@
 // The objects of a fetch that unsaved changes join, or that several stores answer: one by one, in one order.
 //
 // Invariants
-//   1. One batch of each store is held, and the objects that are tested in memory: those with unsaved changes, and those
-//      that lead to changed ones.
+//   1. One batch of each store is held, and the objects that are tested in memory: those with unsaved changes, and
+//      those that lead to changed ones.
 //   2. The rows of objects that are tested in memory are left out of the stores' answers. Which ones these are is
 //      determined at the beginning: later changes add no object, and remove none but the deleted ones.
 //   3. The first batch of each store is read at the beginning, so that rows which are inserted later are in none.
+//   4. The application may add and remove stores between two objects: each batch looks up the store that it is from.
 
 import EspalierModel
 import EspalierStore
@@ -47,8 +48,8 @@ struct SortedObject {
 struct JoinedObjects {
     /// The objects of one store, or those that are tested in memory.
     private struct Source {
-        /// The position of the store; `nil` for objects that are tested in memory.
-        var position: Int?
+        /// The tag of the store that answers; `nil` for a parent, and for objects that are tested in memory.
+        var storeTag: UInt32?
         /// The rows that were not read yet; `nil` if there are none.
         var rest: StoreFetch?
         /// The objects that come next, in order.
@@ -73,7 +74,7 @@ struct JoinedObjects {
         let changed = pending.changedCount > 0 ? context.changedRows(in: fetch.family) : []
         excluded = Set(changed + pending.leadingRows + pending.tested.map(\.storedID))
         for position in try context.positions(for: fetch) {
-            sources.append(Source(position: position, rest: fetch))
+            sources.append(Source(storeTag: context.generation.parts[position].part.storeTag, rest: fetch))
             try fill(sources.count - 1)
         }
         let tested = try context.matching(fetch, pending)
@@ -99,7 +100,8 @@ struct JoinedObjects {
     /// Reads batches of a store until there is an object, or no row is left.
     private mutating func fill(_ index: Int) throws(ContextError) {
         let batchSize = batchSize
-        while sources[index].objects.isEmpty, let position = sources[index].position, let next = sources[index].rest {
+        while sources[index].objects.isEmpty, let next = sources[index].rest {
+            let position = try context.position(ofStore: sources[index].storeTag, for: next)
             let batch = try context.read(position, next) { snapshot, next throws(StoreError) in
                 try snapshot.fetchBatch(next, of: batchSize)
             }

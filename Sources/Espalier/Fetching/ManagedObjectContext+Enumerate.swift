@@ -60,9 +60,10 @@ extension ManagedObjectContext {
         guard pending == nil, let position = generation.onlyPosition(for: fetch) else {
             return try forEachJoinedObject(fetch, pending, terms, size, body)
         }
+        let tag = generation.parts[position].part.storeTag
         var rest: StoreFetch? = fetch
         while let next = rest {
-            let batch = try read(position, next) { snapshot, next throws(StoreError) in
+            let batch = try read(self.position(ofStore: tag, for: next), next) { snapshot, next throws(StoreError) in
                 try snapshot.fetchBatch(next, of: size)
             }
             rest = batch.rest

@@ -12,7 +12,8 @@ extension ManagedObjectContext {
     /// Calls `body` with each row that `fetch(_:)` returns, in the same order (FR-02, FR-04).
     ///
     /// The stored rows are read in batches, each from the generation that the context reads at that moment, if each
-    /// object has a row of its own: the request has no groups, aggregates or distinct rows. Otherwise, and if unsaved changes or several stores join or the context has a parent, all rows are one batch.
+    /// object has a row of its own: the request has no groups, aggregates or distinct rows. Otherwise, and if unsaved
+    /// changes or several stores join or the context has a parent, all rows are one batch.
     ///
     /// ```swift
     /// let request = ValueRequest(entityName: "Track", columns: ["name", "album.title"])
@@ -40,9 +41,10 @@ extension ManagedObjectContext {
         var first = rows
         (first.sort, first.offset) = (order, max(0, request.fetchOffset))
         first.limit = request.fetchLimit > 0 ? request.fetchLimit : nil
+        let tag = generation.parts[position].part.storeTag
         var rest: StoreFetch? = first
         while let next = rest {
-            let (collector, others) = try read(position, next) {
+            let (collector, others) = try read(self.position(ofStore: tag, for: next), next) {
                 snapshot, next throws(StoreError) -> (ValueCollector, StoreFetch?) in
                 let batch = try snapshot.fetchBatch(next, of: size)
                 return (try snapshot.values(values, of: batch.rows), batch.rest)

@@ -94,6 +94,17 @@ extension ManagedObjectContext {
         return positions
     }
 
+    /// The position of the part that has begun to answer a fetch.
+    ///
+    /// A walk that calls the application keeps the store tag, because positions change when stores are added or
+    /// removed. A parent is one part without a tag.
+    ///
+    /// - Throws: `ContextError.noStore` if the store was removed.
+    func position(ofStore tag: UInt32?, for fetch: StoreFetch) throws(ContextError) -> Int {
+        guard let position = generation.position(ofStore: tag) else { throw .noStore(entity: fetch.entity.name) }
+        return position
+    }
+
     /// Whether the application has chosen the generation that this context or its parent reads.
     private var isPinned: Bool { generation.isPinned || parent?.isPinned == true }
 

@@ -12,6 +12,8 @@ import EspalierModel
 struct DerivedDependents {
     /// A derived attribute whose value follows from a property.
     struct Dependent {
+        /// The number of the attribute among the derived ones of the model.
+        let number: Int
         /// The entity that declares the attribute.
         let entity: Entity
         let slot: Int
@@ -34,9 +36,9 @@ struct DerivedDependents {
     init(_ model: ManagedObjectModel) {
         byProperty = model.entities.map { _ in [:] }
         ofOthers = model.entities.map { _ in [] }
-        for derivation in model.derivations {
+        for (number, derivation) in model.derivations.enumerated() {
             let entity = model.entities[derivation.attribute.declaredBy]
-            let own = Dependent(entity: entity, slot: derivation.attribute.slot, way: nil)
+            let own = Dependent(number: number, entity: entity, slot: derivation.attribute.slot, way: nil)
             switch derivation.source {
             // Only a save tells the time of a save.
             case .now: break
@@ -58,7 +60,7 @@ struct DerivedDependents {
     ) {
         guard let inverse = model.inverse(of: relationship) else { return }
         let way = Way(relationship: relationship, inverse: inverse)
-        let dependent = Dependent(entity: own.entity, slot: own.slot, way: way)
+        let dependent = Dependent(number: own.number, entity: own.entity, slot: own.slot, way: way)
         add(dependent, of: properties, model.destination(of: relationship))
     }
 

@@ -178,7 +178,10 @@ extension ManagedObjectContext {
         eventRecord?.endTelling()
         if memory.hasObserved { tellObserved() }
         // Hooks of a call that registers no undo actions, such as a refresh, may have changed objects.
-        if journal?.steps.isEmpty == false { noteBeginOfEvent() }
+        if let journal, !journal.steps.isEmpty, !journal.hasNotice {
+            journal.hasNotice = true
+            noteBeginOfEvent()
+        }
     }
 
     /// Asserts the invariants of the context's state between events; call it inside `assert`.

@@ -219,8 +219,10 @@ public final class ManagedObjectContext {
     }
 
     deinit {
-        journal?.manager.removeSource(ObjectIdentifier(self))
+        // The undo manager may notify observers, and these must not get this context from an object.
+        let manager = journal?.manager
         detachObjects()
+        manager?.removeSource(ObjectIdentifier(self))
     }
 
     // MARK: What it holds

@@ -7,7 +7,8 @@
 //      several objects: code of the application never runs in the middle of a change.
 //   3. Nothing is retained for a read outside of `withObservationTracking`.
 //   4. A change of a source of a derived attribute is noted as a change of that attribute too, whether the object
-//      with the source is followed or not (`DerivedDependents`).
+//      with the source is followed or not (`DerivedDependents`). One event makes one pass over the objects for each
+//      attribute that follows across a to-one relationship, however many sources have changed.
 
 import EspalierModel
 import EspalierStore
@@ -55,9 +56,13 @@ final class ObservedObjects {
     /// Identifies the results of all fetched properties of an object, which are made and forgotten together.
     private lazy var fetchedPath = newPath()
     private let flag = Flag()
-    private let dependents: DerivedDependents
+    private let model: ManagedObjectModel
+    /// Made when the first object is followed: most contexts follow none.
+    private lazy var dependents = DerivedDependents(model)
     /// Changes of which no observer was notified yet; without a property, all of the object.
     private var pending: [(registrar: ObservationRegistrar, object: ManagedObject, property: Entity.Property?)] = []
+    /// The changed sources of derived attributes whose objects were not searched yet, by the number of the attribute.
+    private var waiting: [Int: (dependent: DerivedDependents.Dependent, sources: Set<ManagedObject>)] = [:]
 
     /// Whether observers are being notified.
     ///
@@ -68,8 +73,7 @@ final class ObservedObjects {
     let state: ObservedState
 
     init(_ model: ManagedObjectModel, _ state: ObservedState = ObservedState()) {
-        self.state = state
-        dependents = DerivedDependents(model)
+        (self.model, self.state) = (model, state)
     }
 
     /// Registers the read of a property, or of a fetched one without a slot, if it is within `withObservationTracking`;
@@ -90,49 +94,73 @@ final class ObservedObjects {
 
     /// Records a change of one property, or of the whole object, and of the attributes that are derived from it.
     ///
-    /// - Complexity: O(1); O(followed objects) for each derived attribute that follows from this one across a to-one
-    ///   relationship of theirs, and O(objects in memory) if others follow from it in turn.
+    /// - Complexity: O(1) for each derived attribute that follows from this one.
     func noteChange(_ property: Entity.Property?, of object: ManagedObject) {
+        guard !followed.isEmpty else { return }
         // An object that leaves the context is forgotten before its observers are notified.
         if object.isObserved, let registrar = followed[ObjectIdentifier(object)]?.registrar {
             pending.append((registrar, object, property))
         }
         for dependent in dependents.dependents(on: property, of: object.entity) {
-            for owner in owners(of: dependent, from: object) { noteChange(.attribute(dependent.slot), of: owner) }
+            guard let way = dependent.way else {
+                noteChange(.attribute(dependent.slot), of: object)
+                continue
+            }
+            guard let context = object.managedObjectContext else { continue }
+            if way.inverse.isToMany {
+                waiting[dependent.number, default: (dependent, [])].sources.insert(object)
+            } else if let id = object.knownDestinationID(at: way.inverse.slot), let owner = context.memory.registry[id],
+                owner.entity.isKind(of: dependent.entity)
+            {
+                noteChange(.attribute(dependent.slot), of: owner)
+            }
         }
     }
 
     /// Whether a change of an object has to be recorded.
-    func follows(_ object: ManagedObject) -> Bool { object.isObserved || dependents.isSource(object.entity) }
+    func follows(_ object: ManagedObject) -> Bool {
+        object.isObserved || (!followed.isEmpty && dependents.isSource(object.entity))
+    }
 
-    /// The objects in memory whose derived attribute follows from `object`; this reads no row, and so has objects of
-    /// other lists too if the relationship is many-to-many.
-    private func owners(of dependent: DerivedDependents.Dependent, from object: ManagedObject) -> [ManagedObject] {
-        guard let way = dependent.way else { return [object] }
-        guard let context = object.managedObjectContext else { return [] }
-        guard way.inverse.isToMany else {
-            guard let id = object.knownDestinationID(at: way.inverse.slot), let owner = context.memory.registry[id],
-                owner.entity.isKind(of: dependent.entity)
-            else { return [] }
-            return [owner]
-        }
-        // An owner that nobody follows counts only if an attribute of a further object follows from it.
-        let all =
-            dependents.isSource(dependent)
-            ? context.memory.registry.objects : followed.values.compactMap(\.object.object)
-        return all.filter { owner in
-            guard owner.entity.isKind(of: dependent.entity) else { return false }
-            return way.relationship.isToMany
-                || owner.knownDestinationID(at: way.relationship.slot) == object.storedID
+    /// Records the change of each derived attribute that follows from a waiting source.
+    ///
+    /// This reads no row, and so finds objects of other lists too if the relationship is many-to-many. An object whose
+    /// own relationship has changed after its source is not found, but was recorded by that change.
+    ///
+    /// - Complexity: O(followed objects) for each derived attribute with waiting sources; O(objects in memory) if
+    ///   others follow from it in turn.
+    private func noteOwners(in context: ManagedObjectContext?) {
+        while !waiting.isEmpty {
+            // The sources are released after the access: freeing one may run code that changes others.
+            let found = waiting
+            defer { withExtendedLifetime(found) {} }
+            waiting = [:]
+            for (dependent, sources) in found.values {
+                guard let way = dependent.way else { continue }
+                let ids = Set(sources.map(\.storedID))
+                // An owner that nobody follows counts only if an attribute of a further object follows from it.
+                let all = dependents.isSource(dependent) ? context?.memory.registry.objects : nil
+                let candidates = all ?? followed.values.compactMap(\.object.object)
+                assert(StepCount.note(candidates.count))
+                for owner in candidates where owner.entity.isKind(of: dependent.entity) {
+                    let isOwner =
+                        way.relationship.isToMany
+                        || owner.knownDestinationID(at: way.relationship.slot).map { ids.contains($0) } == true
+                    if isOwner { noteChange(.attribute(dependent.slot), of: owner) }
+                }
+            }
         }
     }
 
     /// Notifies the observers of the recorded changes.
-    func tell() {
+    ///
+    /// - Parameter context: the context of the objects; `nil` if they have left it.
+    func tell(in context: ManagedObjectContext?) {
         guard !isTelling else { return }
         isTelling = true
         defer { isTelling = false }
-        while !pending.isEmpty {
+        while !pending.isEmpty || !waiting.isEmpty {
+            noteOwners(in: context)
             let changes = pending
             pending = []
             for (registrar, object, property) in changes { tell(registrar, property, of: object) }
@@ -150,8 +178,12 @@ final class ObservedObjects {
     /// Notifies the observers of objects that have left the context all at once.
     func tell(_ objects: [ManagedObject]) {
         for object in objects { noteChange(nil, of: object) }
-        tell()
+        end()
+        tell(in: nil)
     }
+
+    /// Forgets all objects: from now on they are freed without being forgotten one by one.
+    func end() { (followed, waiting) = ([:], [:]) }
 
     /// Forgets an object that leaves the context, or is freed.
     func forget(_ object: ManagedObject) {
@@ -274,8 +306,8 @@ extension ManagedObjectContext {
     ///
     /// The view context of a container and its children have it set from the beginning. Where it is set, a closure that
     /// reads attributes and relationships is notified when one of them changes: by a setter, an undo, a rollback, a
-    /// refresh or a merge; so is one that reads `hasChanges` of the context. Each read asks whether it is followed, which takes tens of nanoseconds; where it is not set,
-    /// reads take no longer.
+    /// refresh or a merge; so is one that reads `hasChanges` of the context. Each read asks whether it is followed,
+    /// which takes tens of nanoseconds; where it is not set, reads take no longer.
     ///
     ///     withObservationTracking {
     ///         label.text = track.name
@@ -290,6 +322,7 @@ extension ManagedObjectContext {
         get { observed != nil }
         set {
             guard newValue != isObservable else { return }
+            observed?.end()
             observed = newValue ? ObservedObjects(model) : nil
             if !newValue {
                 for object in memory.registry.objects { object.state.remove(.observed) }
@@ -310,7 +343,7 @@ extension ManagedObjectContext {
     @inline(never)
     func tellObserved() {
         guard eventDepth == 0, let observed else { return }
-        observed.tell()
+        observed.tell(in: self)
         observed.state.tell(holdsChanges, of: self)
     }
 

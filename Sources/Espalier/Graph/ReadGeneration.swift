@@ -51,6 +51,12 @@ final class ReadGeneration {
         return parts.firstIndex { $0.part.holds(id) }
     }
 
+    /// The position of the part with this store tag; `nil` if the part is not open any more.
+    func position(ofStore tag: UInt32?) -> Int? {
+        followSource()
+        return parts.firstIndex { $0.part.storeTag == tag }
+    }
+
     /// The positions of the parts that may hold objects of `entity`.
     func positions(taking entity: Entity) -> [Int] {
         followSource()

@@ -14,6 +14,8 @@ import EspalierModel
 final class UndoJournal {
     let manager: UndoStack
     private(set) var steps: [UndoStep] = []
+    /// Whether the event of these steps has its notice (`ManagedObjectContext.eventNotice`); `false` without steps.
+    var hasNotice = false
     /// Counts the pauses: after changes without steps, the earlier steps may not fit any more.
     private(set) var edition = 0
     private var pauseCount = 0
@@ -85,12 +87,13 @@ final class UndoJournal {
     func truncate(to count: Int) {
         assert(count >= 0, "\(count) steps")
         steps.removeLast(max(0, steps.count - count))
+        if steps.isEmpty { hasNotice = false }
         skip()
     }
 
     /// Removes all steps and returns them.
     func takeSteps() -> [UndoStep] {
-        defer { (steps, latest) = ([], nil) }
+        defer { (steps, latest, hasNotice) = ([], nil, false) }
         return steps
     }
 }
@@ -122,6 +125,7 @@ extension ManagedObject {
         if isRecording, let journal = context.journal {
             beginsEvent = beginsEvent || journal.steps.isEmpty
             journal.append(UndoStep(object: self, change: change))
+            if context.eventDepth == 0 { journal.hasNotice = true }
         }
         if beginsEvent { context.noteBeginOfEvent() }
         if isFollowed, let property = change.property { context.observed?.noteChange(property, of: self) }

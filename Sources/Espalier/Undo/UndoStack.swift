@@ -23,9 +23,9 @@ public import Observation
 /// ```
 ///
 /// All actions of one event form one group. An event of a context ends with `processPendingChanges`, with a `perform`
-/// block, with a save, and with an undo or redo; that of a view context also as soon as the main actor is free, and that
-/// of a `ContextActor` with each of its methods. Groups of an application's own nest in it. Several contexts may share
-/// an undo manager, if they are in the same isolation region.
+/// block, with a save, and with an undo or redo; that of a view context also as soon as the main actor is free, and
+/// that of a `ContextActor` with each of its methods. Groups of an application's own nest in it. Several contexts may
+/// share an undo manager, if they are in the same isolation region.
 ///
 /// An undo manager retains the objects that have changed: do not use one for an import (MC-58).
 /// `withObservationTracking` follows what can be undone and redone, its number and its names: a menu shows them.
@@ -109,6 +109,8 @@ public final class UndoStack {
     public func beginUndoGrouping() {
         if open.isEmpty, groupsByEvent { open.append(Group(isEvent: true)) }
         open.append(Group())
+        // The group has no name yet.
+        tellObservers()
     }
 
     /// Ends the group that began last, and discards it if it is empty.

@@ -262,6 +262,59 @@ import Testing
         }
     }
 
+    @Test(arguments: [0, 1], [true, false])
+    func `a store that is removed on the way is missed, and no other one is read for it`(
+        _ removed: Int, _ readsBoth: Bool
+    ) throws {
+        let model = try ManagedObjectModel(for: musicClasses)
+        let coordinator = PersistentStoreCoordinator(managedObjectModel: model)
+        let stores: [any PersistentStore] = try (0..<2).map { _ in try BTreeStore.inMemory(model: model) }
+        for store in stores { coordinator.add(store) }
+        let context = ManagedObjectContext(coordinator)
+        let made = (0..<40).map { number in
+            let track = Track(context: context)
+            track.name = "track \(number)"
+            return track
+        }
+        try context.assign(made.filter { $0.name.hasSuffix("3") }, to: stores[0])
+        try context.assign(made.filter { !$0.name.hasSuffix("3") }, to: stores[1])
+        try context.save()
+        var request = FetchRequest<Track>()
+        if !readsBoth { request.affectedStores = [stores[1].identifier] }
+
+        var found: [ObjectID] = []
+        let error = contextError {
+            try context.enumerate(request, batchSize: 3) { track in
+                found.append(track.objectID)
+                guard found.count == 2 else { return }
+                try coordinator.remove(stores[removed])
+                _ = try context.count(for: FetchRequest<Track>())
+            }
+        }
+
+        #expect(Set(found).count == found.count, "an object came twice")
+        if !readsBoth, removed == 0 {
+            #expect(error == nil && found.count == 36, "\(found.count) objects, then \(String(describing: error))")
+        } else if case .noStore(entity: "Track")? = error {
+            #expect(found.count < 40)
+        } else {
+            Issue.record("a removed store gave \(found.count) objects, then \(String(describing: error))")
+        }
+    }
+
+    @Test func `a child goes on although a store is added on the way`() throws {
+        let stack = try music(.btree)
+        let child = ManagedObjectContext(parent: stack.context)
+        var found: [ObjectID] = []
+        try child.enumerate(FetchRequest<Track>(), batchSize: 100) { track in
+            found.append(track.objectID)
+            guard found.count == 50 else { return }
+            stack.coordinator.add(try BTreeStore.inMemory(model: stack.coordinator.managedObjectModel))
+            _ = try child.count(for: FetchRequest<Track>())
+        }
+        #expect(found.count == 540 && Set(found).count == 540)
+    }
+
     @Test func `what is saved on the way is visited once, in an order by an index, too`() throws {
         for order in [[], [SortKey("name")], [SortKey("seconds")]] {
             let stack = try music(.btree)

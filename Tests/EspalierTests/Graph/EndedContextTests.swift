@@ -3,6 +3,8 @@
 import Espalier
 import EspalierModel
 import Foundation
+import Observation
+import Synchronization
 import TestSupport
 import Testing
 
@@ -79,6 +81,36 @@ import Testing
 
         #expect(artist.name == "Unsaved" && artist.founded == nil)
         #expect(artist.managedObjectContext == nil && !artist.hasChanges)
+    }
+
+    /// An object for a closure that runs where it is.
+    // SAFETY: `onChange` runs when the test releases the context, on the same thread.
+    private struct Here: @unchecked Sendable {
+        let object: ManagedObject
+    }
+
+    @Test func `an observer that runs because a context ends finds objects that have no context any more`() throws {
+        let stack = try Stack(.inMemory)
+        let undoManager = UndoStack()
+        var context: ManagedObjectContext? = stack.newContext()
+        let artist = try Artist(context: #require(context))
+        artist.name = "Unsaved"
+        context?.undoManager = undoManager
+        artist.name = "Renamed"
+        context?.processPendingChanges()
+        let (here, all, detached) = (Here(object: artist), Calls(), Calls())
+        withObservationTracking {
+            _ = undoManager.canUndo
+        } onChange: {
+            all.count.add(1, ordering: .relaxed)
+            if here.object.managedObjectContext == nil { detached.count.add(1, ordering: .relaxed) }
+        }
+
+        context = nil
+
+        #expect(!undoManager.canUndo && all.count.load(ordering: .relaxed) == 1)
+        #expect(detached.count.load(ordering: .relaxed) == 1, "the object still had the context that ends")
+        #expect(artist.name == "Renamed")
     }
 
     @MainActor @Test func `a view context follows other contexts though nobody keeps its container`() async throws {

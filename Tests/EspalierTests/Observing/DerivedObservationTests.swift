@@ -2,6 +2,8 @@
 
 import Espalier
 import EspalierModel
+import Observation
+import Synchronization
 import Testing
 
 @Suite struct DerivedObservationTests {
@@ -127,5 +129,75 @@ import Testing
         let pen = try #require(try other.existingObject(with: park.pens[0].objectID) as? Pen)
 
         try other.assertTrips(atMost: 0) { _ = try calls(reading: { _ = pen.weight }, {}) }
+    }
+
+    @Test func `changes of several sources in one event notify the readers of each`() throws {
+        let park = try Park()
+        park.pens[1].zoo = park.zoos[1]
+        try park.context.save()
+        for zoo in park.zoos { zoo.name = "East" }
+
+        var second = 0
+        let first = try calls(
+            reading: { _ = park.pens[0].zooName },
+            { second = try calls(reading: { _ = park.pens[1].zooName }, { park.context.rollback() }) })
+
+        #expect(first == 1 && second == 1, "\(first) and \(second) calls")
+    }
+
+    /// Objects for a closure that runs where they are.
+    // SAFETY: `onChange` runs within the change that the test makes, on the same thread.
+    private struct Here: @unchecked Sendable {
+        let context: ManagedObjectContext
+        let zoo: Zoo
+    }
+
+    @Test func `an observer may change a source and reset the context, which frees the followed objects`() throws {
+        let park = try Park()
+        let other = park.stack.newContext()
+        (other.isObservable, other.retainsRegisteredObjects) = (true, true)
+        let zoo = try #require(try other.existingObject(with: park.zoos[0].objectID) as? Zoo)
+        var pen = try other.existingObject(with: park.pens[0].objectID) as? Pen
+        weak let freed = pen
+        let (here, calls) = (Here(context: other, zoo: zoo), Calls())
+        withObservationTracking {
+            _ = pen?.zooName
+        } onChange: {
+            calls.count.add(1, ordering: .relaxed)
+            here.zoo.name = "West"
+            here.context.reset()
+        }
+        pen = nil
+
+        zoo.name = "East"
+
+        #expect(calls.count.load(ordering: .relaxed) == 1 && other.registeredObjects.isEmpty)
+        #expect(freed == nil, "something retains an object that was followed")
+    }
+
+    @Test func `a refresh of many sources makes one pass over the followed objects, and not one for each`() throws {
+        func steps(_ count: Int) throws -> Int {
+            let stack = try Stack(.inMemory, classes: [Zoo.self, Pen.self, Animal.self])
+            let context = stack.context
+            context.isObservable = true
+            context.retainsRegisteredObjects = true
+            let pens = (0..<count).map { number in
+                let (zoo, pen) = (Zoo(context: context), Pen(context: context))
+                (zoo.name, pen.zoo) = ("Zoo \(number)", zoo)
+                return pen
+            }
+            try context.save()
+            var steps = 0
+            let told = try calls(
+                reading: { for pen in pens { _ = pen.zooName } },
+                { steps = StepCount.count { context.refreshAllObjects() }.steps })
+            #expect(told == 1, "\(told) calls with \(count) pens")
+            return steps
+        }
+
+        let (few, many) = (try steps(30), try steps(240))
+        #expect(few > 0, "nothing was counted")
+        // 8 times as many of each.
+        #expect(many < 16 * few, "\(few) steps with few sources, \(many) with many")
     }
 }

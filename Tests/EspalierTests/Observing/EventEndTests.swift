@@ -1,6 +1,6 @@
 // Events of the view context that end by themselves although nobody observes the context (MC-36, MC-54).
 
-import Espalier
+@testable import Espalier
 import EspalierModel
 import Testing
 
@@ -32,6 +32,22 @@ import Testing
         #expect(artist.name == "Miles Davis")
         try context.undo()
         #expect(context.insertedObjects.isEmpty)
+    }
+
+    @Test func `changes that wait for the undo manager give one notice, however many calls follow (MC-54)`() throws {
+        let artist = Artist(context: context)
+        artist.name = "Miles"
+        try context.save()
+        context.undoManager = UndoStack()
+        var count = 0
+        context.eventNotice = { count += 1 }
+
+        artist.name = "Davis"
+        for _ in 0..<20 { context.refresh(artist, mergesChanges: true) }
+        #expect(count == 1, "\(count) notices of one event")
+        context.processPendingChanges()
+        artist.name = "Nina"
+        #expect(count == 2, "\(count) notices of two events")
     }
 
     @Test func `delete rules run at the end of a turn, without an observer and an undo manager (MC-36)`() async throws {

@@ -268,6 +268,18 @@ import Testing
         #expect(count.count.load(ordering: .relaxed) == 1 && undoManager.canUndo)
     }
 
+    @Test func `an undo group has no name when it begins, and observers are told of that (MC-57)`() throws {
+        let undoManager = UndoStack()
+        undoManager.groupsByEvent = false
+        undoManager.registerUndo(withTarget: undoManager) { _ in }
+        undoManager.setActionName("Add")
+
+        let begun = try calls(reading: { _ = undoManager.undoActionName }, { undoManager.beginUndoGrouping() })
+        #expect(begun == 1 && undoManager.undoActionName.isEmpty)
+        let ended = try calls(reading: { _ = undoManager.undoActionName }, { try undoManager.endUndoGrouping() })
+        #expect(ended == 1 && undoManager.undoActionName == "Add")
+    }
+
     @Test func `an observer may read, change, save and delete in its call`() throws {
         let library = try Library()
         let (context, artist, albums) = (library.context, library.artist, library.albums)
