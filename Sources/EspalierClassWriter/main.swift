@@ -3,8 +3,8 @@
 //   EspalierClassWriter MODEL OUTPUT
 //
 // Invariants
-//   1. Every part of the model that classes do not have is a warning of the build; names that no property can have, and a
-//      model that cannot be read, are its errors, and no file is written.
+//   1. Every part of the model that classes do not have is a warning of the build; names that no property can have, and
+//      a model that cannot be read, are its errors, and no file is written.
 //   2. A file that has the right text already is left alone, so that nothing is compiled again.
 
 import EspalierModel

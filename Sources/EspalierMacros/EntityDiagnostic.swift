@@ -119,8 +119,8 @@ enum EntityDiagnostic: DiagnosticMessage {
             "the compiler finds no macro within the arguments of #Index; write the name of a constant, as in "
                 + "'static let isOld: Predicate<Album> = #Predicate { $0.year < 1960 }'"
         case .conditionNotPredicate:
-            "a condition after 'matching:' is a predicate, as in #Predicate<Album> { $0.year > 1960 }; write a text after "
-                + "'where:'"
+            "a condition after 'matching:' is a predicate, as in #Predicate<Album> { $0.year > 1960 }; write a text "
+                + "after 'where:'"
         case .transformableDefault(let name):
             "\(name) is transformable and has no default, since its transformer may not be registered yet; set it in "
                 + "awakeFromInsert()"
@@ -153,8 +153,8 @@ enum EntityDiagnostic: DiagnosticMessage {
                 + "@Relationship"
         case .markTwice(let name, let mark): "\(name) has @\(mark) already; write all options in one mark"
         case .optionOfElement:
-            "an element of a composite has rules only, such as '.maximumLength(5)'; other options belong to the property "
-                + "of the class"
+            "an element of a composite has rules only, such as '.maximumLength(5)'; other options belong to the "
+                + "property of the class"
         case .optionNotLiteral:
             "write the options as literals such as '.indexed' and '.unique': the macro reads their names"
         case .inverseNotLiteral:

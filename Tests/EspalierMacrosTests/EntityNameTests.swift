@@ -62,8 +62,8 @@ import Testing
             import Espalier
             let spelled = "Person"
             @Entity(name: spelled) final class A: ManagedObject {} // error: write the name of the entity as a literal
-            @Entity(name: "Per\\(1)") final class B: ManagedObject {} // error: write the name of the entity as a literal
-            @Entity(name: "two words") final class C: ManagedObject {} // error: write the name of the entity as a literal
+            @Entity(name: "Per\\(1)") final class B: ManagedObject {} // error: write the name of the entity
+            @Entity(name: "two words") final class C: ManagedObject {} // error: write the name of the entity
             @Entity(name: "") final class D: ManagedObject {} // error: an entity has a name: write one, or leave out
             @Entity(name: nil) final class E: ManagedObject {}
             """)

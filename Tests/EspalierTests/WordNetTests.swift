@@ -1,5 +1,5 @@
-// Nouns of time, as the Open English WordNet has them: synsets, their words, and the relations among them, asked for what
-// plain Swift finds in the same lines.
+// Nouns of time, as the Open English WordNet has them: synsets, their words, and the relations among them, asked for
+// what plain Swift finds in the same lines.
 
 import Espalier
 import EspalierModel

@@ -31,8 +31,8 @@ protocol ObjectContender: AnyObject {
     init(folder: String) throws
     /// Inserts all teams and people and saves them in one transaction.
     func insert(_ people: People) throws
-    /// Inserts all teams and people, in transactions of at most `People.portionCount` people, so that the memory is that
-    /// of one of them.
+    /// Inserts all teams and people, in transactions of at most `People.portionCount` people, so that the memory is
+    /// that of one of them.
     func fill(_ people: People) throws
     /// Visits all people without reading any attribute; returns their number.
     func fetchFaults(keeping: Bool) throws -> Int

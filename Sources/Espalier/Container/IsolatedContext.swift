@@ -2,8 +2,8 @@
 //
 // Invariants
 //   1. The context is used only on its executor: the one accessor checks that, and the other use follows a job.
-//   2. Each job of the actor ends an event: a method that waits for nothing is one job, and a method that awaits is
-//      several.
+//   2. Each job of the actor ends an event. A method that waits for nothing is in one job, and a method that awaits is
+//      in several; the compiler makes one job of calls that follow each other in one task.
 
 import EspalierModel
 
@@ -63,9 +63,11 @@ public final class IsolatedContext: Sendable {
 ///         }
 ///     }
 ///
-/// A method ends an event of the context, as a block of ``BackgroundContext`` does, and so does each `await` in it that
-/// suspends it: delete rules run, the changes form an undo group, observers are told, and a context with
-/// `autosaveEnabled` saves. To save several steps as a whole, make them between two suspensions.
+/// When the actor has nothing more to do for a task, an event of the context ends, as after a block of
+/// ``BackgroundContext``: after a method, and at each `await` in it that suspends it. Then delete rules run, the
+/// changes form an undo group, observers are told, and a context with `autosaveEnabled` saves. Calls that one task
+/// makes one after the other, with nothing between them that runs elsewhere, can be one event. To save several steps as
+/// a whole, make them in one method, without a suspension.
 ///
 /// Objects stay inside the actor, because they are not Sendable: a method returns IDs, ``Ref`` or values. The actor
 /// runs on a serial queue that only it uses, whichever thread has made it, and may wait for disks there.

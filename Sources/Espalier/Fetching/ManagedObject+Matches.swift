@@ -13,8 +13,8 @@ extension ManagedObject {
     /// its last values. A fault is not fired; its row is read.
     ///
     /// - Throws: `ContextError.invalidPredicate` if the condition does not fit the entity, has a variable without a
-    ///   value, or a pattern takes too many steps; `.objectWithoutContext` and `.contextEnded`; `.store` if a row cannot
-    ///   be read.
+    ///   value, or a pattern takes too many steps; `.objectWithoutContext` and `.contextEnded`; `.store` if a row
+    ///   cannot be read.
     /// - Complexity: O(length of the condition) if the rows are in memory, to resolve and to test it. For many objects,
     ///   `filter(_:)` of a sequence resolves it once.
     public final func matches(_ predicate: FetchPredicate) throws(ContextError) -> Bool {

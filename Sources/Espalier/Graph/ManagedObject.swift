@@ -336,8 +336,8 @@ open class ManagedObject {
     /// Checks rules that the model cannot express, before a first save (MO-38).
     ///
     /// The save's report contains every thrown error: throw a ``Violation`` to name property, value and remedy, or
-    /// `ContextError.violations` for several findings (MO-38). If a hook sets a value, of any object, all is validated again,
-    /// and the hook is called once more, until every hook leaves the values that there are: hooks must not set
+    /// `ContextError.violations` for several findings (MO-38). If a hook sets a value, of any object, all is validated
+    /// again, and the hook is called once more, until every hook leaves the values that there are: hooks must not set
     /// different values of one property.
     open func validateForInsert() throws {}
     /// Checks rules that the model cannot express, before changes are saved (MO-38).

@@ -119,8 +119,8 @@ extension ManagedObjectContext {
         runsRulesAgain = true
     }
 
-    /// The rows, and those of the changed objects to which the objects of these rows are, were or will be related, where
-    /// the rows of both ends store the relationship: one-to-one, or ordered.
+    /// The rows, and those of the changed objects to which the objects of these rows are, were or will be related,
+    /// where the rows of both ends store the relationship: one-to-one, or ordered.
     ///
     /// Cached rows and lists of the other ends are removed; unchanged objects there adopt the newer row.
     func withOtherEnds(_ rows: [NewerRow]) throws(ContextError) -> [NewerRow] {

@@ -6,7 +6,8 @@
 //      its property list as metadata.
 //   2. A composite value is the Base64 of its tagged bytes, with the type "composite"; a text with a character that XML
 //      does not allow is the Base64 of its UTF-8, with the type "utf8".
-//   3. A date has 20 decimals, as those of Core Data; only one that they would change has the shortest text of its number.
+//   3. A date has 20 decimals, as those of Core Data; only one that they would change has the shortest text of its
+//      number.
 //   4. The hashes of entities are written and not compared: what does not fit is found at its row.
 //
 // Invariants

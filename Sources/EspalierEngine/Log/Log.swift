@@ -139,9 +139,9 @@ package final class Log: @unchecked Sendable {
     /// Makes sure that frames of `byteCount` bytes in all can be appended.
     ///
     /// - Parameter byteCountMax: the log file's greatest size.
-    /// - Parameter fillingWithZeros: whether to write zeros to those parts of added segments that the frames leave, which
-    ///   makes every later write to them faster; otherwise this method reserves space for the frames only, which also
-    ///   works on a nearly full disk.
+    /// - Parameter fillingWithZeros: whether to write zeros to those parts of added segments that the frames leave,
+    ///   which makes every later write to them faster; otherwise this method reserves space for the frames only, which
+    ///   also works on a nearly full disk.
     /// - Returns: `false` if the log would become larger than `byteCountMax`.
     /// - Throws: `diskFull`; segments that were added before the error stay vacant.
     package func reserve(
@@ -211,7 +211,8 @@ package final class Log: @unchecked Sendable {
         didAddSegment()
     }
 
-    /// Adds a segment at the end of the file, reserves space for `byteCount` bytes of frames, and leaves the rest a hole.
+    /// Adds a segment at the end of the file, reserves space for `byteCount` bytes of frames, and leaves the rest a
+    /// hole.
     private func addSegment(reserving byteCount: Int) throws(StorageError) {
         let (start, end) = nextSegment
         try file.allocate(to: min(start + UInt64(SegmentHeaderLayout.byteCount + byteCount), end))

@@ -20,8 +20,8 @@ extension ValueCollector {
 
     /// The rows of the request.
     ///
-    /// - Throws: `FetchPredicateError` if a regular expression in the condition on groups, or in a column or sort key of
-    ///   groups, takes too many steps.
+    /// - Throws: `FetchPredicateError` if a regular expression in the condition on groups, or in a column or sort key
+    ///   of groups, takes too many steps.
     /// - Complexity: O(n log n) for n objects or groups; O(n) if they are in order.
     public func rows() throws(FetchPredicateError) -> ResultRows {
         var drafts: [Draft] = []

@@ -5,8 +5,8 @@
 //   2. Stores find the objects whose values change with another one: a relationship has an inverse, unless only its
 //      destinations are counted.
 //   3. A condition reads nothing but the destination's own values and the IDs of its to-one destinations, and a store
-//      can keep its answers (FetchPredicate+Keeping): its evaluation cannot be stopped. Only in the model of a file that
-//      an older library wrote there may be others.
+//      can keep its answers (FetchPredicate+Keeping): its evaluation cannot be stopped. Only in the model of a file
+//      that an older library wrote there may be others.
 
 /// The rule for one derived attribute.
 package final class ResolvedDerivation: Sendable {

@@ -1,7 +1,7 @@
 // Compares two matched models entity by entity and names each change, its cost and its loss.
 //
-// Not here: properties (DifferenceBuilder+Properties), indexes and constraints (DifferenceBuilder+Groups), the parts that
-// no store keeps (DifferenceBuilder+Unstored).
+// Not here: properties (DifferenceBuilder+Properties), indexes and constraints (DifferenceBuilder+Groups), the parts
+// that no store keeps (DifferenceBuilder+Unstored).
 
 struct DifferenceBuilder {
     typealias EntityIndex = ManagedObjectModel.EntityIndex

@@ -12,8 +12,8 @@
 ///     for text in error.messages(german) { print(text) }
 ///
 /// In a message `{entity}`, `{property}`, `{object}`, `{value}`, `{limit}` and `{remedy}` stand for the parts of a
-/// finding; a part that a finding does not have is empty. A `ValidationRule` with a message of its own keeps it, unless `rules` has a
-/// translation; so does an error of a hook.
+/// finding; a part that a finding does not have is empty. A `ValidationRule` with a message of its own keeps it, unless
+/// `rules` has a translation; so does an error of a hook.
 public struct MessageTable: Sendable, Hashable, Codable {
     /// The messages by code.
     public var texts: [Int: String]

@@ -77,7 +77,8 @@ public struct FetchRequestTemplate: Sendable, Hashable, Codable {
         case relationshipKeyPathsForPrefetching
     }
 
-    /// Decodes a request; one that was encoded by an earlier version, without all parts, has the defaults of the others.
+    /// Decodes a request; one that was encoded by an earlier version, without all parts, has the defaults of the
+    /// others.
     ///
     /// - Throws: `DecodingError` for what is no request.
     public init(from decoder: any Decoder) throws {

@@ -3,8 +3,9 @@
 //
 // Invariants
 //   1. The result is that of reading all rows that match, also of a damaged index: unless it has as many entries as
-//      there are rows, rows are read, and an entry whose row is read and does not exist is an error. An index that lacks
-//      an entry and has another one without a row, or one with a condition, passes; a check of the store finds these.
+//      there are rows, rows are read, and an entry whose row is read and does not exist is an error. An index that
+//      lacks an entry and has another one without a row, or one with a condition, passes; a check of the store finds
+//      these.
 //   2. A plan that replaces a scan of all rows gives up after too many rows: in the order of an index they cost more.
 
 internal import EspalierEngine
@@ -43,8 +44,8 @@ struct EntryExecution {
         assert(limit > 0, "entries are read for no rows")
     }
 
-    /// The values of all rows that match; `nil` if too many of the entries do not have them exactly, or if there are not
-    /// as many entries as rows.
+    /// The values of all rows that match; `nil` if too many of the entries do not have them exactly, or if there are
+    /// not as many entries as rows.
     ///
     /// - Complexity: O(entries in the ranges), or up to the limit.
     mutating func run() throws(StoreError) -> ValueCollector? {

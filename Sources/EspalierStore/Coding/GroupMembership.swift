@@ -3,7 +3,8 @@
 // Invariants
 //   1. Conditions and expressions read nothing but the row's own values and the IDs of its to-one destinations;
 //      expressions read neither the ID nor the entity of the row.
-//   2. No evaluation is stopped: the model has refused regular expressions, so `OwnValues` and `OwnBytes` need no error.
+//   2. No evaluation is stopped: the model has refused regular expressions, so `OwnValues` and `OwnBytes` need no
+//      error.
 
 internal import EspalierEngine
 internal import EspalierModel

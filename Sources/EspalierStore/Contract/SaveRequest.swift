@@ -206,8 +206,8 @@ public struct SaveResult: Sendable {
     ///
     /// A row may also be in `updated` or `inserted`, with the values of the request: it has changed again since.
     public var changed: RowSet
-    /// The first generation that has the save (`StoreSnapshot.generation`); 0 if the save wrote nothing, or if the store
-    /// does not tell.
+    /// The first generation that has the save (`StoreSnapshot.generation`); 0 if the save wrote nothing, or if the
+    /// store does not tell.
     public var generation: UInt64 = 0
 
     /// Creates a result.

@@ -19,7 +19,8 @@ public struct StoreFetch: Sendable {
     /// The range of primary keys that are read; narrower than `allKeys` only in `FetchBatch.rest`.
     public var keys = StoreFetch.allKeys
 
-    /// The rows that a former batch has found and not returned, in the order of the fetch; `nil` = they are to be found.
+    /// The rows that a former batch has found and not returned, in the order of the fetch; `nil` = they are to be
+    /// found.
     ///
     /// They are the answer, as far as they still exist: condition and order were applied when they were found. Only
     /// `FetchBatch.rest` has them, for the store that made it.

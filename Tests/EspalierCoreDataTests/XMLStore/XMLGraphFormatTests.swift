@@ -97,8 +97,9 @@ import Testing
         (-1.0 / 3, "-0.33333333333333331483"), (63_113_904_000, "63113904000.00000000000000000000"),
         (-63_114_076_800, "-63114076800.00000000000000000000"), (1e18, "1000000000000000000.00000000000000000000"),
         (1e21, "1000000000000000000000.00000000000000000000"), (0.5, "0.50000000000000000000"),
+        (1e-9, "0.00000000100000000000"),
         // Twenty decimals would be another number.
-        (1e-9, "1e-09"), (.leastNonzeroMagnitude, "5e-324"), (1e300, "1e+300"),
+        (.leastNonzeroMagnitude, "5e-324"), (1e300, "1e+300"),
     ]
 
     @Test func `every type of attribute has the notation of Core Data, dates with 20 decimals (PS-17)`() throws {

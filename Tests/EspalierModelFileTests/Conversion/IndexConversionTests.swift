@@ -112,7 +112,7 @@ import Testing
         #expect(model.entity(named: "A")?.attributes.map(\.name) == ["n"])
         #expect(
             try document.conversion().unsupported.map(\.description).last
-                == "line 1: entity 'B': the index 'i' names 'c', a composite whose parts the file does not have, so it is "
-                + "left out")
+                == "line 1: entity 'B': the index 'i' names 'c', a composite whose parts the file does not have, so "
+                + "it is left out")
     }
 }

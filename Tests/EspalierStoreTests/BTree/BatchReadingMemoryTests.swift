@@ -15,8 +15,8 @@ import Testing
     /// The bytes of text in each row: many, so that few rows held in memory are noticed; few where there are many rows.
     private static let textByteCount = count < 100_000 ? 3000 : 200
     private static let batchSize = 100
-    /// The bytes by which the peak may grow: a constant for what the allocator and a sort keep, and for each row its ID,
-    /// its place among the candidates of an index, and its sort key.
+    /// The bytes by which the peak may grow: a constant for what the allocator and a sort keep, and for each row its
+    /// ID, its place among the candidates of an index, and its sort key.
     private static var allowance: Int { 3 << 20 + 128 * count }
 
     /// The peak of this process's resident memory in bytes.

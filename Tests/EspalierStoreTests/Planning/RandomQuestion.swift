@@ -1,5 +1,5 @@
-// Random requests to both stores of a world, and their answers by a naive evaluator: rows in an order, within offset and
-// limit, their IDs, their number, and values of them (RandomQuestion+Values).
+// Random requests to both stores of a world, and their answers by a naive evaluator: rows in an order, within offset
+// and limit, their IDs, their number, and values of them (RandomQuestion+Values).
 
 import EspalierModel
 import EspalierStore

@@ -1,5 +1,5 @@
-// Random requests to stores of random models with random rows, answered by a B-tree store, by a store in memory and by a
-// naive evaluator that shares nothing with them but the requests.
+// Random requests to stores of random models with random rows, answered by a B-tree store, by a store in memory and by
+// a naive evaluator that shares nothing with them but the requests.
 //
 // `ESPALIER_REQUESTS` is the number of requests of all models together, and `ESPALIER_REQUEST_MODELS` that of models.
 

@@ -96,7 +96,8 @@ final class RequestWorld {
         rows.indices.filter { rows[$0].isAlive && entities.contains(rows[$0].entity) }
     }
 
-    /// The rows at the end of the to-many relationship that conditions follow: the tags of a thing, the things of others.
+    /// The rows at the end of the to-many relationship that conditions follow: the tags of a thing, the things of
+    /// others.
     func list(_ row: Int) -> [Int] { isThing(rows[row].entity) ? rows[row].tags : members[row] }
 
     /// A value of a result.

@@ -1,6 +1,6 @@
-// Batch updates that write over bytes of rows, beside contexts with unsaved changes of the same rows and a long value in
-// one of them: what contexts show, how saves end, and the stored rows are those of a store in memory, which updates row
-// by row.
+// Batch updates that write over bytes of rows, beside contexts with unsaved changes of the same rows and a long value
+// in one of them: what contexts show, how saves end, and the stored rows are those of a store in memory, which updates
+// row by row.
 //
 // `ESPALIER_PATCH_WALKS` makes more walks, and `ESPALIER_PATCH_KIB` a longer value.
 

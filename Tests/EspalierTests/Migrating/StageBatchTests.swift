@@ -1,5 +1,5 @@
-// Batch requests in the work of a migration, whose transaction saves them row by row: the results and the rows are those
-// of the same requests without a migration, where updates write over bytes of rows.
+// Batch requests in the work of a migration, whose transaction saves them row by row: the results and the rows are
+// those of the same requests without a migration, where updates write over bytes of rows.
 //
 // `ESPALIER_STAGE_WALKS` makes more walks.
 
