@@ -10,10 +10,10 @@ extension GrowthCases {
     ///
     /// - Parameter hasRead: whether the child has read something before, and with it the changes of the parent.
     private static func child(
-        _ name: String, _ power: Double, reason: String = "", hasRead: Bool = false,
+        _ name: String, _ power: Double, reason: String = "", work: GrowthCase.Work? = nil, hasRead: Bool = false,
         _ body: @escaping @Sendable (_ child: ManagedObjectContext, _ papers: [Paper]) throws -> Void
     ) -> GrowthCase {
-        GrowthCase("child: " + name, power, reason: reason) { store in
+        GrowthCase("child: " + name, power, reason: reason, work: work) { store in
             let parent = store.context()
             let papers = try all(parent)
             for paper in papers where paper.number.isMultiple(of: 2) { paper.touched += 1 }
@@ -27,7 +27,8 @@ extension GrowthCases {
     }
 
     static let children: [GrowthCase] = [
-        child("fetch all, read an attribute", 1) { child, _ in for paper in try all(child) { blackHole(paper.touched) }
+        child("fetch all, read an attribute", 1, work: .tables) { child, _ in
+            for paper in try all(child) { blackHole(paper.touched) }
         },
         child("fetch all, read to-one", 1) { child, _ in for paper in try all(child) { blackHole(paper.shelf?.code) } },
         child("existingObject(with:), each", 1) { child, papers in
@@ -63,7 +64,7 @@ extension GrowthCases {
         child("refresh(false), each", 1) { child, papers in
             for paper in papers { child.refresh(try child.object(with: paper.objectID), mergesChanges: false) }
         },
-        child("detectConflicts, each of all, changed", 1) { child, _ in
+        child("detectConflicts, each of all, changed", 1, work: .tables) { child, _ in
             let mine = try all(child)
             for paper in mine { paper.touched += 1 }
             for paper in mine { try child.detectConflicts(for: paper) }

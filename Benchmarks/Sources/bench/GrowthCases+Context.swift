@@ -30,7 +30,7 @@ extension GrowthCases {
             let (ids, context) = (try ids(store), store.context())
             return { for id in ids { blackHole(try context.existingObject(with: id).isFault) } }
         },
-        GrowthCase("registeredObject(for:), each", 1) { store in
+        GrowthCase("registeredObject(for:), each", 1, work: .tables) { store in
             let (ids, context) = (try ids(store), store.context())
             let papers = try all(context)
             return {
@@ -121,7 +121,7 @@ extension GrowthCases {
                 context.rollback()
             }
         },
-        GrowthCase("mergeChanges of all", 1) { store in
+        GrowthCase("mergeChanges of all", 1, work: .tables) { store in
             let context = store.context()
             let papers = try all(context)
             for paper in papers { blackHole(paper.number) }
@@ -146,7 +146,7 @@ extension GrowthCases {
                 withExtendedLifetime(papers) {}
             }
         },
-        GrowthCase("change of each, with an observer", 1) { store in
+        GrowthCase("change of each, with an observer", 1, work: .tables) { store in
             let context = store.context()
             let papers = try all(context)
             let token = context.addObserver(for: ManagedObjectContext.ObjectsDidChangeMessage.self) { message in

@@ -28,22 +28,18 @@ struct RefreshedObject {
 
 /// The unsaved state of a context at one moment.
 struct ContextCheckpoint {
-    private struct ObjectState {
-        let object: ManagedObject
-        let id: ObjectID
-        /// Shared with the object until the object changes them (`ManagedObject.changeable`, `changeableNewValues`).
-        let changes: ObjectChanges?
-        let newValues: RowValues?
-        let state: ManagedObject.State
-    }
-
-    private let objects: [ObjectState]
-    /// The rows of the updated and deleted objects, which follow the new ones in `objects`; an import has many new
-    /// objects, which have no rows.
-    private let rows: [ObjectSnapshot?]
     private let inserted: ChangedObjects
     private let updated: ChangedObjects
     private let deleted: ChangedObjects
+    // One element for each object of the three lists, in their order: an import has many new objects, and an array of
+    // structures would retain each of them a second time.
+    private var ids: [ObjectID] = []
+    /// Shared with the objects until they change them (`ManagedObject.changeable`, `changeableNewValues`).
+    private var changes: [ObjectChanges?] = []
+    private var newValues: [RowValues?] = []
+    private var states: [ManagedObject.State] = []
+    /// The rows of the updated and deleted objects; new ones have none.
+    private var rows: [ObjectSnapshot?] = []
     private let unpropagated: [ManagedObject]
     private let runsRulesAgain: Bool
     private let leavesCascadesToStore: Bool
@@ -53,27 +49,6 @@ struct ContextCheckpoint {
     private let generation: [ReadGeneration.PartRead]
 
     init(_ context: ManagedObjectContext) {
-        var objects: [ObjectState] = []
-        objects.reserveCapacity(
-            context.memory.inserted.count + context.memory.updated.count + context.memory.deleted.count)
-        func note(_ object: ManagedObject) {
-            object.changes?.isShared = true
-            object.newValues?.share()
-            objects.append(
-                ObjectState(
-                    object: object, id: object.storedID, changes: object.changes,
-                    newValues: object.newValues, state: object.state))
-        }
-        for object in context.memory.inserted { note(object) }
-        var rows: [ObjectSnapshot?] = []
-        rows.reserveCapacity(context.memory.updated.count + context.memory.deleted.count)
-        for part in [context.memory.updated, context.memory.deleted] {
-            for object in part {
-                note(object)
-                rows.append(object.row)
-            }
-        }
-        (self.objects, self.rows) = (objects, rows)
         inserted = context.memory.inserted
         updated = context.memory.updated
         deleted = context.memory.deleted
@@ -84,6 +59,28 @@ struct ContextCheckpoint {
         recorded = context.recorded
         locked = context.locked
         generation = context.generation.parts
+        let count = inserted.count + updated.count + deleted.count
+        ids.reserveCapacity(count)
+        changes.reserveCapacity(count)
+        newValues.reserveCapacity(count)
+        states.reserveCapacity(count)
+        for object in inserted { note(object) }
+        rows.reserveCapacity(updated.count + deleted.count)
+        for part in [updated, deleted] {
+            for object in part {
+                note(object)
+                rows.append(object.row)
+            }
+        }
+    }
+
+    private mutating func note(_ object: ManagedObject) {
+        object.changes?.isShared = true
+        object.newValues?.share()
+        ids.append(object.storedID)
+        changes.append(object.changes)
+        newValues.append(object.newValues)
+        states.append(object.state)
     }
 
     /// Restores the context to the state of this checkpoint.
@@ -108,7 +105,7 @@ struct ContextCheckpoint {
 
     /// Discards the changes of objects that had none at `init`.
     private func discardLaterChanges(_ context: ManagedObjectContext) {
-        let known = Set(objects.map(\.object))
+        let known = Set(inserted).union(updated).union(deleted)
         for object in context.changedObjects where !known.contains(object) {
             object.discardPersistentChanges()
             if object.isInserted {
@@ -121,22 +118,29 @@ struct ContextCheckpoint {
     }
 
     private func restoreObjects(_ context: ManagedObjectContext) {
-        assert(objects.count == inserted.count + rows.count, "\(rows.count) rows of \(objects.count) objects")
-        for (position, saved) in objects.enumerated() {
-            let object = saved.object
-            if object.state.contains(.registered) { context.memory.registry.remove(object) }
-            if let other = context.memory.registry[saved.id], other !== object {
-                // This object was made for the row after the saved one had left the context.
-                context.memory.registry.remove(other)
-                other.leaveContext()
+        assert(ids.count == inserted.count + rows.count, "\(rows.count) rows of \(ids.count) objects")
+        var position = 0
+        for part in [inserted, updated, deleted] {
+            for object in part {
+                restore(object, at: position, context)
+                position += 1
             }
-            object.storedID = saved.id
-            object.row = position < inserted.count ? nil : rows[position - inserted.count]
-            (object.changes, object.newValues) = (saved.changes, saved.newValues)
-            object.state = saved.state
-            // A hook may have made the context forget its objects, and with them their shapes.
-            if let shape = context.shape(of: object.entity) { object.shape = shape }
-            context.memory.registry.insert(object)
         }
+    }
+
+    private func restore(_ object: ManagedObject, at position: Int, _ context: ManagedObjectContext) {
+        if object.state.contains(.registered) { context.memory.registry.remove(object) }
+        if let other = context.memory.registry[ids[position]], other !== object {
+            // This object was made for the row after the saved one had left the context.
+            context.memory.registry.remove(other)
+            other.leaveContext()
+        }
+        object.storedID = ids[position]
+        object.row = position < inserted.count ? nil : rows[position - inserted.count]
+        (object.changes, object.newValues) = (changes[position], newValues[position])
+        object.state = states[position]
+        // A hook may have made the context forget its objects, and with them their shapes.
+        if let shape = context.shape(of: object.entity) { object.shape = shape }
+        context.memory.registry.insert(object)
     }
 }
