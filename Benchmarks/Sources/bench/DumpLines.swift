@@ -77,9 +77,12 @@ struct DumpLines {
             else { throw ChildFailure(arguments: [path] + arguments) }
         }
         guard countsProcessorTime else { return time }
-        return [usage.ru_utime, usage.ru_stime].reduce(0) { sum, time in
-            sum + Double(time.tv_sec) * 1e9 + Double(time.tv_usec) * 1e3
+        var nanoseconds = 0.0
+        for time in [usage.ru_utime, usage.ru_stime] {
+            nanoseconds += Double(time.tv_sec) * 1e9
+            nanoseconds += Double(time.tv_usec) * 1e3
         }
+        return nanoseconds
     }
 }
 
