@@ -134,7 +134,7 @@ extension GrowthCases {
 
     /// A save of all papers, which another context has changed, under a merge policy.
     private static func conflict(_ name: String, _ policy: MergePolicy, isRefused: Bool = false) -> GrowthCase {
-        GrowthCase("save of all, in conflict: " + name, 1) { store in
+        GrowthCase("save of all, in conflict: " + name, 1, work: .tables) { store in
             let (context, other) = (store.context(), store.context())
             context.mergePolicy = policy
             for paper in try all(context) { paper.touched += 1 }

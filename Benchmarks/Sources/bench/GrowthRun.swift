@@ -103,11 +103,13 @@ private struct GrowthResult {
 
     /// The excess that needs no reason: an exponent of 1.15 where 1 is expected.
     static let excessMax = 0.15
+    /// The difference between two runs of a control, within which an operation is no faster than it.
+    static let controlSpread = 0.05
 
     /// Whether time or memory grow faster than expected, and faster than the controls of the same kind.
     func isTooFast(_ controls: [GrowthResult]) -> Bool {
         let excesses = controls.filter { $0.item.work == item.work }.map(\.excess)
-        return excess > max(Self.excessMax, excesses.max() ?? 0) || memoryExponent > max(item.power, 1) + 0.35
+        return excess > max(Self.excessMax, (excesses.max() ?? 0) + Self.controlSpread) || memoryExponent > max(item.power, 1) + 0.35
     }
 }
 

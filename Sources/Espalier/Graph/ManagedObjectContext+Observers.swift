@@ -244,6 +244,7 @@ extension ManagedObjectContext {
     }
 
     func noteInserted(_ object: ManagedObject) { if memory.collectsChanges { note { $0.noteInserted(object) } } }
+    @inline(__always)
     func noteUpdated(_ object: ManagedObject) { if memory.collectsChanges { note { $0.noteUpdated(object) } } }
     func noteRefreshed(_ object: ManagedObject) {
         noteObserved(object)

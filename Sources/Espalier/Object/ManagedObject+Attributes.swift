@@ -44,8 +44,10 @@ extension ManagedObject {
         let (type, derivation) = withShape { ($0.attributeTypes[slot], $0.derivation(at: slot)) }
         if let derivation { return .derivedAttribute(expression: derivation.attribute.derivation?.expression ?? "") }
         guard type.canHold(value) else { return .wrongType(found: value.typeName, expected: type.name) }
-        if !isFulfilled { fireFault() }
-        if state.contains(.inaccessible) { return .rowIsGone }
+        if !isFulfilled {
+            fireFault()
+            if state.contains(.inaccessible) { return .rowIsGone }
+        }
         willChange { .attribute(slot, $0.attributeValue(at: slot)) }
         if let newValues = changeableNewValues() {
             newValues.setAttribute(value, at: slot)
@@ -59,8 +61,13 @@ extension ManagedObject {
     }
 
     /// The reason why the object refuses changes; `nil` if it accepts them.
+    @inline(__always)
     final func reasonNotToChange() -> Violation.Reason? {
-        if state.isDisjoint(with: [.deleted, .ended, .inaccessible]) { return nil }
+        state.isDisjoint(with: [.deleted, .ended, .inaccessible]) ? nil : reasonOfState()
+    }
+
+    @inline(never)
+    private final func reasonOfState() -> Violation.Reason? {
         if state.contains(.inaccessible) { return .rowIsGone }
         return state.contains(.merged) ? .objectIsMerged(into: storedID) : .objectIsDeleted
     }
