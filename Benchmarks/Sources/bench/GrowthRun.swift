@@ -109,7 +109,8 @@ private struct GrowthResult {
     /// Whether time or memory grow faster than expected, and faster than the controls of the same kind.
     func isTooFast(_ controls: [GrowthResult]) -> Bool {
         let excesses = controls.filter { $0.item.work == item.work }.map(\.excess)
-        return excess > max(Self.excessMax, (excesses.max() ?? 0) + Self.controlSpread) || memoryExponent > max(item.power, 1) + 0.35
+        let allowed = max(Self.excessMax, (excesses.max() ?? 0) + Self.controlSpread)
+        return excess > allowed || memoryExponent > max(item.power, 1) + 0.35
     }
 }
 
