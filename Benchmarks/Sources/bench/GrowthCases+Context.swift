@@ -38,7 +38,9 @@ extension GrowthCases {
                 withExtendedLifetime(papers) {}
             }
         },
-        GrowthCase("registeredObjects", 1, work: .tables) { store in
+        GrowthCase(
+            "registeredObjects", 1, reason: "returns a set of all objects, as the first control makes one", work: .tables
+        ) { store in
             let context = store.context()
             let papers = try all(context)
             return {
