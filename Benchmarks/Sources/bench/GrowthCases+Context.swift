@@ -39,7 +39,7 @@ extension GrowthCases {
             }
         },
         GrowthCase(
-            "registeredObjects", 1, reason: "returns a set of all objects, as the first control makes one", work: .tables
+            "registeredObjects", 1, reason: "returns a set of all objects, as the first control does", work: .tables
         ) { store in
             let context = store.context()
             let papers = try all(context)
