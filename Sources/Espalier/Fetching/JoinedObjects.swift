@@ -73,8 +73,10 @@ struct JoinedObjects {
         (self.context, self.terms, self.batchSize, keys) = (context, terms, batchSize, fetch.sort)
         let changed = pending.changedCount > 0 ? context.changedRows(in: fetch.family) : []
         excluded = Set(changed + pending.leadingRows + pending.tested.map(\.storedID))
-        for position in try context.positions(for: fetch) {
-            sources.append(Source(storeTag: context.generation.parts[position].part.storeTag, rest: fetch))
+        // Hooks of objects that are read may change the list of stores.
+        let tags = try context.positions(for: fetch).map { context.generation.parts[$0].part.storeTag }
+        for tag in tags {
+            sources.append(Source(storeTag: tag, rest: fetch))
             try fill(sources.count - 1)
         }
         let tested = try context.matching(fetch, pending)

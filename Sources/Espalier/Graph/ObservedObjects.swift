@@ -183,11 +183,18 @@ final class ObservedObjects {
     }
 
     /// Forgets all objects: from now on they are freed without being forgotten one by one.
-    func end() { (followed, waiting) = ([:], [:]) }
+    func end() {
+        // A registrar's closure may retain the last reference to a followed object: it is freed after the access.
+        let former = (followed, waiting)
+        defer { withExtendedLifetime(former) {} }
+        (followed, waiting) = ([:], [:])
+    }
 
     /// Forgets an object that leaves the context, or is freed.
     func forget(_ object: ManagedObject) {
-        followed[ObjectIdentifier(object)] = nil
+        // Its registrar's closure may retain the last reference to another one: it is freed after the access.
+        let former = followed.removeValue(forKey: ObjectIdentifier(object))
+        withExtendedLifetime(former) {}
     }
 
     private func path(_ property: Entity.Property?) -> Path {
@@ -322,6 +329,9 @@ extension ManagedObjectContext {
         get { observed != nil }
         set {
             guard newValue != isObservable else { return }
+            // Registrars are freed after the access, because their closures may retain the last reference to an object.
+            let former = observed
+            defer { withExtendedLifetime(former) {} }
             observed?.end()
             observed = newValue ? ObservedObjects(model) : nil
             if !newValue {

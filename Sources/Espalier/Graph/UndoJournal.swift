@@ -123,9 +123,12 @@ extension ManagedObject {
             beginsEvent = wasEmpty && !record.isEmpty
         }
         if isRecording, let journal = context.journal {
-            beginsEvent = beginsEvent || journal.steps.isEmpty
+            if context.eventDepth == 0 {
+                // The first step may have come inside a call, whose end has not given the notice yet.
+                beginsEvent = beginsEvent || !journal.hasNotice
+                journal.hasNotice = true
+            }
             journal.append(UndoStep(object: self, change: change))
-            if context.eventDepth == 0 { journal.hasNotice = true }
         }
         if beginsEvent { context.noteBeginOfEvent() }
         if isFollowed, let property = change.property { context.observed?.noteChange(property, of: self) }

@@ -37,6 +37,12 @@ extension OverlaySnapshot {
         next.found = fetch.found.map { $0.dropFirst(fetch.offset).prefix(count) }
         guard bases.count == 1, try concern(of: next).isEmpty else { return FetchBatch(try self.fetch(fetch)) }
         let batch = try bases[0].snapshot.fetchBatch(fetch, of: count)
+        // A base that is an overlay, too, may answer with all rows at once.
+        if batch.rest == nil, let found = fetch.found, found.count - fetch.offset > count,
+            try !concern(of: fetch).isEmpty
+        {
+            return FetchBatch(try self.fetch(fetch))
+        }
         return changes.isEmpty ? batch : FetchBatch(SnapshotList(batch.rows.lazy.map(shown)), rest: batch.rest)
     }
 

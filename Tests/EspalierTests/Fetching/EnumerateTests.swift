@@ -355,6 +355,28 @@ import Testing
         }
     }
 
+    @Test func `a grandchild leaves out what its parent deletes on the way, though the root changes a row`() throws {
+        let stack = try music(.btree)
+        let parent = ManagedObjectContext(parent: stack.context)
+        let child = ManagedObjectContext(parent: parent)
+        let request = FetchRequest<Track>(sortedBy: [SortKey("name")])
+        let all = try child.fetch(request).map(\.name)
+        let (near, far) = (all[150], all[400])
+        func track(_ name: String, in context: ManagedObjectContext) throws -> Track {
+            let named = FetchRequest<Track>(try FetchPredicate(format: "name == '\(name)'"))
+            return try #require(try context.fetch(named).first)
+        }
+        var found: [String] = []
+        try child.enumerate(request, batchSize: 50) { each in
+            found.append(each.name)
+            guard found.count == 60 else { return }
+            try track(near, in: stack.context).seconds = 7
+            try parent.delete(track(far, in: parent))
+            try child.setQueryGeneration(from: nil)
+        }
+        #expect(found == all.filter { $0 != far })
+    }
+
     @Test func `a class that does not fit and a closed store are refused as fetch refuses them`() throws {
         let stack = try music(.btree)
         let wrong = FetchRequest<Album>(entityName: "Track")
