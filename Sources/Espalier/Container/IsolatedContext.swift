@@ -28,7 +28,7 @@ public final class IsolatedContext: Sendable {
         context.automaticallyMergesChangesFromParent = automaticallyMergesChanges
         // SAFETY: nothing else knows the context yet.
         unsafe guarded = context
-        // SAFETY: only the closure below uses it, and only the executor calls that, between two jobs.
+        // SAFETY: the executor calls the closure after a job, on its queue, where alone the context is used.
         nonisolated(unsafe) let used = context
         executor.setAfterJob {
             // SAFETY: the executor runs the caller.
