@@ -74,6 +74,13 @@ private final class WatchedSnapshot: StoreSnapshot {
     func explain(_ fetch: StoreFetch) throws(StoreError) -> [String] { try base.explain(fetch) }
 }
 
+/// Suspends the calling task until `isDone`, or for ten minutes, which pass only in case of a fault: other tests may
+/// hold the processor for minutes.
+func wait(isolation: isolated (any Actor)? = #isolation, until isDone: () -> Bool) async {
+    let deadline = ContinuousClock.now + .seconds(600)
+    while !isDone(), .now < deadline { try? await Task.sleep(for: .milliseconds(1)) }
+}
+
 /// A gate at which calls wait, each for one `release`, or until the time limit has passed.
 final class Gate: Sendable {
     private let gate = DispatchSemaphore(value: 0)

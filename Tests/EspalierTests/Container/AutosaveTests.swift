@@ -52,7 +52,7 @@ import Testing
         let artist = Artist(context: container.viewContext)
         artist.name = "Miles"
         #expect(container.viewContext.hasChanges)
-        for _ in 0..<1000 where container.viewContext.hasChanges { await Task.yield() }
+        await wait { !container.viewContext.hasChanges }
 
         #expect(!container.viewContext.hasChanges)
         let names = try await container.performBackgroundTask { try $0.fetch(FetchRequest<Artist>()).map(\.name) }

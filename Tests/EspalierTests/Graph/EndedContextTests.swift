@@ -128,7 +128,7 @@ import Testing
         }
 
         // The context merges the save when the main actor is free, without any call from the application.
-        for _ in 0..<1000 where artist.name != "After" { try await Task.sleep(for: .milliseconds(1)) }
+        await wait { artist.name == "After" }
         #expect(artist.name == "After")
     }
 }

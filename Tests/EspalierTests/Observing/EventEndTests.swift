@@ -10,11 +10,6 @@ import Testing
 
     init() throws { container = try PersistentContainer(inMemoryFor: musicClasses) }
 
-    /// Lets the main actor run other work until `isDone`, or for many turns.
-    private func wait(until isDone: () -> Bool) async {
-        for _ in 0..<1000 where !isDone() { await Task.yield() }
-    }
-
     @Test func `each turn of the main actor is an undo group, without an observer (MC-36, MC-54)`() async throws {
         let undoManager = UndoStack()
         context.undoManager = undoManager
