@@ -7,7 +7,10 @@ import Testing
 /// The test compiles the library from the start, so there is one: a dependency by version is the stricter kind.
 ///
 /// A package that depends on a checkout by path may use flags, products and files that a version may not.
-@Suite struct ConsumerPackageTests {
+///
+/// It is a step of its own of `.ci/run`, and no part of the default run: it takes minutes.
+@Suite(.enabled(if: campaignCount("ESPALIER_CONSUMER_PACKAGE", default: 0) > 0))
+struct ConsumerPackageTests {
     @Test func `a package that depends on a version builds and runs, with classes of its model file`() throws {
         try withTemporaryFolder { folder in
             let origin = folder.appending(path: "Espalier")

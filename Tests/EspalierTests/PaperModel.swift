@@ -1,6 +1,8 @@
 // Drawers of papers, with attributes that are indexed in all ways: the model of the tests of growth.
 
 import Espalier
+import Foundation
+import Synchronization
 
 final class Drawer: ManagedObject {
     override class var entityDescription: EntityDescription {
@@ -90,6 +92,25 @@ extension Stack {
     ///
     /// - Parameter haveAuthors: whether each paper has an author of its own.
     static func ofPapers(_ count: Int, haveAuthors: Bool = false) throws -> Stack {
+        let file = try madeFiles.withLock { files in
+            let kind = PaperFile(count: count, haveAuthors: haveAuthors)
+            if let file = files[kind] { return file }
+            let file = try makePapers(count, haveAuthors: haveAuthors).closedFile()
+            files[kind] = file
+            return file
+        }
+        return try Stack(.btree, classes: paperClasses, file: file)
+    }
+
+    private struct PaperFile: Hashable {
+        let count: Int
+        let haveAuthors: Bool
+    }
+
+    /// The files of stores of papers, of which each test gets a copy: to make one takes seconds in a debug build.
+    private static let madeFiles = Mutex<[PaperFile: Data]>([:])
+
+    private static func makePapers(_ count: Int, haveAuthors: Bool) throws -> Stack {
         let stack = try Stack(.btree, classes: paperClasses)
         let context = stack.newContext()
         for number in 0..<count {

@@ -19,7 +19,11 @@ final class Stack {
     private var readers: [ManagedObjectContext] = []
     private let folder: URL
 
-    init(_ kind: StoreKind, classes: [ManagedObject.Type] = musicClasses) throws {
+    /// The path of the store's file, if it is in one.
+    private var path: String { folder.appending(path: "music.espalier").path }
+
+    /// - Parameter file: the content of the store's file, if there is one before the store is added.
+    init(_ kind: StoreKind, classes: [ManagedObject.Type] = musicClasses, file: Data? = nil) throws {
         coordinator = PersistentStoreCoordinator(managedObjectModel: try ManagedObjectModel(for: classes))
         folder = FileManager.default.temporaryDirectory.appending(path: "espalier-\(UUID().uuidString)")
         switch kind {
@@ -27,8 +31,9 @@ final class Stack {
             try coordinator.addPersistentStore(.inMemory)
         case .btree:
             try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
-            try coordinator.addPersistentStore(
-                PersistentStoreDescription(path: folder.appending(path: "music.espalier").path))
+            let path = folder.appending(path: "music.espalier").path
+            try file?.write(to: URL(fileURLWithPath: path))
+            try coordinator.addPersistentStore(PersistentStoreDescription(path: path))
         }
         context = ManagedObjectContext(coordinator)
     }
@@ -36,6 +41,12 @@ final class Stack {
     deinit {
         for store in coordinator.persistentStores { try? store.close() }
         try? FileManager.default.removeItem(at: folder)
+    }
+
+    /// Closes the stores; returns the content of the file of a B-tree store.
+    func closedFile() throws -> Data {
+        for store in coordinator.persistentStores { try store.close() }
+        return try Data(contentsOf: URL(fileURLWithPath: path))
     }
 
     func newContext() -> ManagedObjectContext { ManagedObjectContext(coordinator) }

@@ -9,7 +9,7 @@ import Testing
 
 @Suite struct ChildWalkTests {
     private static let stepCount = campaignCount("ESPALIER_CHILD_STEPS", default: 60)
-    private static let walkCount = campaignCount("ESPALIER_CHILD_WALKS", default: 10)
+    private static let walkCount = campaignCount("ESPALIER_CHILD_WALKS", default: 5)
 
     @Test(arguments: BeadBoard.Place.allCases)
     func `a tree of contexts that saves upward at random leaves the store as plain values say`(

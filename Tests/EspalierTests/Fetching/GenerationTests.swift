@@ -76,11 +76,13 @@ import Testing
         try other.save()
 
         #expect(faults.map(\.name.utf8.count) == [30_000_000, 30_000_000])
-        #expect(faults.map { Set($0.name.utf8) } == [Set("a".utf8), Set("b".utf8)])
+        let areWhole = zip(faults, ["a", "b"]).allSatisfy { $0.name == String(repeating: $1, count: 30_000_000) }
+        #expect(areWhole)
         #expect(stack.context.recordedViolations.isEmpty)
         try stack.context.setQueryGeneration(from: nil)
         stack.context.refreshAllObjects()
-        #expect(faults[0].name.utf8.count == 31_000_000 && Set(faults[0].name.utf8) == Set("c".utf8))
+        let isTheirs = faults[0].name == String(repeating: "c", count: 31_000_000)
+        #expect(isTheirs)
         #expect(faults[1].name.isEmpty)
     }
 

@@ -121,16 +121,17 @@ import Testing
         if isSaved { try stack.context.save() }
         let slow = FetchRequest<Artist>(try FetchPredicate(format: "name MATCHES '(a+)+(b)\\\\2'"))
 
-        for ask in [
+        let asks: [() throws -> Void] = [
             { _ = try stack.context.fetch(slow) }, { _ = try stack.context.count(for: slow) },
             { try stack.context.enumerate(slow) { _ in } },
-        ] as [() throws -> Void] {
-            guard case .invalidPredicate(let error)? = contextError(ask) else {
-                Issue.record("no error")
-                continue
-            }
-            #expect(error.reason == .patternTooSlow("(a+)+(b)\\2", stepCountMax: 10_000_000))
+        ]
+        // Each takes 10,000,000 steps, so the kinds of stores share them.
+        let place = (kind == .btree ? 0 : 2) + (isSaved ? 0 : 1)
+        guard case .invalidPredicate(let error)? = contextError(asks[place % asks.count]) else {
+            Issue.record("no error")
+            return
         }
+        #expect(error.reason == .patternTooSlow("(a+)+(b)\\2", stepCountMax: 10_000_000))
         let quick = FetchRequest<Artist>(try FetchPredicate(format: "name MATCHES '(a+)+b'"))
         #expect(try stack.context.fetch(quick).isEmpty)
     }

@@ -9,7 +9,7 @@ import Testing
 @Suite struct MergeWalkTests {
     @Test func `two contexts at random store what their changes and policies say, and lose nothing else`() throws {
         let seed = testSeed(default: 4_171)
-        for round in 0..<campaignCount("ESPALIER_MERGE_WALKS", default: 100) {
+        for round in 0..<campaignCount("ESPALIER_MERGE_WALKS", default: 40) {
             var walk = try MergeWalk(round % 10 == 0 ? .btree : .inMemory, seed: seed &+ UInt64(round))
             try walk.go(steps: 100)
             if walk.hasFailed { return }

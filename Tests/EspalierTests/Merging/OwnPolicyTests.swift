@@ -15,15 +15,6 @@ private final class Questions: Sendable {
 
 @Suite struct OwnPolicyTests {
     private static let resolving: [MergePolicy.Rule] = [.storeTrump, .objectTrump, .overwrite, .rollback]
-    private static let walksAll = campaignCount("ESPALIER_ALL_MERGINGS", default: 0) > 0
-
-    /// The ways of merging with which the `number`-th combination of a row with other arguments is tried: one in turn,
-    /// or all.
-    private func mergings(_ row: MergeTableTests.Row, _ number: Int) -> [Merging] {
-        let turn = row.property.utf8.count + row.mine.count + row.base.count + number
-        return Self.walksAll ? Merging.allCases : [Merging.allCases[turn % Merging.allCases.count]]
-    }
-
     /// A board on which both sides have changed a property of peg 0, and its number `b`.
     private func contested(
         _ kind: StoreKind, _ row: MergeTableTests.Row, _ policy: MergePolicy, _ merging: Merging = .none
@@ -49,7 +40,7 @@ private final class Questions: Sendable {
         _ kind: StoreKind, _ row: MergeTableTests.Row
     ) throws {
         for (number, rule) in Self.resolving.enumerated() {
-            for merging in mergings(row, number) {
+            for merging in row.mergings(number) {
                 let comment: Comment = "\(rule), \(merging)"
                 let expected = try contested(kind, row, MergePolicy(rule), merging)
                 try expected.mine.save()
@@ -77,7 +68,7 @@ private final class Questions: Sendable {
         let choices = [(MergeResolution.Choice.mine, row.mine), (.stored, row.theirs), (nil, ["4"])]
         for (ruleNumber, rule) in Self.resolving.enumerated() {
             for (choiceNumber, (choice, values)) in choices.enumerated() {
-                for merging in mergings(row, ruleNumber + choiceNumber) {
+                for merging in row.mergings(ruleNumber + choiceNumber) {
                     let comment: Comment = "\(rule), \(choice.map { "\($0)" } ?? "a value of its own"), \(merging)"
                     let board = try contested(
                         kind, row,

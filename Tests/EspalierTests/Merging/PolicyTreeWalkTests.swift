@@ -11,7 +11,7 @@ import Testing
     @Test(arguments: StoreKind.allCases)
     func `children at random save what their rules and policies say, and lose nothing`(_ kind: StoreKind) throws {
         var counts = PolicyTreeWalk.Counts()
-        for run in 0..<UInt64(campaignCount("ESPALIER_POLICY_WALKS", default: kind == .inMemory ? 20 : 5)) {
+        for run in 0..<UInt64(campaignCount("ESPALIER_POLICY_WALKS", default: kind == .inMemory ? 8 : 3)) {
             let seed = testSeed(default: 83_000) &+ run
             var walk = try PolicyTreeWalk(kind, seed: seed)
             do { try walk.go(120) } catch { Issue.record("seed \(seed): \(error)") }

@@ -8,7 +8,7 @@ import Testing
 
 @Suite struct UndoWalkTests {
     private static let stepCount = campaignCount("ESPALIER_UNDO_STEPS", default: 120)
-    private static let walkCount = campaignCount("ESPALIER_UNDO_WALKS", default: 17)
+    private static let walkCount = campaignCount("ESPALIER_UNDO_WALKS", default: 6)
 
     @Test(arguments: BeadBoard.Place.allCases, [false, true])
     func `undoing everything gives the beginning, and redoing everything the end`(
