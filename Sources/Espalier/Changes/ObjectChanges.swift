@@ -31,13 +31,49 @@ final class ObjectChanges {
         var isEmpty: Bool { attributes.isEmpty && destinations.isEmpty && toMany.isEmpty }
     }
 
-    var values: Values
+    private var storedValues: Values
+    #if DEBUG
+        /// The changes; debug builds check that no access begins while a change of them lasts.
+        var values: Values {
+            _read { yield storedValues }
+            _modify { yield &storedValues }
+        }
+    #else
+        /// The changes, which are moved out while they change: with an access that lasts, Swift would check each one,
+        /// also every read (see Decisions, "Changes of an object").
+        var values: Values {
+            get { storedValues }
+            _modify {
+                var own = Values()
+                swap(&own, &storedValues)
+                defer { swap(&own, &storedValues) }
+                yield &own
+            }
+        }
+    #endif
     /// Whether a checkpoint keeps this object too: then it must not change any more (`ManagedObject.changeable`).
     ///
     /// A check of the reference count would give the same answer, but at each change.
     var isShared = false
 
-    init(_ values: consuming Values) { self.values = values }
+    init(_ values: consuming Values) { storedValues = values }
+
+    /// Sets the value of an attribute.
+    func setAttribute(_ value: consuming AttributeValue, at slot: Int) {
+        // Moved out alone, which takes fewer steps than all changes.
+        var attributes = SlotValues<AttributeValue>()
+        swap(&attributes, &storedValues.attributes)
+        attributes.set(value, at: slot)
+        swap(&attributes, &storedValues.attributes)
+    }
+
+    /// Sets the destination of a to-one relationship.
+    func setDestination(_ id: ObjectID?, at slot: Int) {
+        var destinations = SlotValues<ObjectID?>()
+        swap(&destinations, &storedValues.destinations)
+        destinations.set(id, at: slot)
+        swap(&destinations, &storedValues.destinations)
+    }
 
     /// Adds a destination to a to-many relationship whose change has begun.
     func add(_ id: ObjectID, toMany slot: Int) { values.toMany.modify(slot) { $0.add(id) } }

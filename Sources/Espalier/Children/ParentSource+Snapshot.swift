@@ -55,6 +55,7 @@ extension ParentSource {
         let moment = moment(bases)
         let told = try knowsUnseen(at: moment) ? takeUnseen() : takeChanges()
         parent.memory.unseen.begin(beside: records.count)
+        parent.memory.updateListeners()
         let isSame = latest?.moment.bases == moment.bases && told.idCount == 0
         if isSame, let snapshot = latest?.snapshot {
             latest = (snapshot, moment)

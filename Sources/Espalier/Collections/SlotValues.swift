@@ -46,9 +46,6 @@ struct SlotValues<Value> {
     }
 
     /// Changes the value of `slot` in place, if there is one.
-    ///
-    /// Always inlined: a call of an unknown closure would make every access to the storage a checked one.
-    @inline(__always)
     mutating func modify(_ slot: Int, _ body: (inout Value) -> Void) {
         if let position = position(of: slot) { body(&entries[position].value) }
     }

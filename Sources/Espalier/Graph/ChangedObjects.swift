@@ -29,7 +29,7 @@ struct ChangedObjects: Sequence {
 
     private mutating func add(_ difference: Int, _ object: ManagedObject) {
         let index = object.withShape { $0.entity.index }
-        while counts.count <= index { counts.append(0) }
+        if index >= counts.count { counts += Array(repeating: 0, count: index + 1 - counts.count) }
         counts[index] += difference
         count += difference
         assert(count >= 0 && counts[index] >= 0, "an object was removed that was not counted")

@@ -33,12 +33,14 @@ struct ContextMemory {
     var faultTrips = 0
     /// The number of rows that stores have returned.
     var rowsFetched = 0
+    /// Whether `pendingValues`, `unseen`, a `ChangeWatch` or an observer may have to learn of each change.
+    private(set) var hasListeners = false
     /// Whether an observer needs the set of changed objects.
-    var collectsChanges = false
+    var collectsChanges = false { didSet { updateListeners() } }
     /// Whether a change has to be noted before it is made: for an undo, or for the record of the event.
     var notesChanges = false
     /// Whether a `ChangeWatch` wants to know which objects change.
-    var watchesChanges = false
+    var watchesChanges = false { didSet { updateListeners() } }
     /// Whether objects are observed.
     var hasObserved = false
     /// Whether faults may adopt rows up to some age only.
@@ -49,6 +51,11 @@ struct ContextMemory {
     /// `checkInvariants` returns without a check if there are more objects than this: it runs at the end of every
     /// event.
     private static let checkedCountMax = 500
+
+    private var listens: Bool { pendingValues.isActive || unseen.isActive || watchesChanges || collectsChanges }
+
+    /// Call it after one of the listeners has become active.
+    mutating func updateListeners() { hasListeners = listens }
 
     /// Asserts the invariants; call it inside `assert`, and only while no call of the context is unfinished.
     func checkInvariants() -> Bool {
@@ -74,6 +81,7 @@ struct ContextMemory {
                 assert(object.checkInvariants())
             }
         }
+        assert(hasListeners || !listens, "a listener does not learn of changes")
         assert(faultTrips >= 0 && rowsFetched >= 0, "\(faultTrips) trips, \(rowsFetched) rows")
         return true
     }
@@ -84,6 +92,11 @@ extension ManagedObjectContext {
     @inline(__always)
     func countChange(of object: ManagedObject) {
         changeCount &+= 1
+        if memory.hasListeners { tellListeners(of: object) }
+    }
+
+    @inline(never)
+    func tellListeners(of object: ManagedObject) {
         if memory.unseen.isActive { memory.unseen.note(object.storedID) }
         if memory.watchesChanges { changeWatch?.note(object) }
     }
@@ -94,6 +107,7 @@ extension ManagedObjectContext {
     func replace(_ list: WritableKeyPath<ContextMemory, ChangedObjects>, by other: ChangedObjects) {
         var other = other
         memory.pendingValues.removeAll()
+        memory.updateListeners()
         swap(&memory[keyPath: list], &other)
         withExtendedLifetime(other) {}
     }

@@ -54,6 +54,8 @@ final class EntityShape: SharedByObjects {
     let defaultValues: [AttributeValue]
     /// The types of the attributes, by slot.
     let attributeTypes: [AttributeType]
+    /// The same, without those of derived attributes, which cannot be set.
+    let settableTypes: [AttributeType?]
     let hasTransientAttributes: Bool
     /// The rules of derived attributes, by slot; empty if there are none.
     let derivations: [ResolvedDerivation?]
@@ -102,9 +104,11 @@ final class EntityShape: SharedByObjects {
         defaultValues = entity.attributes.map(\.defaultValue)
         attributeTypes = entity.attributes.map(\.type)
         hasTransientAttributes = entity.attributes.contains(where: \.isTransient)
-        derivations =
+        let derivations =
             entity.attributes.contains { $0.derivation != nil }
             ? entity.attributes.map { model?.derivation(of: $0) } : []
+        settableTypes = entity.attributes.map { derivations.isEmpty || derivations[$0.slot] == nil ? $0.type : nil }
+        self.derivations = derivations
         inverses = entity.relationships.map { model?.inverse(of: $0) }
         destinationEntities = model.map { model in entity.relationships.map(model.destination(of:)) } ?? []
         attributeRules = entity.attributes.map(AttributeRule.init)

@@ -335,12 +335,12 @@ public final class ManagedObjectContext {
 
     /// Inserts a new object of this shape, if this context's model has its entity.
     func insertNew(_ object: ManagedObject, _ knownShape: EntityShape?) {
-        // The initializer of the object may have reset the context, which detaches the shapes that it had.
-        let shape = knownShape.flatMap { $0.context.isNil ? self.shape(of: $0.entity) : $0 }
-        guard let shape else {
+        guard let shape = knownShape else {
             record(Violation(object, nil, .unknownEntity(known: model.entities.map(\.name))))
             return
         }
+        // The initializer of the object may have reset the context, which detaches the shapes that it had.
+        if shape.context.isNil { return insertNew(object) }
         guard !shape.entity.isAbstract else {
             record(Violation(object, nil, .abstractEntity))
             return
@@ -355,9 +355,12 @@ public final class ManagedObjectContext {
         object.joinContext()
         memory.registry.insert(object)
         memory.inserted.insert(object)
-        if memory.pendingValues.isActive { memory.pendingValues.noteChange(of: object.storedID) }
-        countChange(of: object)
-        noteInserted(object)
+        changeCount &+= 1
+        if memory.hasListeners {
+            if memory.pendingValues.isActive { memory.pendingValues.noteChange(of: object.storedID) }
+            tellListeners(of: object)
+            noteInserted(object)
+        }
         object.willChange { _ in .inserted }
     }
 

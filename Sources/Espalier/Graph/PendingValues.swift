@@ -120,7 +120,10 @@ extension ManagedObjectContext {
         // Reading a value may load rows, so no access to the memory may last meanwhile.
         var pending = PendingValues()
         swap(&pending, &memory.pendingValues)
-        defer { swap(&pending, &memory.pendingValues) }
+        defer {
+            swap(&pending, &memory.pendingValues)
+            memory.updateListeners()
+        }
         pending.begin(atChange: cache.changeCount)
         try pending.enterQueued(memory.registry, model)
         if !pending.has(attribute) {

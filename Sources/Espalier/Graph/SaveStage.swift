@@ -32,10 +32,13 @@ struct SaveStage {
     }
 
     var hook: Hook
+    /// Retained by the changes that are saved, because a stage is made for each call of a hook.
+    private let storedObject: Unretained<ManagedObject>
     /// The object whose hook runs; `nil` between hooks.
-    var object: ManagedObject?
+    var object: ManagedObject? { storedObject.object }
 
-    init(_ hook: Hook, _ object: ManagedObject? = nil) { (self.hook, self.object) = (hook, object) }
+    /// - Parameter object: the caller retains it until it sets another stage.
+    init(_ hook: Hook, _ object: ManagedObject? = nil) { (self.hook, storedObject) = (hook, Unretained(object)) }
 }
 
 extension ManagedObjectContext {

@@ -70,7 +70,7 @@ extension ManagedObject {
             if isKept, change == nil {
                 let value = attributeValue(at: slot)
                 guard value != theirs else { continue }
-                changeable().values.attributes.set(value, at: slot)
+                changeable().setAttribute(value, at: slot)
                 changesAttributes = true
             } else if !isKept, change != nil {
                 changeable().values.attributes[slot] = nil
@@ -384,7 +384,7 @@ extension ManagedObject {
     private func carryOut(_ decision: ToOneDecision) {
         let slot = decision.relationship.slot
         if decision.chosen != decision.stored {
-            changeable().values.destinations.set(decision.chosen, at: slot)
+            changeable().setDestination(decision.chosen, at: slot)
             if decision.chosen == nil, !decision.isKept { changeable().values.yielded.append(slot) }
             noteChange()
         } else if changes?.values.destinations.contains(slot) == true {

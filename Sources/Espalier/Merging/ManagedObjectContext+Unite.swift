@@ -155,7 +155,7 @@ extension ManagedObjectContext {
             if let newValues = object.changeableNewValues() {
                 newValues.setAttribute(value, at: slot)
             } else {
-                object.changeable().values.attributes.set(value, at: slot)
+                object.changeable().setAttribute(value, at: slot)
             }
             object.noteChange()
         }

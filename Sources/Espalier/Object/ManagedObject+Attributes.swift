@@ -41,9 +41,7 @@ extension ManagedObject {
     /// Sets an attribute; if it refuses the value, it returns the reason and changes nothing.
     final func setAttributeValue(_ value: consuming AttributeValue, at slot: Int) -> Violation.Reason? {
         if let reason = reasonNotToChange() { return reason }
-        let (type, derivation) = withShape { ($0.attributeTypes[slot], $0.derivation(at: slot)) }
-        if let derivation { return .derivedAttribute(expression: derivation.attribute.derivation?.expression ?? "") }
-        guard type.canHold(value) else { return .wrongType(found: value.typeName, expected: type.name) }
+        guard withShape({ $0.settableTypes[slot]?.canHold(value) }) == true else { return reasonNotToHold(value, slot) }
         if !isFulfilled {
             fireFault()
             if state.contains(.inaccessible) { return .rowIsGone }
@@ -53,11 +51,19 @@ extension ManagedObject {
             newValues.setAttribute(value, at: slot)
         } else {
             if changes?.values.bases != nil, row?.value(at: slot) == value { forgetBase(ofAttribute: slot) }
-            changeable().values.attributes.set(value, at: slot)
+            changeable().setAttribute(value, at: slot)
         }
         noteChange()
         tellObserved()
         return nil
+    }
+
+    @inline(never)
+    private final func reasonNotToHold(_ value: AttributeValue, _ slot: Int) -> Violation.Reason {
+        if let derivation = withShape({ $0.derivation(at: slot) }) {
+            return .derivedAttribute(expression: derivation.attribute.derivation?.expression ?? "")
+        }
+        return .wrongType(found: value.typeName, expected: withShape { $0.attributeTypes[slot] }.name)
     }
 
     /// The reason why the object refuses changes; `nil` if it accepts them.
@@ -111,14 +117,21 @@ extension ManagedObject {
     /// Tells the context that the object has changed.
     final func noteChange() {
         withContext { context in
-            if context.memory.pendingValues.isActive { context.memory.pendingValues.noteChange(of: storedID) }
+            if context.memory.hasListeners { tellListeners(of: context) }
             guard state.isDisjoint(with: .awakening) else { return }
-            context.countChange(of: self)
-            context.noteUpdated(self)
+            context.changeCount &+= 1
             guard state.isDisjoint(with: [.inserted, .updated, .deleted]) else { return }
             state.insert(.updated)
             context.memory.updated.insert(self)
         }
+    }
+
+    @inline(never)
+    private final func tellListeners(of context: ManagedObjectContext) {
+        if context.memory.pendingValues.isActive { context.memory.pendingValues.noteChange(of: storedID) }
+        guard state.isDisjoint(with: .awakening) else { return }
+        context.tellListeners(of: self)
+        context.noteUpdated(self)
     }
 
     /// Records a refused change for the next save to report.

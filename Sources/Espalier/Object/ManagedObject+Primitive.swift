@@ -66,7 +66,7 @@ extension ManagedObject {
             newValues.setAttribute(value, at: slot)
         } else {
             if changes?.values.bases != nil, row?.value(at: slot) == value { forgetBase(ofAttribute: slot) }
-            changeable().values.attributes.set(value, at: slot)
+            changeable().setAttribute(value, at: slot)
         }
         withContext { context in
             if context.memory.pendingValues.isActive { context.memory.pendingValues.noteChange(of: storedID) }

@@ -38,7 +38,7 @@ extension ManagedObject {
         } else {
             if changes?.values.bases != nil, row?.destination(at: slot) == id { forgetBase(ofDestination: slot) }
             let changes = changeable()
-            changes.values.destinations.set(id, at: slot)
+            changes.setDestination(id, at: slot)
             if !changes.values.yielded.isEmpty { changes.values.yielded.removeAll { $0 == slot } }
         }
     }
@@ -306,8 +306,14 @@ extension ManagedObject {
     /// Makes both ends of an unordered many-to-many relationship record the next change in the same way.
     ///
     /// If a merge may have changed the stored list of one end, an addition and a removal do not cancel out there.
+    @inline(__always)
     final func alignMerges(with other: ManagedObject, across relationship: Relationship) {
-        guard withContext(\.hasMergedSets) == true, relationship.isToMany, !relationship.isOrdered,
+        if relationship.isToMany, withContext({ $0.hasMergedSets }) == true { align(with: other, relationship) }
+    }
+
+    @inline(never)
+    private final func align(with other: ManagedObject, _ relationship: Relationship) {
+        guard !relationship.isOrdered,
             let inverse = withShape({ $0.inverses[relationship.slot] }), inverse.isToMany, !inverse.isOrdered
         else { return }
         let (here, there) = (changes?.values.toMany[relationship.slot], other.changes?.values.toMany[inverse.slot])

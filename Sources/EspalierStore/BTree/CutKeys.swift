@@ -51,7 +51,7 @@ struct CutKeys {
     static func codes(_ source: ValueSource, _ group: KeyGroup, _ numbering: StoreNumbering) -> [UInt8] {
         var codes: [UInt8] = []
         for element in group.elements {
-            GroupKey.append(source.value(of: element), element, numbering, to: &codes)
+            GroupKey.append(source.value(of: element), element.coding, numbering, to: &codes)
         }
         return codes
     }

@@ -265,15 +265,20 @@ struct SaveExecution: ~Copyable {
         let schema = catalog.schema
         let encoder = RowEncoder(numbering: catalog.numbering)
         guard let first = save.ids.first else { return }
-        var root = schema.roots[schema.entityIndex(of: first)]
+        // What depends on the entity is looked up where it changes: most rows have that of the row before.
+        var entity = schema.entityIndex(of: first)
+        var root = schema.roots[entity]
         var tree = catalog.rowTree(ofRoot: root)
+        var (groups, isNoted) = (schema.groupsByEntity[entity], schema.derivations.isNoted[entity])
         insertedRows.reserveCapacity(save.ids.count)
         for position in save.ids.indices {
             let (id, values) = (save.ids[position], save.insertions[position].row)
-            let entity = schema.entityIndex(of: id)
-            if schema.roots[entity] != root {
+            let next = schema.entityIndex(of: id)
+            if next != entity {
+                entity = next
                 root = schema.roots[entity]
                 tree = catalog.rowTree(ofRoot: root)
+                (groups, isNoted) = (schema.groupsByEntity[entity], schema.derivations.isNoted[entity])
             }
             let permanent = save.permanentIDs.permanent
             let version = save.isReserved(at: position) ? try goneVersion(ofRoot: root) &+ 1 : 1
@@ -289,10 +294,10 @@ struct SaveExecution: ~Copyable {
                 throw .invalidRequest(reason: "\(id) was not reserved, or a row has it already")
             }
             rowDeltas[entity] += 1
-            if schema.derivations.isNoted[entity] { derivedChanges.note(new: id) }
-            guard !schema.groupsByEntity[entity].isEmpty else { continue }
+            if isNoted { derivedChanges.note(new: id) }
+            guard !groups.isEmpty else { continue }
             let source = save.source(ofInsertion: position)
-            for group in schema.groupsByEntity[entity] { try addEntry(group, id, entity, source) }
+            for group in groups { try addEntry(group, id, entity, source) }
         }
     }
 
@@ -417,10 +422,10 @@ struct SaveExecution: ~Copyable {
     ) throws(StoreError) {
         assert(catalog.schema.groupsByEntity[entity].contains(index), "\(id) has no entry in group \(index)")
         let group = catalog.schema.groups[index]
-        let number = catalog.numbering.entityNumbers[entity]
-        guard group.hasEntry(of: id, catalog.model.entities[entity], source) else { return }
+        if group.condition != nil, !group.hasEntry(of: id, catalog.model.entities[entity], source) { return }
+        let numbering = catalog.numbering
+        let number = numbering.entityNumbers[entity]
         guard group.isUnique else {
-            let numbering = catalog.numbering
             let isCut = newEntries[index].append(entityNumber: number) { bytes in
                 let isCut = GroupKey.append(group, source, numbering, to: &bytes).isCut
                 bytes.append(bigEndian: id.key)
@@ -429,7 +434,7 @@ struct SaveExecution: ~Copyable {
             if isCut { cutDeltas[index] += 1 }
             return
         }
-        newKey.encode(group, source, catalog.numbering)
+        newKey.encode(group, source, numbering)
         if !newKey.hasNull,
             let other = try newKey.isCut
                 ? holder(ofCutKeyInGroup: index, source)

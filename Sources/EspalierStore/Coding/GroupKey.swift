@@ -69,7 +69,7 @@ struct GroupKey {
         assert(values.count == group.elements.count, "\(values.count) values for \(group.elements.count) properties")
         for (value, element) in zip(values, group.elements) {
             if value.isNull { hasNull = true }
-            Self.append(value, element, numbering, to: &bytes)
+            Self.append(value, element.coding, numbering, to: &bytes)
         }
         isCut = bytes.count > Self.valueByteCountMax
         if isCut { bytes.removeLast(bytes.count - Self.valueByteCountMax) }
@@ -88,11 +88,12 @@ struct GroupKey {
     ) -> (isCut: Bool, hasNull: Bool) {
         let start = bytes.count
         var hasNull = false
-        for position in group.elements.indices {
-            let element = group.elements[position]
-            let value = row.value(of: element)
+        for position in group.codings.indices {
+            let coding = group.codings[position]
+            let value =
+                coding.wholeProperty.map { row.value(of: $0) } ?? row.value(of: group.elements[position])
             if value.isNull { hasNull = true }
-            append(value, element, numbering, to: &bytes)
+            append(value, coding, numbering, to: &bytes)
         }
         assert(bytes.count - start >= group.elements.count, "one of \(group.elements.count) values has no mark")
         let excess = bytes.count - start - valueByteCountMax
@@ -122,15 +123,15 @@ struct GroupKey {
 
     /// Appends the code of one value of a group.
     static func append(
-        _ value: AttributeValue, _ element: KeyGroup.Element, _ numbering: StoreNumbering, to bytes: inout [UInt8]
+        _ value: AttributeValue, _ coding: KeyGroup.Coding, _ numbering: StoreNumbering, to bytes: inout [UInt8]
     ) {
         if case .objectID(let id) = value {
-            assert(element.type == .objectID, "an attribute of type \(element.type) holds no reference")
-            KeyCoding.append(reference: numbering.reference(id), isAscending: element.isAscending, to: &bytes)
+            assert(coding.type == .objectID, "an attribute of type \(coding.type) holds no reference")
+            KeyCoding.append(reference: numbering.reference(id), isAscending: coding.isAscending, to: &bytes)
         } else {
-            assert(element.type != .objectID || value.isNull, "a relationship holds neither a reference nor null")
+            assert(coding.type != .objectID || value.isNull, "a relationship holds neither a reference nor null")
             KeyCoding.append(
-                value, as: element.type, options: element.folding, isAscending: element.isAscending, to: &bytes)
+                value, as: coding.type, options: coding.folding, isAscending: coding.isAscending, to: &bytes)
         }
     }
 }

@@ -135,8 +135,12 @@ package struct RowValues: @unchecked Sendable {
         unsafe memory.withUnsafeMutablePointers { header, elements in
             let (place, count) = unsafe (header.pointee.attributeCount + slot, header.pointee.count)
             precondition(slot >= 0 && place < count, "a relationship of another entity")
-            let value = unsafe header.pointee.isDense ? elements[place] : header.pointee.few?[place] ?? .null
-            guard case .objectID(let id) = value else { return nil }
+            // Two patterns, because one over either value would copy it.
+            if unsafe header.pointee.isDense {
+                guard case .objectID(let id) = unsafe elements[place] else { return nil }
+                return id
+            }
+            guard case .objectID(let id)? = unsafe header.pointee.few?[place] else { return nil }
             return id
         }
     }

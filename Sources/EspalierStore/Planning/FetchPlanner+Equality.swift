@@ -18,7 +18,7 @@ extension FetchPlanner {
         guard Self.indexCost(max(1, estimate)) < Double(rowCount) else { return nil }
         var key: [UInt8] = []
         key.reserveCapacity(64)
-        GroupKey.append(equality.value, group.elements[0], numbering, to: &key)
+        GroupKey.append(equality.value, group.codings[0], numbering, to: &key)
         let isCut = key.count > GroupKey.valueByteCountMax
         if isCut { key.removeLast(key.count - GroupKey.valueByteCountMax) }
         // The entries of one value in an index of one property are in the order of keys: reading stops at the limit.

@@ -39,7 +39,7 @@ struct GroupRanges {
                 if case .between = passing { narrow(position, terms, element, passing) }
                 return
             }
-            GroupKey.append(values[0], element, numbering, to: &prefix)
+            GroupKey.append(values[0], element.coding, numbering, to: &prefix)
             fixedCount += 1
         }
         guard fixedCount > 0 else { return }
@@ -91,7 +91,7 @@ struct GroupRanges {
             for value in values where isPossible(value) {
                 var key = prefix
                 key.reserveCapacity(64)
-                GroupKey.append(value, element, numbering, to: &key)
+                GroupKey.append(value, element.coding, numbering, to: &key)
                 ranges.append(range(beginningWith: key))
             }
             ranges.sort { $0.lower.precedes($1.lower) }
@@ -149,7 +149,7 @@ struct GroupRanges {
     /// The key from which on, or below which, values pass.
     private mutating func bound(_ bound: PassingValues.Bound, _ element: KeyGroup.Element, isLower: Bool) -> [UInt8]? {
         var key = prefix
-        GroupKey.append(bound.value, element, numbering, to: &key)
+        GroupKey.append(bound.value, element.coding, numbering, to: &key)
         guard !cut(&key) else { return isLower ? key : key.successor }
         return bound.isIncluded == isLower ? key : key.successor
     }

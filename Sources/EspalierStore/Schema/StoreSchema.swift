@@ -21,6 +21,14 @@ package struct RelationshipID: Hashable, Sendable {
 ///
 /// A class, because saves and plans pass one on for every row and condition.
 package final class KeyGroup: Sendable {
+    /// The part of an element that each entry of a row needs: copying it counts no reference.
+    struct Coding: Sendable, Hashable {
+        /// The property, if its value as a whole is meant; `nil` for a part of a composite and for an expression.
+        let wholeProperty: Entity.Property?
+        let type: AttributeType
+        let isAscending: Bool
+        let folding: ComparisonOptions
+    }
     /// One property of a group, or an expression in its place.
     package struct Element: Sendable, Hashable {
         /// The attribute or to-one relationship; `nil` for an expression.
@@ -29,26 +37,32 @@ package final class KeyGroup: Sendable {
         package let path: [String]
         /// The expression, which only an index can have; `nil` for a property.
         package let expression: IndexExpression?
+        /// How its values become codes.
+        let coding: Coding
+
         /// The type of the attribute, element or expression; `objectID` for a to-one relationship, `undefined` for
         /// numbers of all types, which only expressions have.
-        package let type: AttributeType
+        package var type: AttributeType { coding.type }
         /// Whether smaller values come first.
-        package let isAscending: Bool
+        package var isAscending: Bool { coding.isAscending }
         /// The differences between texts that are ignored.
-        package let folding: ComparisonOptions
+        package var folding: ComparisonOptions { coding.folding }
 
         init(
             _ property: Entity.Property, path: [String] = [], type: AttributeType,
             like description: EntityDescription.Index.Element
         ) {
-            (self.property, self.path, expression, self.type) = (property, path, nil, type)
-            isAscending = description.isAscending
-            folding = type == .objectID ? [] : description.folding
+            (self.property, self.path, expression) = (property, path, nil)
+            coding = Coding(
+                wholeProperty: path.isEmpty ? property : nil, type: type, isAscending: description.isAscending,
+                folding: type == .objectID ? [] : description.folding)
         }
 
         init(_ expression: IndexExpression, like description: EntityDescription.Index.Element) {
-            (property, path, self.expression, type) = (nil, [], expression, expression.type)
-            (isAscending, folding) = (description.isAscending, description.folding)
+            (property, path, self.expression) = (nil, [], expression)
+            coding = Coding(
+                wholeProperty: nil, type: expression.type, isAscending: description.isAscending,
+                folding: description.folding)
         }
 
         /// Whether the values are those of the property, unchanged.
@@ -63,6 +77,8 @@ package final class KeyGroup: Sendable {
     package let entity: ManagedObjectModel.EntityIndex
     /// The properties, most significant first.
     package let elements: [Element]
+    /// The codings of the elements.
+    let codings: [Coding]
     /// The names of the properties, and expressions in the normal form of the predicate grammar.
     package let properties: [String]
     /// Whether no two rows may share values (MD-12).
@@ -83,7 +99,7 @@ package final class KeyGroup: Sendable {
     ) {
         assert(!elements.isEmpty && elements.count == properties.count, "\(name) has \(elements.count) properties")
         assert(!isUnique || condition == nil && elements.allSatisfy(\.isPlain), "\(name) is a plain constraint")
-        (self.name, self.entity, self.elements) = (name, entity, elements)
+        (self.name, self.entity, self.elements, codings) = (name, entity, elements, elements.map(\.coding))
         (self.properties, self.isUnique, self.condition) = (properties, isUnique, condition)
         let conditionSources = condition?.root.ownProperties ?? []
         computedSources = elements.reduce(conditionSources) { $0.union($1.expression?.properties ?? []) }
