@@ -2,6 +2,7 @@
 
 import Espalier
 import EspalierModel
+import TestSupport
 import Testing
 
 /// How what others have saved gets below unsaved changes, before the save.
