@@ -44,8 +44,8 @@ extension SavepointRun {
     /// Rewrites a tree: about half of the entries keep their values, and some are removed.
     private mutating func rewrite(_ tree: Tree<UInt64>, _ write: inout WriteTransaction) throws {
         var expected: [[UInt8]: [UInt8]] = [:]
-        var chance = chance
         let values = (0..<8).map { _ in makeValue() }
+        var chance = chance
         try write.rewrite(tree) {
             (number: UInt64, value: RawSpan, new: inout [UInt8]) throws(Failure) -> RewrittenEntry in
             let key = (0..<8).map { UInt8(truncatingIfNeeded: number >> (56 - 8 * $0)) }
