@@ -1,7 +1,8 @@
 // Writes a whole tree page, for splits, merges, shifts, spreads and bulk loads.
 //
 // Invariants
-//   1. Fences are written first, because they determine the prefix; then `count` entries in ascending order.
+//   1. Fences are written first, because they determine the prefix; then `count` entries in ascending order, one by one
+//      or all at once.
 //   2. The caller has made sure that everything fits. A key that is shorter than the page's prefix is reported, not
 //      written: only a damaged page can hold one.
 
@@ -138,6 +139,23 @@ package struct TreePageBuilder {
     package mutating func append(_ key: TreeKey, leftChild: PageNumber) throws(StorageError) {
         if isInteger { return append(key.integer, leftChild: leftChild) }
         append(try withoutPrefix(key.bytes), leftChild: leftChild)
+    }
+
+    /// Appends all entries of an integer leaf at once.
+    ///
+    /// - Parameters:
+    ///   - keys: the keys, as the page has them.
+    ///   - offsets: the offsets of the cells, as the page has them.
+    ///   - cells: all cells, which end where the page's fences begin.
+    package mutating func append(keys: ByteString, offsets: ByteString, cells: ByteString) {
+        assert(isInteger && isLeaf && index == 0, "page \(view.storedNumber) has entries, or other keys")
+        assert(keys.count == 8 * count && offsets.count == 2 * count, "\(keys.count) bytes of \(count) keys")
+        let start = offset &- cells.count
+        precondition(start >= view.slotsEnd, "\(cells.count) bytes of cells have no room")
+        view.copy(keys, to: TreeLayout.slots)
+        view.copy(offsets, to: TreeLayout.slots &+ keys.count)
+        view.copy(cells, to: start)
+        (index, offset) = (count, start)
     }
 
     /// Finishes the page; all entries must have been appended.

@@ -16,11 +16,7 @@ extension BTree where Source: WritablePageSource {
     package func insert(
         _ key: TreeKey, _ value: ByteString, into record: inout TreeRecord
     ) throws(StorageError) -> Bool {
-        if value.count > StoreGeometry(pageSize: source.pageSize).cellByteCountMax,
-            value.count <= StoreGeometry.valueByteCountMax, try replaceLongValue(of: key, by: value, in: &record)
-        {
-            return true
-        }
+        if isLong(value), try replaceLongValue(of: key, by: value, in: &record) { return true }
         let stored = try storedForm(checking: key, value, of: record)
         if record.hint.isInRun, let replaced = try insertAtHint(key, stored, into: &record) { return replaced }
         var path = TreePath()

@@ -37,15 +37,34 @@ extension BTree where Source: WritablePageSource {
             }
             (leaf, index, first, byteCount) = (found.pin.number, found.index, page, length)
         }
-        let former = try former(of: value, first, byteCount: byteCount, treeID: record.treeID)
-        let head = value.prefix(former.headByteCount)
-        let newFirst = head.count == 0 ? former.tail : try writeOverflow(head, of: record, before: former.tail)
-        for page in former.head { try source.free(page) }
+        let newFirst = try replaceChain(first, byteCount: byteCount, by: value, of: record)
         let pin = try source.edit(leaf)
         record.hint.note(leaf, index, isAppend: false)
         let isDone = pin.view.replaceValue(index, .overflow(first: newFirst, byteCount: UInt64(value.count)))
         assert(isDone, "a reference does not fit in the place of another")
         return true
+    }
+
+    /// Whether a value is too long for a leaf, and not too long for a tree.
+    @inline(__always)
+    func isLong(_ value: ByteString) -> Bool {
+        value.count > StoreGeometry(pageSize: source.pageSize).cellByteCountMax
+            && value.count <= StoreGeometry.valueByteCountMax
+    }
+
+    /// Stores `value`, which is too long for a leaf, in place of the chain from `first` on; returns the first page of
+    /// its chain.
+    ///
+    /// - Throws: `corruption` or what the source throws.
+    func replaceChain(
+        _ first: PageNumber, byteCount: UInt64, by value: ByteString, of record: TreeRecord
+    ) throws(StorageError) -> PageNumber {
+        assert(isLong(value), "a value of \(value.count) bytes in overflow pages")
+        let former = try former(of: value, first, byteCount: byteCount, treeID: record.treeID)
+        let head = value.prefix(former.headByteCount)
+        let newFirst = head.count == 0 ? former.tail : try writeOverflow(head, of: record, before: former.tail)
+        for page in former.head { try source.free(page) }
+        return newFirst
     }
 
     /// The chain from `first` on, of which the longest tail stays that holds the last bytes of `value` as well.

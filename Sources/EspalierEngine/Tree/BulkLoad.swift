@@ -2,7 +2,9 @@
 //
 // Invariants
 //   1. Level 0 collects entries, level n + 1 the separators between finished pages of level n. A page is finished when
-//      the next cell surely does not fit; cells that do not fit after all are moved to the next page.
+//      the next cell surely does not fit; cells that do not fit after all are moved to the next page. The entries of an
+//      integer tree are collected in `leaf` instead of level 0: integer keys have no prefix, so it is certain at once
+//      whether a cell fits.
 //   2. The root keeps its number: the topmost level is written into it at the end.
 //   3. Until `finish` the tree is empty for readers of its record; nothing else refers to the pages that are written.
 
@@ -26,6 +28,7 @@ package struct BulkLoad<Source: WritablePageSource>: ~Copyable {
     private var record: TreeRecord
     private let fill: Fill
     private let rootTag: UInt32
+    private var leaf: PendingIntegerLeaf
     private var levels: [Level]
     private var nearPage: PageNumber
 
@@ -47,6 +50,7 @@ package struct BulkLoad<Source: WritablePageSource>: ~Copyable {
         self.record.leafPageCount = 0
         self.fill = fill
         rootTag = Catalog<Source>.rootTag(of: name)
+        leaf = PendingIntegerLeaf(pageSize: source.pageSize, byteCountMax: source.pageSize * fill.leaf / 100)
         levels = [Level(PendingPage(record.kind, isLeaf: true, pageSize: source.pageSize))]
         nearPage = record.root
     }
@@ -56,18 +60,37 @@ package struct BulkLoad<Source: WritablePageSource>: ~Copyable {
     /// - Returns: `false`, with nothing changed, if `key` is not above the last one.
     /// - Throws: `keyTooLong`, `valueTooLarge`, or what the source throws.
     package mutating func append(_ key: TreeKey, _ value: ByteString) throws(StorageError) -> Bool {
-        let leaf = levels[0]
-        if leaf.page.count > 0 {
-            let last = leaf.page.key(leaf.page.count - 1)
-            let ascends =
-                record.kind == .integer ? last.integer < key.integer : last.bytes.compare(key.bytes) < 0
-            guard ascends else { return false }
-        }
-        let stored = try tree.storedForm(checking: key, value, of: record)
-        leaf.page.append(key, stored)
+        guard isAboveLast(key) else { return false }
+        return try append(key, stored: try tree.storedForm(checking: key, value, of: record))
+    }
+
+    /// Appends an entry whose value is in the form that a leaf stores: its overflow pages, if it has any, are pages of
+    /// the tree already.
+    ///
+    /// - Returns: `false`, with nothing changed, if `key` is not above the last one.
+    /// - Throws: what the source throws.
+    mutating func append(_ key: TreeKey, stored value: StoredValue) throws(StorageError) -> Bool {
+        guard isAboveLast(key) else { return false }
         record.entryCount += 1
-        try finishFullPages(0)
+        guard record.kind == .integer else {
+            levels[0].page.append(key, value)
+            try finishFullPages(0)
+            return true
+        }
+        if leaf.append(key.integer, value) { return true }
+        let page = try writePage(0, count: leaf.count, high: key, rightChild: 0)
+        leaf.begin(from: key.integer)
+        let isAppended = leaf.append(key.integer, value)
+        assert(isAppended, "an empty leaf has no room for an entry")
+        try append(separator: key, leftChild: page, toLevel: 1)
         return true
+    }
+
+    private func isAboveLast(_ key: TreeKey) -> Bool {
+        if record.kind == .integer { return leaf.last.map { $0 < key.integer } ?? true }
+        let pending = levels[0]
+        guard pending.page.count > 0 else { return true }
+        return pending.page.key(pending.page.count - 1).bytes.compare(key.bytes) < 0
     }
 
     /// Writes the remaining pages; returns the record of the filled tree.
@@ -108,11 +131,19 @@ package struct BulkLoad<Source: WritablePageSource>: ~Copyable {
         let rightChild = isLeaf ? 0 : pending.page.child(length)
         let page = try writePage(level, count: length, high: separator.key, rightChild: rightChild)
         pending.page.removeFirst(isLeaf ? length : length + 1, newLow: low)
-        if levels.count == level + 1 {
+        try append(separator: separator.key, leftChild: page, toLevel: level + 1)
+    }
+
+    /// Appends the separator after a finished page of the level below.
+    private mutating func append(
+        separator: TreeKey, leftChild page: PageNumber, toLevel level: Int
+    ) throws(StorageError) {
+        assert(level > 0 && level <= levels.count, "level \(level) of \(levels.count)")
+        if levels.count == level {
             levels.append(Level(PendingPage(record.kind, isLeaf: false, pageSize: tree.source.pageSize)))
         }
-        levels[level + 1].page.append(separator.key, leftChild: page)
-        try finishFullPages(level + 1)
+        levels[level].page.append(separator, leftChild: page)
+        try finishFullPages(level)
     }
 
     private mutating func writePage(
@@ -131,10 +162,12 @@ package struct BulkLoad<Source: WritablePageSource>: ~Copyable {
         _ level: Int, to page: PageNumber, count: Int, high: TreeKey?, rightChild: PageNumber, rootTag: UInt32?
     ) throws(StorageError) {
         let pin = try tree.source.edit(page)
-        let pending = levels[level]
-        assert(count <= pending.page.count, "\(count) of \(pending.page.count) cells")
+        if level == 0 { record.leafPageCount += 1 }
         let identity = TreePageIdentity(
             number: page, treeID: record.treeID, level: level, isInteger: record.kind == .integer, rootTag: rootTag)
+        guard level > 0 || record.kind == .bytes else { return leaf.write(to: pin.view, identity, high: high) }
+        let pending = levels[level]
+        assert(count <= pending.page.count, "\(count) of \(pending.page.count) cells")
         var builder = TreePageBuilder(
             pin.view, identity, count: count, low: pending.page.lowKey, high: high, rightChild: rightChild)
         for index in 0..<count {
@@ -146,7 +179,6 @@ package struct BulkLoad<Source: WritablePageSource>: ~Copyable {
         }
         builder.finish()
         assert(pin.view.cellCount == count && pin.view.level == level, "page \(page) of level \(level)")
-        if level == 0 { record.leafPageCount += 1 }
     }
 
     /// Finishes the last page of each level, from the leaves up; writes that of the topmost level into the root.

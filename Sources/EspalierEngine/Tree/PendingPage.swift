@@ -1,4 +1,5 @@
 // The cells of a page that a bulk load is still filling, with whole keys: the prefix is known only at the page's end.
+// Leaves of integer keys have no prefix, and their own form (`PendingIntegerLeaf`).
 //
 // Invariants
 //   1. Keys ascend. Key bytes and inline values are in memory of its own, which is reallocated when it grows: a key or
@@ -55,6 +56,7 @@ struct PendingPage: ~Copyable {
 
     /// Appends an entry of a leaf.
     mutating func append(_ key: TreeKey, _ value: StoredValue) {
+        assert(!isInteger, "an entry of an integer leaf")
         var overflow: (first: PageNumber, byteCount: UInt64)?
         var inline = TreeKey(0).bytes
         switch value {
@@ -131,8 +133,8 @@ struct PendingPage: ~Copyable {
     /// The bytes of cell `index` with its slot and its whole key.
     private func byteCount(_ index: Int) -> Int {
         let cell = cells[index]
-        if isInteger && !isLeaf { return TreeLayout.integerInteriorSlotByteCount }
-        let slot = isInteger ? TreeLayout.integerLeafSlotByteCount : TreeLayout.bytesSlotByteCount
+        if isInteger { return TreeLayout.integerInteriorSlotByteCount }
+        let slot = TreeLayout.bytesSlotByteCount
         guard isLeaf else { return slot + TreeLayout.childByteCount + cell.keyByteCount }
         let value = cell.overflow == nil ? cell.valueByteCount : TreeLayout.overflowReferenceByteCount
         return slot + TreeLayout.valueWordByteCount + cell.keyByteCount + value
@@ -176,7 +178,7 @@ struct PendingPage: ~Copyable {
     func separator(before index: Int) -> TreeKey {
         assert(index > 0 && index < cells.count, "cell \(index) of \(cells.count)")
         let next = key(index)
-        guard isLeaf, !isInteger else { return next }
+        guard isLeaf else { return next }
         let length = key(index - 1).bytes.commonPrefix(with: next.bytes) + 1
         return TreeKey(next.bytes.prefix(min(length, next.bytes.count)))
     }

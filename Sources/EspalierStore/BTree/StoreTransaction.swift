@@ -174,6 +174,15 @@ extension StoreTransaction where Base == WriteTransaction {
         try base.withMutableValue(of: key, in: tree, body)
     }
 
+    /// Calls `body` with each entry of `tree`, in ascending order, and keeps, removes or replaces the entry as it says;
+    /// after an error the transaction can only be rolled back.
+    mutating func rewrite(
+        _ tree: Tree<UInt64>,
+        _ body: (_ key: UInt64, _ value: RawSpan, _ new: inout [UInt8]) throws(StoreError) -> RewrittenEntry
+    ) throws(StoreError) {
+        try base.rewrite(tree, body)
+    }
+
     /// Removes `key`; returns whether it existed.
     @discardableResult
     mutating func remove(_ key: UInt64, from tree: Tree<UInt64>) throws(StoreError) -> Bool {

@@ -24,10 +24,20 @@ struct EntityChange {
     enum Destination {
         /// No destination, or the relationship is to-many.
         case none
-        /// The to-one relationship in this slot of the older entity.
+        /// The to-one relationship in this slot of the older entity, whose references stay as they are.
         case field(Int)
+        /// The to-one relationship in this slot, whose references change or lead nowhere now.
+        case moved(Int)
         /// The pairs of owner and destination that were gathered.
         case pairs
+
+        /// The slot of the older entity that is read.
+        var slot: Int? {
+            switch self {
+            case .field(let slot), .moved(let slot): slot
+            case .none, .pairs: nil
+            }
+        }
     }
 
     /// By slot of the newer entity.
@@ -60,14 +70,15 @@ struct EntityChange {
                 destinations.append(.pairs)
                 rewritesAll = true
             } else if let former {
-                destinations.append(.field(former.slot))
-                if movesReferences(former, relationship) { rewritesAll = true }
+                let isMoved = movesReferences(former, relationship)
+                destinations.append(isMoved ? .moved(former.slot) : .field(former.slot))
+                if isMoved { rewritesAll = true }
             } else {
                 destinations.append(.none)
             }
         }
         // Rows keep no references that are not read any more: the entities that these name may be removed later.
-        let read = destinations.compactMap { if case .field(let slot) = $0 { slot } else { nil } }
+        let read = destinations.compactMap(\.slot)
         if older.relationships.contains(where: { !$0.isToMany && !read.contains($0.slot) }) { rewritesAll = true }
         assert(sources.count == newer.attributes.count && defaults.count == sources.count, "\(sources.count) sources")
         assert(destinations.count == newer.relationships.count, "\(destinations.count) destinations")
@@ -102,6 +113,9 @@ struct EntityChange {
             new.elements.contains { $0.name == element.name && keepsValues(element, $0) }
         }
     }
+
+    /// Whether a row is rewritten with pairs that were gathered.
+    var needsPairs: Bool { destinations.contains { if case .pairs = $0 { true } else { false } } }
 
     /// Whether rows that are not rewritten get values that they do not have.
     var fillsLayouts: Bool {

@@ -1,8 +1,11 @@
 // Rewrites rows, moves them to other hierarchies, and removes those of removed entities.
 //
+// A tree of which most rows change is rewritten in one walk. Rows are changed one by one where few of them change,
+// where they move to another tree, and where the walk would have to read other trees, which it cannot do.
+//
 // Invariants
-//   1. A row that stays in place and need not be rewritten is not touched; a hierarchy of such rows is not read.
-//   2. The cursor reads rows of the older model only: rows that are moved from another hierarchy have greater keys.
+//   1. A row that stays in place and need not be rewritten keeps its bytes; a hierarchy of such rows is not read.
+//   2. Only rows of the older model are changed: rows that are moved from another hierarchy have greater keys.
 
 internal import EspalierEngine
 internal import EspalierModel
@@ -54,12 +57,64 @@ extension MigrationRun {
         let last = fates.formerLastKeys[root.index] ?? 0
         var rewriter = MigrationRewriter(self, catalog, pairs)
         defer { notes.part("rows of \(root.name)", rewriter.rowCount) }
+        if try rewritesTree(of: root, in: transaction) {
+            assert(isTakenOver, "rows of \(root.name) stay in a tree that is dropped")
+            try rewrite(tree, of: root, lastKey: last, &rewriter, in: &transaction)
+        } else {
+            try changeRows(
+                of: root, tree, lastKey: last, isTakenOver: isTakenOver, catalog, &rewriter, in: &transaction)
+        }
+        outcome.rowsWritten += rewriter.rowCount
+    }
+
+    /// Whether the tree of an older hierarchy is rewritten in one walk: all rows that are kept stay in it, at least
+    /// half of its rows change, and no row needs others to be read.
+    private func rewritesTree(
+        of root: Entity, in transaction: borrowing StoreTransaction<WriteTransaction>
+    ) throws(StoreError) -> Bool {
+        var (changed, kept) = (0, 0)
+        for (entity, fate) in members(of: root.index) {
+            let number = oldCatalog.numbering.entityNumbers[entity.index]
+            let rowCount = try transaction.counter(Counter.rows(entityNumber: number), oldCatalog)
+            guard let fate, let change = changes[Int(number)] else {
+                changed.add(clamping: rowCount)
+                continue
+            }
+            guard fate.staysInPlace, !change.needsPairs else { return false }
+            if change.rewritesAll || fate.entity.isAbstract {
+                changed.add(clamping: rowCount)
+            } else {
+                kept.add(clamping: rowCount)
+            }
+        }
+        return changed > 0 && changed >= kept
+    }
+
+    /// Rewrites a tree, row by row.
+    private func rewrite(
+        _ tree: Tree<UInt64>, of root: Entity, lastKey: UInt64, _ rewriter: inout MigrationRewriter,
+        in transaction: inout StoreTransaction<WriteTransaction>
+    ) throws(StoreError) {
+        try transaction.rewrite(tree) {
+            (key: UInt64, row: RawSpan, new: inout [UInt8]) throws(StoreError) -> RewrittenEntry in
+            // A row that was moved from another hierarchy (invariant 2).
+            if key > lastKey { return .kept }
+            try units.advance()
+            return try rewriter.rewrite(row, key: key, in: root, into: &new)
+        }
+    }
+
+    /// Changes rows one by one.
+    private func changeRows(
+        of root: Entity, _ tree: Tree<UInt64>, lastKey: UInt64, isTakenOver: Bool, _ catalog: StoreCatalog,
+        _ rewriter: inout MigrationRewriter, in transaction: inout StoreTransaction<WriteTransaction>
+    ) throws(StoreError) {
         var pending = PendingPuts()
         var cursor = try transaction.cursor(over: tree)
         while try cursor.next() {
             try units.advance()
             let key = try cursor.key
-            if key > last {
+            if key > lastKey {
                 guard !isTakenOver else { break }
                 throw .damaged(entity: root.name, key: key, reason: "the key was never allocated")
             }
@@ -73,11 +128,7 @@ extension MigrationRun {
                 if bytes == nil, !fate.staysInPlace { bytes = row.copy(0..<row.byteCount) }
             }
             guard let fate = fates[number], !fate.entity.isAbstract else {
-                if let fate = fates[number] {
-                    failures.add(
-                        fate.entity.name, .abstractEntity, oldCatalog.numbering.id(entityNumber: number, key: key))
-                }
-                outcome.rowsRemoved += 1
+                noteRemoval(of: number, key: key)
                 if isTakenOver { try transaction.remove(key, from: tree) }
                 continue
             }
@@ -90,7 +141,15 @@ extension MigrationRun {
             try pending.put(bytes, for: key &+ fate.offset, in: catalog.rowTree(of: fate.entity), of: &transaction)
         }
         try pending.write(to: &transaction)
-        outcome.rowsWritten += rewriter.rowCount
+    }
+
+    /// Notes that a row with this entity number is removed: with its entity, or because its entity is abstract now.
+    func noteRemoval(of number: UInt16, key: UInt64) {
+        if let fate = fates[number] {
+            failures.add(
+                fate.entity.name, .abstractEntity, oldCatalog.numbering.id(entityNumber: number, key: key))
+        }
+        outcome.rowsRemoved += 1
     }
 }
 
@@ -114,125 +173,5 @@ private struct PendingPuts {
         for row in rows { try transaction.put(row.bytes, for: row.key, in: row.tree) }
         rows.removeAll(keepingCapacity: true)
         byteCount = 0
-    }
-}
-
-/// Builds rows of the newer model from rows of the older one.
-struct MigrationRewriter {
-    private let run: MigrationRun
-    private let catalog: StoreCatalog
-    private let pairs: MigrationRun.GatheredPairs
-    private let reader: RowReader
-    private let encoder: RowEncoder
-    /// By number of the older layout.
-    private var transfers: [FieldTransfer?] = []
-    /// The computed values and the destinations of the row that is built.
-    private var values: [AttributeValue] = []
-    private var destinations: [ObjectID?] = []
-    /// The number of rows that were built.
-    private(set) var rowCount = 0
-
-    init(_ run: MigrationRun, _ catalog: StoreCatalog, _ pairs: MigrationRun.GatheredPairs) {
-        (self.run, self.catalog, self.pairs) = (run, catalog, pairs)
-        reader = RowReader(numbering: run.oldCatalog.numbering)
-        encoder = RowEncoder(numbering: catalog.numbering)
-    }
-
-    /// The row in the newer model; `nil` if it can remain unchanged.
-    mutating func rewritten(
-        _ row: RawSpan, key: UInt64, _ number: UInt16, _ fate: EntityFate, _ change: EntityChange,
-        in transaction: borrowing StoreTransaction<WriteTransaction>
-    ) throws(StoreError) -> [UInt8]? {
-        guard change.rewritesAll || change.filledSlots.contains(where: { reader.isNull(at: $0, row) }) else {
-            return nil
-        }
-        rowCount += 1
-        let id = run.oldCatalog.numbering.id(entityNumber: number, key: key)
-        let shape = reader.shape(of: row)
-        let transfer = transfer(of: RowOffsets.layoutNumber(row), shape, fate.entity, change)
-        values.removeAll(keepingCapacity: true)
-        for index in transfer.computed.indices { values.append(value(transfer.computed[index], row, id)) }
-        destinations.removeAll(keepingCapacity: true)
-        for (slot, destination) in change.destinations.enumerated() {
-            let relationship = fate.entity.relationships[slot]
-            switch destination {
-            case .none: destinations.append(nil)
-            case .field(let former): destinations.append(self.destination(at: former, row, of: relationship, id))
-            case .pairs:
-                destinations.append(try paired(key &+ fate.offset, relationship, id, in: transaction))
-            }
-        }
-        assert(destinations.count == fate.entity.relationships.count, "\(destinations.count) destinations")
-        return transfer.newRow(from: row, reader.offsets(of: row, shape), values: values, destinations, encoder)
-    }
-
-    private mutating func transfer(
-        of layoutNumber: UInt16, _ shape: RowLayout.Shape, _ entity: Entity, _ change: EntityChange
-    ) -> FieldTransfer {
-        let position = Int(layoutNumber)
-        if position < transfers.count, let known = transfers[position] { return known }
-        let transfer = FieldTransfer(
-            from: shape, of: reader.numbering.shapes, to: encoder.currentLayout(entity.index), of: entity, change)
-        while transfers.count <= position { transfers.append(nil) }
-        transfers[position] = transfer
-        return transfer
-    }
-
-    /// The value of an attribute that is not copied.
-    private func value(_ computed: FieldTransfer.Computed, _ row: RawSpan, _ id: ObjectID?) -> AttributeValue {
-        let value: AttributeValue
-        switch computed.source {
-        case .none: return .null
-        case .fill(let filled): return filled
-        case .copy(let former): value = reader.value(at: former, row)
-        case .convert(let former):
-            let old = reader.value(at: former, row)
-            let attribute = computed.attribute
-            if let migrated = attribute.description.migrated(old) {
-                value = migrated
-            } else {
-                let declaring = run.match.new.entities[attribute.declaredBy].name
-                run.failures.add("\(declaring).\(attribute.name)", .inexact(attribute.type), id)
-                value = .null
-            }
-        }
-        return value.isNull ? computed.replacement ?? .null : value
-    }
-
-    /// The destination in the newer model of a reference in an older row.
-    private func destination(
-        at former: Int, _ row: RawSpan, of relationship: Relationship, _ id: ObjectID?
-    ) -> ObjectID? {
-        assert(!relationship.isToMany, "\(relationship.name) is a list")
-        guard let reference = reader.reference(at: former, row), let fate = run.fates[reference.entity] else {
-            return nil
-        }
-        guard fate.entity.isKind(of: run.match.new.destination(of: relationship)) else {
-            run.failures.add(run.subject(relationship), .otherDestination, id)
-            return nil
-        }
-        return catalog.numbering.id(entityNumber: reference.entity, key: reference.key &+ fate.offset)
-    }
-
-    /// The one destination among the pairs of an owner.
-    private func paired(
-        _ owner: UInt64, _ relationship: Relationship, _ id: ObjectID?,
-        in transaction: borrowing StoreTransaction<WriteTransaction>
-    ) throws(StoreError) -> ObjectID? {
-        assert(!relationship.isToMany, "\(relationship.name) is a list")
-        let declared = run.match.new.entities[relationship.declaredBy].relationships[relationship.slot]
-        guard let tree = pairs[RelationshipID(declared)] else { return nil }
-        var (found, count): (ObjectID?, Int) = (nil, 0)
-        var prefix: [UInt8] = []
-        prefix.append(bigEndian: owner)
-        try transaction.forEach(in: tree, beginningWith: prefix) { key, value in
-            if count == 0 {
-                found = catalog.numbering.id(entityNumber: value.number(at: 0), key: key.bigEndianKey(at: 8))
-            }
-            count += 1
-            return count < 2
-        }
-        if count > 1 { run.failures.add(run.subject(relationship), .severalDestinations, id) }
-        return found
     }
 }

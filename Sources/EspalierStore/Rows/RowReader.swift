@@ -74,6 +74,18 @@ struct RowReader {
         return offsets.end(at: place.position, beginning) <= beginning.byteCount - offsets.variableOffset
     }
 
+    /// The offsets of a row whose layout has this shape; `nil` if `check` throws the damage of the row.
+    @inline(__always)
+    func soundOffsets(of row: RawSpan, _ shape: RowLayout.Shape) -> RowOffsets? {
+        assert(
+            numbering.shapes[RowOffsets.layoutNumber(row)]?.entityNumber == shape.entityNumber,
+            "the row has another layout")
+        let widths = RowOffsets.Widths(byte: row.byte(at: 0))
+        guard widths.isPossible else { return nil }
+        let offsets = RowOffsets(widths, shape.extent)
+        return hasSoundFields(row, shape, offsets) ? offsets : nil
+    }
+
     /// Whether a row of this shape, with these offsets, has a sound structure.
     @inline(__always)
     func hasSoundFields(_ row: RawSpan, _ shape: RowLayout.Shape, _ offsets: RowOffsets) -> Bool {

@@ -22,6 +22,7 @@ extension SavepointRun {
             let keys = (content[name] ?? [:]).keys.sorted { $0.lexicographicallyPrecedes($1) }
             for key in keys.prefix(number(60)) { try change(key, tree, &write) }
             try change(key(kind), tree, &write)
+        case 10, 11: if case .integers(let numbers) = tree { try rewrite(numbers, &write) }
         default:
             for _ in 0..<number(40) { try put(makeValue(), key(kind), tree, &write) }
         }
@@ -32,6 +33,37 @@ extension SavepointRun {
         let existed = try write.withMutableValue(of: key, in: tree) { $0.flip() }
         #expect(existed == (content[tree.name]?[key] != nil))
         if let value = content[tree.name]?[key] { content[tree.name]?[key] = value.map { ~$0 } }
+    }
+
+    /// An error of the engine; the closure of a rewrite throws none of its own.
+    private struct Failure: StorageFailure {
+        let error: StorageError
+        init(_ error: StorageError) { self.error = error }
+    }
+
+    /// Rewrites a tree: about half of the entries keep their values, and some are removed.
+    private mutating func rewrite(_ tree: Tree<UInt64>, _ write: inout WriteTransaction) throws {
+        var expected: [[UInt8]: [UInt8]] = [:]
+        let values = (0..<8).map { _ in makeValue() }
+        var chance = chance
+        try write.rewrite(tree) {
+            (number: UInt64, value: RawSpan, new: inout [UInt8]) throws(Failure) -> RewrittenEntry in
+            let key = (0..<8).map { UInt8(truncatingIfNeeded: number >> (56 - 8 * $0)) }
+            switch Int.random(in: 0..<8, using: &chance) {
+            case 0: return .removed
+            case 1...3:
+                let bytes = values.randomElement(using: &chance) ?? []
+                expected[key] = bytes
+                new = bytes
+                return .replaced(byteCount: bytes.count)
+            default:
+                expected[key] = value.loadBytes(at: 0, count: value.byteCount)
+                return .kept
+            }
+        }
+        self.chance = chance
+        content[tree.name] = expected
+        try expectSame(write)
     }
 
     private mutating func put(_ value: [UInt8], _ key: [UInt8], _ tree: AnyTree, _ write: inout WriteTransaction) throws

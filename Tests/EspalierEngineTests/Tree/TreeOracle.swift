@@ -101,6 +101,37 @@ final class TreeOracle {
         values = [:]
     }
 
+    /// The outcome of a rewrite for one entry.
+    enum Outcome {
+        case keep, remove
+        case replace([UInt8])
+    }
+
+    /// Rewrites the tree, with an outcome for each entry.
+    func rewrite(_ decide: (TestKey) -> Outcome) throws {
+        var (visited, expected): ([TestKey], [TestKey: [UInt8]]) = ([], values)
+        let isWhole = try tree.rewrite(&record, name: name) { number, value, new in
+            let (key, found) = (TestKey.integer(number), value.loadBytes(at: 0, count: value.byteCount))
+            visited.append(key)
+            if found != values[key] { Issue.record("a rewrite passes another value of \(key)") }
+            switch decide(key) {
+            case .keep: return .kept
+            case .remove:
+                expected[key] = nil
+                return .removed
+            case .replace(let bytes):
+                expected[key] = bytes
+                // The array may be longer than the value.
+                while new.count < bytes.count { new.append(0xEE) }
+                new.replaceSubrange(0..<bytes.count, with: bytes)
+                return .replaced(byteCount: bytes.count)
+            }
+        }
+        #expect(isWhole && visited == keys)
+        values = expected
+        keys = keys.filter { expected[$0] != nil }
+    }
+
     func expectValue(of key: TestKey) throws {
         let found = try key.with { (treeKey) throws(StorageError) in try tree.value(of: treeKey, in: record) }
         #expect(found == values[key], "value of \(key)")

@@ -14,7 +14,7 @@ struct TransferWorld: CustomStringConvertible {
 
     /// What becomes of an attribute.
     private enum Change: CaseIterable {
-        case keep, rename, require, retype, shrink, remove, add, addWithDefault, storeTransient, stopStoring
+        case keep, rename, require, retype, spell, shrink, remove, add, addWithDefault, storeTransient, stopStoring
     }
 
     /// One attribute in the three versions of its entity; `nil` = the version does not have it.
@@ -37,7 +37,16 @@ struct TransferWorld: CustomStringConvertible {
             guard isKept, let old, let new, old.type == new.type else { return false }
             return old.elements.count <= new.elements.count
         }
+        /// Whether integers become texts.
+        var isSpelled: Bool {
+            guard isKept, let old, let new else { return false }
+            return TransferWorld.integers.contains(old.type) && new.type == .string
+        }
     }
+
+    private static let integers: [AttributeType] = [.integer16, .integer32, .integer64]
+    /// The relationship whose references change.
+    private static let movedName = "r1"
 
     private var random: SeededGenerator
     private let tracks: [Track]
@@ -69,7 +78,9 @@ struct TransferWorld: CustomStringConvertible {
             models[0].entities[0], models[1].entities[0], models[2].entities[0]
         )
         let match = ModelMatch(from: models[1], to: models[2])
-        change = EntityChange(from: oldEntity, to: newEntity, match, PairOrigins(match)) { _, _ in false }
+        change = EntityChange(from: oldEntity, to: newEntity, match, PairOrigins(match)) { former, _ in
+            former.name == Self.movedName
+        }
 
         func layout(_ layout: UInt16, _ fields: Entity, of entity: Entity, defaultRow: [UInt8] = []) -> RowLayout {
             RowLayout(
@@ -151,6 +162,11 @@ struct TransferWorld: CustomStringConvertible {
         case .retype:
             new = attribute("a\(number)", other)
             if random.oneIn(2) { (new.isOptional, new.defaultValue) = (false, plain(other, &random)) }
+        case .spell:
+            old = attribute("a\(number)", random.pick(integers))
+            if !random.oneIn(3) { earlier = old }
+            new = attribute("a\(number)", .string)
+            if random.oneIn(4) { (new.isOptional, new.defaultValue) = (false, plain(.string, &random)) }
         case .shrink: if type == .composite { new.elements.removeLast() }
         case .addWithDefault: new.defaultValue = plain(type, &random)
         case .storeTransient: old.isTransient = true
@@ -183,15 +199,20 @@ struct TransferWorld: CustomStringConvertible {
             of: newEntity, change)
     }
 
-    /// The names of the attributes whose bytes cannot be copied.
+    /// The names of the attributes whose bytes cannot be copied, and are not the texts of integers.
     func computedNames(fromEarlier isEarlier: Bool) -> Set<String> {
         Set(
             tracks.compactMap { track in
                 guard let new = track.new, !new.isTransient else { return nil }
                 guard track.isKept else { return new.defaultValue.isNull ? nil : new.name }
-                let isCopied = track.keepsBytes && !track.isRequired && (track.isInEarlier || !isEarlier)
-                return isCopied ? nil : new.name
+                let isCopied = (track.keepsBytes || track.isSpelled) && !track.isRequired
+                return isCopied && (track.isInEarlier || !isEarlier) ? nil : new.name
             })
+    }
+
+    /// The number of attributes that become the texts of integers.
+    func spelledCount(fromEarlier isEarlier: Bool) -> Int {
+        tracks.count { $0.isSpelled && !$0.isRequired && ($0.isInEarlier || !isEarlier) }
     }
 
     /// A new row that is made by `transfer`, and the one that is encoded from the expected values.
@@ -212,9 +233,9 @@ struct TransferWorld: CustomStringConvertible {
         }
         let version: UInt64 = random.pick([1, 255, 256, 65_536, 1 << 40])
         let (numbering, entity) = isEarlier ? (earlier, earlierEntity) : (older, oldEntity)
-        var (formerDestinations, destinations): ([ObjectID?], [ObjectID?]) = ([], [])
+        var formerDestinations: [ObjectID?] = []
         for _ in entity.relationships { formerDestinations.append(destination(numbering)) }
-        for _ in newEntity.relationships { destinations.append(destination(newer)) }
+        let destinations = newDestinations(formerDestinations, of: entity)
 
         let old = RowEncoder(numbering: numbering).row(
             of: 0, version: version,
@@ -222,14 +243,37 @@ struct TransferWorld: CustomStringConvertible {
         let new = values(of: newEntity) { ($0.new, Self.newValue($0, $1, isEarlier)) }
         let encoder = RowEncoder(numbering: newer)
         let expected = encoder.row(of: 0, version: version, RowValues(new, destinations))
+        let formerByteCount = random.pick([0, 8, 4_000])
         let found = try old.withRawSpan { row throws(RowReader.Damage) -> [UInt8] in
             let reader = RowReader(numbering: older)
             try reader.check(row)
-            return transfer.newRow(
-                from: row, reader.offsets(of: row, reader.shape(of: row)),
-                values: transfer.computed.map { new[$0.slot] }, destinations, encoder)
+            // The bytes of a longer or of a shorter row.
+            var bytes = [UInt8](repeating: 0xEE, count: formerByteCount)
+            let byteCount = transfer.write(
+                &bytes, from: row, reader.offsets(of: row, reader.shape(of: row)),
+                values: transfer.computed.map { new[$0.slot] },
+                transfer.related.map { destinations[$0.relationship.slot] }, encoder)
+            return Array(bytes[..<byteCount])
         }
         return (found, expected)
+    }
+
+    /// The destinations in a new row, from those in an old row of `entity`; those whose references change are random.
+    private mutating func newDestinations(_ former: [ObjectID?], of entity: Entity) -> [ObjectID?] {
+        var found: [ObjectID?] = []
+        for relationship in newEntity.relationships {
+            guard let name = oldEntity.relationships.first(where: { $0.name == relationship.name })?.name else {
+                found.append(nil)
+                continue
+            }
+            if name == Self.movedName {
+                found.append(destination(newer))
+                continue
+            }
+            let reference = entity.relationships.first { $0.name == name }.flatMap { former[$0.slot] }
+            found.append(reference.flatMap { newer.id(entityNumber: entityNumber, key: $0.key) })
+        }
+        return found
     }
 
     /// The expected value in a new row, from the value in the old row.
