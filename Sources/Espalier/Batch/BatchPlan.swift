@@ -62,7 +62,7 @@ struct BatchPlan {
         (self.coordinator, returnsObjectIDs) = (coordinator, request.returnsObjectIDs)
         var terms = FetchTerms(entityName: request.entityName, predicate: request.predicate)
         (terms.includesSubentities, terms.affectedStores) = (request.includesSubentities, request.affectedStores)
-        let fetch = try StoreFetch(terms, in: coordinator.managedObjectModel)
+        let fetch = try coordinator.knownRequests.storeFetch(terms)
         let assignments: [ResolvedAssignment]
         do { assignments = try request.assignments(of: fetch.entity, in: coordinator.managedObjectModel) } catch {
             throw .assignment(error, row: nil)
@@ -80,7 +80,7 @@ struct BatchPlan {
         var selections: [(part: SourcePart, rows: StoreCommand.Rows)] = []
         switch request.selection {
         case .matching(let terms):
-            let fetch = try StoreFetch(terms, in: coordinator.managedObjectModel)
+            let fetch = try coordinator.knownRequests.storeFetch(terms)
             for part in try coordinator.writableParts(taking: fetch) { selections.append((part, .matching(fetch))) }
         case .ids(let ids):
             for (part, ids) in try coordinator.writableParts(holding: ids) { selections.append((part, .ids(ids))) }

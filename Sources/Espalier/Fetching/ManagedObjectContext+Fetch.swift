@@ -144,7 +144,7 @@ extension ManagedObjectContext {
     func processAndResolve(_ request: FetchTerms) throws(ContextError) -> StoreFetch {
         mergeAndRunDeleteRules()
         if memory.logsRequests, requestLog?.level == .values { lastCondition = request.predicate.map { "\($0)" } }
-        return try StoreFetch(request, in: model)
+        return try persistentStoreCoordinator.knownRequests.storeFetch(request)
     }
 
     /// The matching objects, in order, within offset and limit; reads the rows of all that are stored.

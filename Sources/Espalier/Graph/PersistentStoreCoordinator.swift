@@ -39,6 +39,8 @@ public final class PersistentStoreCoordinator: Sendable {
 
     /// The model of all stores.
     public let managedObjectModel: ManagedObjectModel
+    /// The resolved forms of the requests that contexts repeat.
+    let knownRequests: KnownRequests
     /// Guards the lists of stores, of receivers and of writers.
     private let state = Mutex(State())
     /// Incremented with every change of the list of stores.
@@ -47,7 +49,10 @@ public final class PersistentStoreCoordinator: Sendable {
     let observers = Mutex(StoreObservers())
 
     /// A coordinator without stores.
-    public init(managedObjectModel: ManagedObjectModel) { self.managedObjectModel = managedObjectModel }
+    public init(managedObjectModel: ManagedObjectModel) {
+        self.managedObjectModel = managedObjectModel
+        knownRequests = KnownRequests(managedObjectModel)
+    }
 
     deinit { for member in state.withLock(\.mailboxes) { member.mailbox?.finish() } }
 

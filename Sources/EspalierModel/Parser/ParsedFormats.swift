@@ -14,6 +14,11 @@ enum ParsedFormats {
     private struct Format: Hashable {
         let text: String
         let kinds: [Int]
+
+        /// Whether both are the same text, byte by byte: in two spellings of "é" the constants differ for `[n]`.
+        static func == (left: Format, right: Format) -> Bool {
+            left.kinds == right.kinds && left.text.hasSameBytes(as: right.text)
+        }
     }
 
     private static let known = Mutex<[Format: FetchPredicate]>([:])

@@ -107,7 +107,9 @@ extension PredicateResolver {
             throw FetchPredicateError(.argumentCount(function: name, found: operands.count, expected: expected))
         }
         switch function {
-        case .now: return Operand(expression: .value(.date(Date())), family: .date, type: .date)
+        case .now:
+            dependsOnMoment = true
+            return Operand(expression: .value(.date(Date())), family: .date, type: .date)
         case .refused(let instead): throw FetchPredicateError(.unsupported("function '\(name)'", instead: instead))
         case .aggregate(let aggregate):
             guard operands[0].isCollection else {
@@ -129,7 +131,11 @@ extension PredicateResolver {
                 keyPath: operands[0].keyPath)
         case .element: return try element(of: operands[0], at: operands[1])
         case .entityFamily: return try entityFamily(of: operands[0])
-        case .cast: return try cast(operands[0], to: operands[1])
+        case .cast:
+            let operand = try cast(operands[0], to: operands[1])
+            // A text names an object only while its store is known.
+            if operand.type == .objectID { dependsOnMoment = true }
+            return operand
         }
     }
 

@@ -19,6 +19,9 @@ struct PredicateResolver {
     var variables: [(name: String, entity: ManagedObjectModel.EntityIndex)] = []
     /// Expressions that have been computed before; `nil` = none, and everything is read from the tested object.
     var substitutes: Substitutes?
+    /// Whether a constant of the result was made from more than the condition and the model: from the time, or from the
+    /// stores that this process has opened.
+    var dependsOnMoment = false
     /// The nesting depth of the current place.
     private var depth = 0
 

@@ -25,6 +25,13 @@ public struct ResolvedPredicate: Sendable {
     package var root: Node { content.root }
     /// The condition as an equality, if it consists only of an attribute of the object compared with a constant.
     package var equality: AttributeEquality? { content.equality }
+    /// The identity of the resolved form: copies of a condition have the same one.
+    ///
+    /// It names the form as long as one of the copies exists.
+    package var identity: ObjectIdentifier { ObjectIdentifier(content) }
+    /// Whether the same condition has the same form whenever it is resolved: not if it reads the time, or looks for an
+    /// object by its URI, because the store of the object may not be open yet.
+    var isLasting: Bool { content.isLasting }
 
     /// The parts of a condition.
     private final class Content: Sendable {
@@ -32,15 +39,24 @@ public struct ResolvedPredicate: Sendable {
         let entity: Entity
         let root: Node
         let equality: AttributeEquality?
+        let isLasting: Bool
 
-        init(_ source: FetchPredicate, _ entity: Entity, _ root: Node) {
-            (self.source, self.entity, self.root) = (source, entity, root)
+        init(_ source: FetchPredicate, _ entity: Entity, _ root: Node, isLasting: Bool) {
+            (self.source, self.entity, self.root, self.isLasting) = (source, entity, root, isLasting)
             equality = AttributeEquality(root)
         }
     }
 
     /// A condition that was resolved before.
-    init(_ root: Node, of entity: Entity, from source: FetchPredicate) { content = Content(source, entity, root) }
+    init(_ root: Node, of entity: Entity, from source: FetchPredicate, isLasting: Bool = true) {
+        content = Content(source, entity, root, isLasting: isLasting)
+    }
+
+    /// The form of a plain equality, which takes less time to resolve than to look for; `nil` for other conditions.
+    init?(plain predicate: FetchPredicate, of entity: Entity) {
+        guard let node = PredicateResolver.plainEquality(predicate, of: entity) else { return nil }
+        self.init(node, of: entity, from: predicate)
+    }
 
     /// A resolved condition.
     package indirect enum Node: Sendable {
@@ -68,7 +84,8 @@ public struct ResolvedPredicate: Sendable {
             self.init(plain, of: entity, from: predicate)
         } else {
             var resolver = PredicateResolver(entity: entity, model: model)
-            self.init(try resolver.resolve(predicate), of: entity, from: predicate)
+            let root = try resolver.resolve(predicate)
+            self.init(root, of: entity, from: predicate, isLasting: !resolver.dependsOnMoment)
         }
     }
 }

@@ -1,4 +1,4 @@
-// Fetching from a snapshot of a B-tree store: make a plan, then execute it.
+// Fetching from a snapshot of a B-tree store: make a plan, or take the one of the same fetch before, then execute it.
 
 public import EspalierModel
 internal import EspalierEngine
@@ -12,8 +12,7 @@ extension BTreeSnapshot {
             if let remaining = fetch.remaining {
                 return try rows(withIDs: remaining, of: fetch.entity, session.transaction)
             }
-            let planner = try session.planner(store)
-            let plan = planner.plan(fetch, wantsRows: true)
+            let plan = try session.plan(fetch, wantsRows: true, store)
             if let rows = try rowsOfOneValue(plan, session.transaction) { return rows }
             return try FetchExecution(plan, .rows, session).run().snapshots()
         }
@@ -60,7 +59,7 @@ extension BTreeSnapshot {
             if let remaining = fetch.remaining {
                 return try rows(withIDs: remaining, of: fetch.entity, session.transaction).ids
             }
-            let plan = try session.planner(store).plan(fetch, wantsRows: false)
+            let plan = try session.plan(fetch, wantsRows: false, store)
             return try FetchExecution(plan, .ids, session).run().ids
         }
     }
@@ -76,7 +75,7 @@ extension BTreeSnapshot {
             if let remaining = unsorted.remaining {
                 return try rows(withIDs: remaining, of: unsorted.entity, session.transaction).count
             }
-            let plan = try session.planner(store).plan(unsorted, wantsRows: false)
+            let plan = try session.plan(unsorted, wantsRows: false, store)
             if plan.isCountedWithoutRows {
                 let wanted = fetch.includesSubentities ? fetch.entity.family : [fetch.entity.index]
                 var total = 0
@@ -110,7 +109,8 @@ extension BTreeSnapshot {
     /// One line for each step the store takes to answer `fetch`.
     ///
     /// The plan depends on the numbers of rows and entries, which are exact, and on samples of the keys of indexes.
-    /// These may be some commits old; so two stores with the same rows can have different plans.
+    /// These may be some commits old; so two stores with the same rows can have different plans. The plan of a fetch that
+    /// is repeated stays as long as its samples, and while the numbers change by at most a tenth.
     public func explain(_ fetch: StoreFetch) throws(StoreError) -> [String] { try explain(fetch, as: .rows) }
 
     /// One line for each step the store takes to answer `fetch` by rows, by their IDs or by their number.
@@ -120,7 +120,7 @@ extension BTreeSnapshot {
         var asked = fetch
         if form == .count { asked.sort = [] }
         return try withSession(for: asked) { session, asked throws(StoreError) in
-            let plan = try session.planner(store).plan(asked, wantsRows: form == .rows)
+            let plan = try session.plan(asked, wantsRows: form == .rows, store)
             if form == .count, plan.isCountedWithoutRows { return ["count rows"] }
             return plan.explanation(catalog.schema, as: form)
         }
@@ -162,7 +162,7 @@ extension BTreeStore {
             statistics.rowCounts.count == model.entities.count, "\(statistics.rowCounts.count) entities were counted")
         return FetchPlanner(
             schema: catalog.schema, numbering: catalog.numbering, statistics: statistics,
-            samples: SessionSamples(self, session))
+            samples: session.samples(self))
     }
 
     private func readStatistics(

@@ -37,6 +37,8 @@ public final class BTreeStore: PersistentStore {
     let plannerStatistics = Mutex<(commit: UInt64, statistics: PlannerStatistics)?>(nil)
     /// Guards the samples of indexes that planners have asked for.
     let indexSamples = Mutex(KnownSamples())
+    /// The plans of fetches that contexts repeat.
+    let knownPlans = KnownPlans()
     /// Guards the sessions of all open snapshots.
     private let openSessions = Mutex<[ObjectIdentifier: SharedSession]>([:])
 

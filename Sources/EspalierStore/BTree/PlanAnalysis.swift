@@ -17,7 +17,7 @@ extension BTreeSnapshot {
             return PlanStep(Self.foundText(remaining.count), foundCount: try self.fetch(fetch).count)
         }
         return try withSession(for: fetch) { session, fetch throws(StoreError) in
-            let plan = try session.planner(store).plan(fetch, wantsRows: true)
+            let plan = try session.plan(fetch, wantsRows: true, store)
             return try PlanAnalysis(plan: plan, session: session, snapshot: self).result()
         }
     }

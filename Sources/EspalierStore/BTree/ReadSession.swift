@@ -27,8 +27,10 @@ final class ReadSession: @unchecked Sendable {
     /// Results of predicates on these rows.
     let memo = PredicateMemo()
     private var rows: [ObjectID: EvaluatedRow?] = [:]
-    /// Created by the first fetch.
+    /// Created by the first fetch whose plan is not known.
     private var planner: FetchPlanner?
+    /// Created with the planner.
+    private var samples: SessionSamples?
 
     init(_ transaction: consuming StoreTransaction<ReadSource>, _ catalog: StoreCatalog, _ sortSpace: SortSpace) {
         self.transaction = transaction
@@ -42,6 +44,14 @@ final class ReadSession: @unchecked Sendable {
         if let planner { return planner }
         let made = try store.planner(self)
         planner = made
+        return made
+    }
+
+    /// The samples for the planner.
+    func samples(_ store: BTreeStore) -> SessionSamples {
+        if let samples { return samples }
+        let made = SessionSamples(store, self)
+        samples = made
         return made
     }
 

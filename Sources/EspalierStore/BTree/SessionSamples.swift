@@ -1,7 +1,7 @@
 // The samples of indexes that planners ask for: taken when one is first asked for, and kept for later commits.
 //
 // Invariants
-//   1. A planner gets one sample of an index as long as its session lives; so a session has one plan for a fetch.
+//   1. A planner gets one sample of an index as long as its session lives.
 //   2. An index is sampled again only if the number of its entries has changed by more than a tenth, after
 //      `commitCountMax` commits, or after a command, which may change all rows and leave their number.
 //   3. No sample from before the last command is kept after it, and none from after it serves a session from before it.
@@ -51,17 +51,46 @@ struct KnownSamples {
     }
 }
 
+/// A sample that a plan was chosen by.
+struct UsedSample: Sendable {
+    /// The position of the index among the groups of the schema.
+    let group: Int
+    /// The commit from which the sample was taken; `nil` = the index could not be read.
+    let commit: UInt64?
+}
+
 /// The samples for the planner of one session, which outlives them.
 final class SessionSamples: IndexSampling {
     private unowned let store: BTreeStore
     private unowned let session: ReadSession
     /// By position of the group; `nil` as the value: the index cannot be read.
-    private var known: [Int: IndexSample?] = [:]
+    private var known: [Int: DatedSample?] = [:]
+    /// The samples that the present plan was chosen by; `nil` = they are not noted.
+    private var used: [UsedSample]?
 
     init(_ store: BTreeStore, _ session: ReadSession) { (self.store, self.session) = (store, session) }
 
     /// The sample of an index for the commit that the session reads.
     func sample(of group: Int) -> IndexSample? {
+        let sample = datedSample(of: group)
+        if used?.contains(where: { $0.group == group }) == false {
+            used?.append(UsedSample(group: group, commit: sample?.commit))
+        }
+        return sample?.sample
+    }
+
+    /// Whether the session would make a plan by the same sample.
+    func has(_ sample: UsedSample) -> Bool { datedSample(of: sample.group)?.commit == sample.commit }
+
+    /// The plan that `choose` returns, and the samples that it was chosen by.
+    func noting(_ choose: () -> FetchPlan) -> (plan: FetchPlan, samples: [UsedSample]) {
+        assert(used == nil, "a plan is chosen while another one is")
+        used = []
+        defer { used = nil }
+        return (choose(), used ?? [])
+    }
+
+    private func datedSample(of group: Int) -> DatedSample? {
         if let sample = known[group] { return sample }
         let sample = store.sample(of: group, session.transaction)
         known[group] = .some(sample)
@@ -76,21 +105,20 @@ extension BTreeStore {
     ///   O(height of the index) pages.
     fileprivate func sample(
         of group: Int, _ transaction: borrowing StoreTransaction<ReadSource>
-    ) -> IndexSample? {
+    ) -> DatedSample? {
         assert(catalog.groupTrees.indices.contains(group), "there is no group \(group)")
         let commit = transaction.number
         let known = indexSamples.withLock { $0.sample(of: group, at: commit) }
-        if let known, known.commit == commit { return known.sample }
+        if let known, known.commit == commit { return known }
         do throws(StoreError) {
             let tree = catalog.groupTrees[group]
             let entryCount = try transaction.count(of: tree)
-            if let known, known.serves(commit, entryCount) { return known.sample }
+            if let known, known.serves(commit, entryCount) { return known }
             assert(StepCount.note())
             let entries = try transaction.lookup(in: tree)
             let keys = try withStoreErrors(try entries.sampledKeys(atMost: IndexSample.keyCountMax))
-            let sample = IndexSample(keys, of: entryCount)
-            let dated = DatedSample(sample: sample, commit: commit)
-            indexSamples.withLock { $0.keep(dated, of: group) }
+            let sample = DatedSample(sample: IndexSample(keys, of: entryCount), commit: commit)
+            indexSamples.withLock { $0.keep(sample, of: group) }
             return sample
         } catch {
             return nil

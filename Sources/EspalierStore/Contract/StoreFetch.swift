@@ -9,7 +9,7 @@ public struct StoreFetch: Sendable {
     /// Whether rows of entities that inherit from it are wanted too.
     public var includesSubentities: Bool
     /// The condition; `nil` = all rows.
-    public var predicate: ResolvedPredicate?
+    public var predicate: ResolvedPredicate? { didSet { isRepeated = false } }
     /// The order, most significant first; empty = ascending primary key, which is no promise to applications.
     public var sort: [ResolvedSortKey]
     /// How many matching rows are skipped.
@@ -30,6 +30,10 @@ public struct StoreFetch: Sendable {
     ///
     /// A store that is asked ignores them.
     package var storeTags: Set<UInt32>?
+
+    /// Whether the resolved condition is kept for the next fetch with the same one, so that a store may keep what it
+    /// finds out about it; another condition is not.
+    package var isRepeated = false
 
     /// Those of `found` that are within offset and limit.
     var remaining: ArraySlice<ObjectID>? { found.map { $0.dropFirst(offset).prefix(limit ?? .max) } }

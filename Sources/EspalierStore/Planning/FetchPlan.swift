@@ -9,7 +9,7 @@
 internal import EspalierModel
 
 /// The plan of one fetch.
-struct FetchPlan {
+struct FetchPlan: Sendable {
     /// The source of the rows.
     enum Access {
         /// Nothing can match.

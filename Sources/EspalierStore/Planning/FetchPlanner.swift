@@ -18,6 +18,20 @@ struct PlannerStatistics: Sendable {
     var rowCounts: [UInt64]
     /// The number of entries of each index with a condition, by position of the group.
     var entryCounts: [Int: UInt64] = [:]
+
+    /// Whether each count is within a tenth of the one in `others`: a choice that was made by those still holds.
+    ///
+    /// - Complexity: O(entities and indexes with a condition).
+    func resembles(_ others: PlannerStatistics) -> Bool {
+        func isNear(_ count: UInt64, _ other: UInt64) -> Bool {
+            max(count, other) - min(count, other) <= other / 10
+        }
+        guard rowCounts.count == others.rowCounts.count, entryCounts.count == others.entryCounts.count else {
+            return false
+        }
+        return zip(rowCounts, others.rowCounts).allSatisfy { isNear($0, $1) }
+            && entryCounts.allSatisfy { group, count in others.entryCounts[group].map { isNear(count, $0) } ?? false }
+    }
 }
 
 struct FetchPlanner {

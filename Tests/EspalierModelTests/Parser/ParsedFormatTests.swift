@@ -40,6 +40,18 @@ import Testing
         }
     }
 
+    /// With the option [n] the two spellings are two constants.
+    @Test func `texts that differ only in the spelling of a letter keep each its own`() throws {
+        for name in ["caf\u{E9} 9", "cafe\u{301} 9", "caf\u{E9} 9", "cafe\u{301} 9"] {
+            let predicate = try FetchPredicate(format: "name ==[n] '\(name)'")
+            guard case .comparison(let comparison) = predicate, case .value(.string(let text)) = comparison.right else {
+                Issue.record("\(predicate)")
+                continue
+            }
+            #expect(Array(text.utf8) == Array(name.utf8))
+        }
+    }
+
     @Test func `many texts are read, and each means what it says`() throws {
         for _ in 0..<2 {
             for number in 0..<600 {
