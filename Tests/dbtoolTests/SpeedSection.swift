@@ -1,4 +1,5 @@
-// The tables of README's section "Speed", which have the numbers of Benchmarks/Results.md.
+// The tables of README's section "Speed", which have the numbers of Benchmarks/Results.md, and the lines of that file
+// which have to stand in Benchmarks/Misses.md.
 //
 // Invariants
 //   1. A number is copied and not rounded: each cell of a table in README is a cell of Results.md, letter by letter.
@@ -24,6 +25,11 @@ struct BenchmarkResults {
                 lines[cells[0]] = Dictionary(zip(titles, cells)) { first, _ in first }
             }
         }
+    }
+
+    /// The names of the lines on which SQLite is ahead by more than a tenth, ascending.
+    var namesOfLinesBehind: [String] {
+        lines.filter { _, figures in Double(figures["sqlite ÷ espalier"] ?? "").map { $0 < 0.9 } == true }.keys.sorted()
     }
 
     /// The day, the commit and the machine of the run, as README states them.
@@ -80,6 +86,14 @@ struct SpeedSection {
             return String(begun.reversed().drop { $0 == " " }.reversed())
         }
         return cells.isEmpty ? nil : cells
+    }
+
+    /// The texts in backticks in the first cells of the tables of a document.
+    static func namesOfRows(in document: String) -> [String] {
+        document.split(separator: "\n").compactMap { line in cells(of: line) }.flatMap { cells in
+            cells[0].split(separator: "`", omittingEmptySubsequences: false).enumerated()
+                .filter { $0.offset % 2 == 1 }.map { String($0.element) }
+        }
     }
 
     /// The text in backticks with which a cell begins.
