@@ -46,6 +46,21 @@ import Testing
         for verb in DBTool.verbs { #expect(readme.contains(verb.usage.name), "\(verb.usage.name)") }
     }
 
+    @Test func `every macro for classes and every article is named in the README`() throws {
+        let readme = try Self.readme()
+        let macros = try String(
+            contentsOf: Checkout.root.appending(path: "Sources/Espalier/Macros.swift"), encoding: .utf8)
+        let names = macros.split(separator: "\n").filter { $0.hasPrefix("public macro ") && !$0.contains("macro _") }
+            .compactMap { $0.dropFirst("public macro ".count).split { !$0.isLetter }.first.map(String.init) }
+        let sources = FileManager.default.enumerator(atPath: Checkout.root.appending(path: "Sources").path)
+        let articles = try #require(sources).compactMap { $0 as? String }.filter { $0.hasSuffix(".md") }
+            .compactMap { $0.split(separator: "/").last?.dropLast(".md".count) }.filter { $0 != "LICENSE" }
+
+        #expect(names.count >= 6 && articles.count > 20)
+        for name in names { #expect(readme.contains("@\(name)") || readme.contains("#\(name)"), "\(name)") }
+        for article in articles { #expect(readme.contains(article), "\(article)") }
+    }
+
     @Test func `every file and folder that the README names exists`() throws {
         let words = try Self.readme().split { " `\n(),:;".contains($0) }
         let paths = words.filter {
