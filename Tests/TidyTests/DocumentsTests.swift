@@ -12,6 +12,10 @@ import Testing
         expectNone(Repository.current.tableFindings())
     }
 
+    @Test func `every filter of a command in a README selects a test`() {
+        expectNone(Repository.current.filterFindings())
+    }
+
     @Test func `every decision about speed names its command and its day`() {
         expectNone(Repository.current.decisionFindings())
     }
@@ -28,6 +32,15 @@ import Testing
         #expect(Repository.variableFindings(used: used, explained: document).map(\.line) == [3])
         #expect(Repository.variableFindings(used: document, explained: used).map(\.path) == ["Sources/A/X.swift"])
         #expect(Repository.variableFindings(used: used, explained: used).isEmpty)
+    }
+
+    @Test func `the parts of filters are read out of commands`() {
+        let text = "| `swift test --filter ATests` or `… --filter \"B\\|of C\"` |\n\nsee `--filter 'D|E' --parallel`\n"
+
+        let filters = Repository.filters(in: text, at: "a.md")
+
+        #expect(filters.map(\.name) == ["ATests", "B", "of C", "D", "E"])
+        #expect(filters.map(\.line) == [1, 1, 1, 3, 3])
     }
 
     @Test(arguments: [

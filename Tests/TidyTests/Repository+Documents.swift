@@ -1,4 +1,5 @@
-// Rules about documents: the variables of the environment that they name, and the shape of their tables.
+// Rules about documents: the variables of the environment and the filters of tests that they name, their tables, and
+// their claims of speed.
 
 /// A name with its place.
 struct NamedPlace: Hashable {
@@ -101,6 +102,39 @@ extension Repository {
             isEscaped = byte == UInt8(ascii: "\\")
         }
         return count
+    }
+
+    /// Each part of a `--filter` in the two READMEs is a part of the name of a file of tests, of a target or of a test:
+    /// a filter that selects nothing would succeed.
+    func filterFindings() -> [Finding] {
+        let tests = swiftFiles.filter(\.isTest)
+        let names = Set(tests.map(\.stem)).union(tests.map(\.target))
+        let filters = Self.variableDocuments.flatMap { path in Self.filters(in: text(of: path) ?? "", at: path) }
+        return filters.compactMap { filter in
+            if names.contains(where: { $0.contains(filter.name) }) { return nil }
+            let isInTest = tests.contains { file in
+                file.tokens.contains { $0.kind == .rawIdentifier && $0.text.contains(filter.name) }
+            }
+            return isInTest ? nil : Finding(filter.path, filter.line, "the filter '\(filter.name)' selects no test")
+        }
+    }
+
+    /// The parts of the filters that a document names, each with its line.
+    static func filters(in text: String, at path: String) -> [NamedPlace] {
+        var found: [NamedPlace] = []
+        for (index, line) in text.split(separator: "\n", omittingEmptySubsequences: false).enumerated() {
+            for rest in line.split(separator: "--filter ", omittingEmptySubsequences: false).dropFirst() {
+                var filter = rest.prefix { $0 != "`" && $0 != " " }
+                if let quote = rest.first, quote == "\"" || quote == "'" {
+                    filter = rest.dropFirst().prefix { $0 != quote }
+                }
+                // A bar in a table has a backslash before it.
+                for part in filter.split(whereSeparator: { $0 == "|" || $0 == "\\" }) {
+                    found.append(NamedPlace(name: String(part), path: path, line: index + 1))
+                }
+            }
+        }
+        return found
     }
 
     /// The findings in the articles about decisions.

@@ -136,7 +136,19 @@ import Testing
             | get b | us/op | 0.500 |
             """)
         func readme(_ line: String) -> String {
-            "# A\n\n## Speed\n\n| line | ours | theirs ÷ ours |\n|---|---:|---:|\n\(line)\n\n## B\n\n| `get a` | 1 | 2 |\n"
+            """
+            # A
+
+            ## Speed
+
+            | line | ours | theirs ÷ ours |
+            |---|---:|---:|
+            \(line)
+
+            ## B
+
+            | `get a` | 1 | 2 |
+            """
         }
         let section = SpeedSection(of: readme(line))
 
