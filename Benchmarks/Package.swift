@@ -1,7 +1,8 @@
 // swift-tools-version: 6.2
 //
-// Benchmarks of Espalier beside SQLite and LMDB, in the same run on the same machine. A package of its own, so that who
-// depends on Espalier never sees it. The peers are opened with `dlopen` if the machine has them; nothing links them.
+// Benchmarks of Espalier beside SQLite and LMDB, in the same run on the same machine. A package of its own, so that no
+// package that depends on Espalier sees it. The peers are opened with `dlopen` if the machine has them; nothing links
+// them.
 
 import PackageDescription
 

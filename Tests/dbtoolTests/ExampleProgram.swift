@@ -19,12 +19,21 @@ struct ExampleProgram {
         self.modules = modules
     }
 
+    /// The text of each Swift code block of `document`, in order.
+    static func blocks(of document: String) -> [String] {
+        document.split(separator: "```swift\n", omittingEmptySubsequences: false).dropFirst().map { piece in
+            String(piece[..<(piece.firstRange(of: "\n```")?.lowerBound ?? piece.endIndex)])
+        }
+    }
+
     /// Compiles the program against this build's modules, links their objects and runs it in `folder`; returns its
     /// output.
-    func run(in folder: URL) throws -> String {
+    ///
+    /// - Parameter declarations: Text that is compiled after the program, with functions that nothing calls.
+    func run(in folder: URL, before declarations: String = "") throws -> String {
         let products = Checkout.products
         let file = folder.appending(path: "main.swift")
-        try Data(source.utf8).write(to: file)
+        try Data("\(source)\n\(declarations)".utf8).write(to: file)
         var objects: [String] = []
         for module in modules {
             let build = products.appending(path: "\(module).build")

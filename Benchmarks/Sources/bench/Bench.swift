@@ -59,7 +59,9 @@ struct Bench {
             while an operation seems to grow too fast; the exponent is the greatest of a decade whose time is above \
             0.2 ms. Expected is 0 for an operation on one object among all, 1 for one on all of them. The peak is how \
             much more memory the process has in use during the operation than before it, the least of these runs; it \
-            counts as growing too fast where it grows faster than the objects.
+            counts as growing too fast where it grows faster than the objects. The last column has the reason of an \
+            exponent that is expected to be another one than a reader might think, or names the controls that grow as \
+            fast: plain Swift that does the same kind of work in the same run.
 
             \(facts)
             \(table)
