@@ -14,7 +14,7 @@ import EspalierModel
 final class UndoJournal {
     let manager: UndoStack
     private(set) var steps: [UndoStep] = []
-    /// Whether the event of these steps has its notice (`ManagedObjectContext.eventNotice`); `false` without steps.
+    /// Whether the event of these steps has its notice (`ManagedObjectContext.giveNotice`); `false` without steps.
     var hasNotice = false
     /// Counts the pauses: after changes without steps, the earlier steps may not fit any more.
     private(set) var edition = 0

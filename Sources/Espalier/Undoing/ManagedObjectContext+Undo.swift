@@ -90,7 +90,10 @@ extension ManagedObjectContext {
 
     private func undo(_ steps: [UndoStep], _ edition: Int) {
         beginEvent()
-        defer { endEvent() }
+        defer {
+            endEvent()
+            noteUnsavedChanges()
+        }
         var reversal = Reversal(in: self, edition)
         reversal.run(steps)
         awaken(after: steps)
