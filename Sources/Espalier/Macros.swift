@@ -203,6 +203,10 @@ public macro Attribute(
     #externalMacro(module: "EspalierMacros", type: "PropertyMarkMacro")
 
 /// Keeps an attribute of an `@Entity` class only in the object: changes are tracked but never stored (MO-40).
+///
+/// Its key path names it wherever a value in memory is meant: in checks and hooks, in `isChangedInEvent`, in primitive
+/// access, and in `matches(_:)`, `filter(_:)` and `sorted(by:)` of objects in memory. A fetch with its key path is
+/// refused, because no store has the values (PX-02).
 @attached(peer)
 public macro Transient() = #externalMacro(module: "EspalierMacros", type: "PropertyMarkMacro")
 

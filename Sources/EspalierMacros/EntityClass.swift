@@ -132,8 +132,9 @@ struct EntityClass {
     private var propertyPathsOfRoot: DeclSyntax {
         let superclass = declaration.inheritanceClause?.inheritedTypes.first?.type.trimmedDescription ?? "ManagedObject"
         // One statement for each property: the compiler checks them one by one, however many there are.
-        let additions = modelledNames.map { name in
-            "    paths.append(_PropertyPath(\"\(name)\", \\_Root.`\(name)`, \\_Root?.?.`\(name)`))\n"
+        let additions = propertiesWithPaths.map { property in
+            let (name, mark) = (property.name, property.transientMark == nil ? "" : ", isTransient: true")
+            return "    paths.append(_PropertyPath(\"\(name)\", \\_Root.`\(name)`, \\_Root?.?.`\(name)`\(mark)))\n"
         }
         return """
             \(raw: accessLevel)class func _propertyPaths<_Root: \(raw: typeName)>(
@@ -147,15 +148,14 @@ struct EntityClass {
 
     private var typeName: String { declaration.name.text }
 
-    /// The names of the properties that a fetch can name, in source order.
-    private var modelledNames: [String] {
+    /// The attributes and relationships in source order, transient attributes included.
+    private var propertiesWithPaths: [ModelledProperty] {
         declaration.memberBlock.members.compactMap { item in
             guard let variable = item.decl.as(VariableDeclSyntax.self),
-                case .modelled(let property) = ModelledProperty.read(variable), property.transientMark == nil,
-                property.fetchedMark == nil,
+                case .modelled(let property) = ModelledProperty.read(variable), property.fetchedMark == nil,
                 !Self.reservedNames.contains(property.name)
             else { return nil }
-            return property.name
+            return property
         }
     }
 

@@ -69,6 +69,7 @@ import Testing
                 ) -> [_PropertyPath] {
                     var paths = ManagedObject._propertyPaths(of: root)
                     paths.append(_PropertyPath("name", \_Root.`name`, \_Root?.?.`name`))
+                    paths.append(_PropertyPath("note", \_Root.`note`, \_Root?.?.`note`, isTransient: true))
                     paths.append(_PropertyPath("class", \_Root.`class`, \_Root?.?.`class`))
                     return paths
                 }

@@ -107,9 +107,9 @@ import Testing
             computed.hasPrefix("predicate at EspalierMacrosTests/TypedRequestTests.swift:77: the property "),
             "\(computed)")
         #expect(
-            computed.contains("of type String cannot be part of a fetch: it is computed, transient or not in the model")
+            computed.contains("of type String cannot be part of a fetch: it is computed or not in the model")
         )
-        #expect(computed.contains("the properties of Record are title, year, small"))
+        #expect(computed.contains("the stored properties of Record are title, year, small"))
 
         let (table, list) = (["a": 1], [1, 2])
         let refusals: [(Predicate<Record>, String)] = [

@@ -55,7 +55,7 @@ public struct BatchUpdateRequest {
         _ type: Object.Type, where predicate: Predicate<Object>? = nil, fileID: String = #fileID, line: Int = #line
     ) throws(FetchPredicateError) {
         self.init(entityName: Object.entityName)
-        if let predicate { self.predicate = try FetchPredicate(predicate, fileID: fileID, line: line) }
+        if let predicate { self.predicate = try FetchPredicate(ofStored: predicate, fileID, line) }
     }
 
     /// Sets a property of the class to a constant.

@@ -69,7 +69,7 @@ extension ManagedObjectContext {
         var request = FetchRequest<Object>()
         request.includesSubentities = includesSubclasses
         if let predicate {
-            do { request.predicate = try FetchPredicate(predicate, fileID: fileID, line: line) } catch {
+            do { request.predicate = try FetchPredicate(ofStored: predicate, fileID, line) } catch {
                 throw .invalidPredicate(error)
             }
         }

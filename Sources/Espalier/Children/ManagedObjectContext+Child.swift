@@ -23,6 +23,10 @@ extension ManagedObjectContext {
     /// merges the changes of its parent at each fetch, save and `processPendingChanges`, below its own changes; set
     /// ``automaticallyMergesChangesFromParent`` to `false` for a child that reads one moment of its parent.
     ///
+    /// The events of a child end together with those of the context at the root, and before them: when the main actor
+    /// is free, after a block of a ``BackgroundContext``, or after a job of a ``ContextActor``. Then delete rules run,
+    /// changes form an undo group, observers are told, and a child with `autosaveEnabled` saves to its parent (MC-36).
+    ///
     /// A child is used where its parent is: the child retains its parent and is not Sendable, so the compiler keeps
     /// both in one isolation region. For work in the background make a context on the coordinator instead.
     ///
@@ -40,7 +44,7 @@ extension ManagedObjectContext {
         self.init(childOf: source)
         automaticallyMergesChangesFromParent = true
         // In an initializer, setting the property does not run its observer.
-        if mailbox == nil { mailbox = source.subscribe(notice: nil) }
+        if mailbox == nil { mailbox = source.subscribe(notice: mergeNotice) }
     }
 
     /// Runs the delete rules of all deleted objects again.

@@ -26,7 +26,10 @@ extension ParentSource {
         parent.registerUndo()
         parent.endUndoEvent()
         let after = try currentSnapshot(tells: false)
-        defer { parent.endEvent() }
+        defer {
+            parent.endEvent()
+            parent.noteUnsavedChanges()
+        }
         return try result(of: request, ids, effects, after)
     }
 

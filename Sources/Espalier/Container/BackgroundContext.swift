@@ -2,7 +2,8 @@
 //
 // Invariants
 //   1. The context is used only on its executor, which blocks no thread of the cooperative pool.
-//   2. Blocks run one at a time; `perform` and `enqueue` end with `processPendingChanges`, `performAndWait` does not.
+//   2. Blocks run one at a time; `perform` and `enqueue` end the events of the context and of its children,
+//      `performAndWait` does not.
 
 import EspalierModel
 
@@ -58,7 +59,7 @@ public actor BackgroundContext {
     ) throws(Failure) -> Result {
         context.processPendingChanges()
         defer {
-            context.processPendingChanges()
+            context.endEvents()
             context.endIdleGeneration()
         }
         return try body(context)

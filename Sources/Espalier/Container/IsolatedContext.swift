@@ -32,7 +32,7 @@ public final class IsolatedContext: Sendable {
         nonisolated(unsafe) let used = context
         executor.setAfterJob {
             // SAFETY: the executor runs the caller.
-            unsafe used.processPendingChanges()
+            unsafe used.endEvents()
             unsafe used.endIdleGeneration()
         }
     }
@@ -65,7 +65,8 @@ public final class IsolatedContext: Sendable {
 ///
 /// When the actor has nothing more to do for a task, an event of the context ends, as after a block of
 /// ``BackgroundContext``: after a method, and at each `await` in it that suspends it. Then delete rules run, the
-/// changes form an undo group, observers are told, and a context with `autosaveEnabled` saves. Calls that one task
+/// changes form an undo group, observers are told, and a context with `autosaveEnabled` saves; events of the children
+/// of the context end just before. Calls that one task
 /// makes one after the other, with nothing between them that runs elsewhere, can be one event. To save several steps as
 /// a whole, make them in one method, without a suspension.
 ///

@@ -25,6 +25,7 @@ public final class PersistentContainer: Sendable {
     /// When the main actor is free, the context merges what other contexts have saved and notifies its observers.
     /// Unsaved changes stay on top; where both sides have changed a property, the next save asks the merge policy,
     /// which is `error` unless the application sets another. `withObservationTracking` follows reads of its objects.
+    /// The events of its child contexts, at any depth, end at the same time, children before their parents (MC-36).
     @MainActor public var viewContext: ManagedObjectContext {
         if let context = madeViewContext { return context }
         let context = ManagedObjectContext(persistentStoreCoordinator)
@@ -32,7 +33,7 @@ public final class PersistentContainer: Sendable {
         // The notice does not refer to the container: an application may keep the context alone.
         let follower = ViewContextFollower(context: context)
         let notice = { @Sendable in
-            _ = Task { @MainActor in follower.context?.processPendingChanges() }
+            _ = Task { @MainActor in follower.context?.endEvents() }
         }
         context.mergeNotice = notice
         context.eventNotice = notice

@@ -181,7 +181,8 @@ extension [ManagedObject] {
     }
 }
 
-/// An object with its unsaved values, for predicates and sort keys; reading it does not fire its fault.
+/// An object with its unsaved values, for predicates and sort keys; reading it does not fire its fault, unless it reads
+/// a transient attribute.
 struct GraphSubject: PredicateSubject {
     let object: ManagedObject
 
@@ -193,7 +194,10 @@ struct GraphSubject: PredicateSubject {
             return value
         }
         if let value = object.unsavedAttribute(at: slot) { return value }
-        return try loadedRow()?.value(at: slot) ?? .null
+        let row = try loadedRow()
+        // No row has the value, but a hook that runs when the fault fires may set it.
+        if object.isTransient(slot) { return object.attributeValue(at: slot) }
+        return row?.value(at: slot) ?? .null
     }
 
     func destinationID(at slot: Int) throws(ContextError) -> ObjectID? {
@@ -230,6 +234,11 @@ struct GraphSubject: PredicateSubject {
 }
 
 extension ManagedObject {
+    /// Whether no store has values of an attribute.
+    fileprivate func isTransient(_ slot: Int) -> Bool {
+        withShape { $0.hasTransientAttributes && $0.entity.attributes[slot].isTransient }
+    }
+
     /// The value of an attribute for predicates: the unsaved one if there is one; this does not fire the fault.
     func valueWithoutFiring(at slot: Int) throws(ContextError) -> AttributeValue {
         try GraphSubject(object: self).value(at: slot)

@@ -224,10 +224,25 @@ extension ManagedObjectContext {
         noteBeginOfEvent()
     }
 
-    /// Runs `eventNotice` for the first change that waits for the end of an event, unless a running call ends it.
+    /// Gives notice of the first change that waits for the end of an event, unless a running call ends it.
     ///
     /// Changes wait for observers, for the undo manager, for the record of the event and for delete rules.
-    func noteBeginOfEvent() { if eventDepth == 0 { eventNotice?() } }
+    func noteBeginOfEvent() { if eventDepth == 0 { giveNotice() } }
+
+    /// Runs the `eventNotice` of the root, which ends the events of its children, too: once for each event of a child.
+    ///
+    /// - Complexity: O(depth of the child).
+    func giveNotice() {
+        guard let parent else {
+            eventNotice?()
+            return
+        }
+        guard !awaitsEndOfEvent else { return }
+        awaitsEndOfEvent = true
+        var root = parent
+        while let next = root.parent { root = next }
+        root.eventNotice?()
+    }
 
     /// The changes of this event; a save that fails restores them.
     var eventChanges: EventChanges? {
@@ -235,7 +250,7 @@ extension ManagedObjectContext {
         set { if let newValue { observers?.event = newValue } }
     }
 
-    /// Records a change of this event; the first change outside `beginEvent` and `endEvent` runs `eventNotice`.
+    /// Records a change of this event; the first change outside `beginEvent` and `endEvent` gives notice.
     private func note(_ change: (inout EventChanges) -> Void) {
         guard let observers else { return }
         let wasEmpty = observers.event.isEmpty

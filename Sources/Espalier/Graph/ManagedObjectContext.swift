@@ -97,13 +97,13 @@ public final class ManagedObjectContext {
     ///
     /// The view context saves as soon as the main actor is free, a ``BackgroundContext`` after each `perform`, the
     /// context of a ``ContextActor`` after each method and at each suspension in one, and any other context at the end
-    /// of `processPendingChanges()`. A child saves to its parent. If a save fails, the changes
-    /// stay, observers get a ``DidFailToAutosaveMessage``, and the next event tries again.
+    /// of `processPendingChanges()`. A child saves to its parent when the context at the root would, and before it. If
+    /// a save fails, the changes stay, observers get a ``DidFailToAutosaveMessage``, and the next event tries again.
     public var autosaveEnabled = false {
         didSet {
-            // While there is an observer, the first change of an event calls `eventNotice`, and the context then saves.
+            // While there is an observer, the first change of an event gives notice, and the context then saves.
             autosaveToken = autosaveEnabled ? addObserver(for: ObjectsDidChangeMessage.self) { _ in } : nil
-            if autosaveEnabled, holdsChanges { eventNotice?() }
+            noteUnsavedChanges()
         }
     }
     private var autosaveToken: ObservationToken?
@@ -183,8 +183,12 @@ public final class ManagedObjectContext {
     var readsAside = 0
     /// The number of nested calls between `beginEvent` and `endEvent`.
     var eventDepth = 0
-    /// Called when a change begins an event that no running call ends.
+    /// Called when a change begins an event that no running call ends, also in a child; a child itself has none.
     var eventNotice: (() -> Void)?
+    /// Whether the root was given notice of an event of this child that has not ended yet.
+    var awaitsEndOfEvent = false
+    /// Whether the running end of events saves this context later, after its children.
+    var savesLater = false
     /// Called when a save of another context arrives, on that context's thread.
     var mergeNotice: (@Sendable () -> Void)?
     private var shapes: [EntityShape?]
@@ -215,7 +219,9 @@ public final class ManagedObjectContext {
         generation = ReadGeneration(source, cache: cache)
         shapes = Array(repeating: nil, count: parent.model.entities.count)
         memory.logsRequests = requestLog != nil
+        mergeNotice = parent.mergeNotice
         isObservable = parent.isObservable
+        source.add(self)
     }
 
     deinit {

@@ -37,6 +37,10 @@ final class ParentSource: ObjectSource {
         weak var mailbox: SaveMailbox?
     }
 
+    private struct WeakChild {
+        weak var context: ManagedObjectContext?
+    }
+
     let parent: ManagedObjectContext
     let entities: [UInt32: Entity]
     var records = ObjectIDTable<Record>()
@@ -47,6 +51,7 @@ final class ParentSource: ObjectSource {
     private var part: SourcePart
     private var edition: UInt64
     private var mailboxes: [WeakMailbox] = []
+    private var members: [WeakChild] = []
     /// The version that a changed object of some parent got last; no store counts as far.
     private static let lastVersion = Atomic<UInt64>(1 << 48)
 
@@ -60,6 +65,17 @@ final class ParentSource: ObjectSource {
 
     /// A version that no row has had before.
     static func newVersion() -> UInt64 { lastVersion.add(1, ordering: .relaxed).newValue }
+
+    // MARK: Children
+
+    /// The children that were not released, in the order in which they were made.
+    var children: [ManagedObjectContext] { members.compactMap(\.context) }
+
+    /// Adds a new child.
+    func add(_ child: ManagedObjectContext) {
+        members.removeAll { $0.context == nil }
+        members.append(WeakChild(context: child))
+    }
 
     // MARK: Parts
 

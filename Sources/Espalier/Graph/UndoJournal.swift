@@ -14,10 +14,12 @@ import EspalierModel
 final class UndoJournal {
     let manager: UndoStack
     private(set) var steps: [UndoStep] = []
-    /// Whether the event of these steps has its notice (`ManagedObjectContext.eventNotice`); `false` without steps.
+    /// Whether the event of these steps has its notice (`ManagedObjectContext.giveNotice`); `false` without steps.
     var hasNotice = false
     /// Counts the pauses: after changes without steps, the earlier steps may not fit any more.
     private(set) var edition = 0
+    /// The edition in which the first of the steps was made: a merge in the middle of an event makes another one.
+    private var firstEdition = 0
     private var pauseCount = 0
     /// The last step, if nothing has changed without a step since.
     private(set) var latest: UndoStep?
@@ -37,6 +39,7 @@ final class UndoJournal {
 
     func append(_ step: UndoStep) {
         assert(isRecording, "invariant 1: a step without registration")
+        if steps.isEmpty { firstEdition = edition }
         if steps.last?.covers(step) != true { steps.append(step) }
         latest = step
     }
@@ -91,10 +94,11 @@ final class UndoJournal {
         skip()
     }
 
-    /// Removes all steps and returns them.
-    func takeSteps() -> [UndoStep] {
+    /// Removes all steps and returns them, with the edition in which the first one was made.
+    func takeSteps() -> (steps: [UndoStep], edition: Int) {
+        assert(steps.isEmpty || firstEdition <= edition, "steps of edition \(firstEdition) in edition \(edition)")
         defer { (steps, latest, hasNotice) = ([], nil, false) }
-        return steps
+        return (steps, firstEdition)
     }
 }
 

@@ -10,9 +10,14 @@ public struct _PropertyPath: Sendable {
     let path: any AnyKeyPath & Sendable
     /// The key path from an optional object, as it continues a chain: `\Album?.?.title`.
     let chained: any AnyKeyPath & Sendable
+    /// Whether no store has values of the property.
+    let isTransient: Bool
 
     /// The key paths of the property called `name`.
-    public init(_ name: String, _ path: any AnyKeyPath & Sendable, _ chained: any AnyKeyPath & Sendable) {
-        (self.name, self.path, self.chained) = (name, path, chained)
+    public init(
+        _ name: String, _ path: any AnyKeyPath & Sendable, _ chained: any AnyKeyPath & Sendable,
+        isTransient: Bool = false
+    ) {
+        (self.name, self.path, self.chained, self.isTransient) = (name, path, chained, isTransient)
     }
 }

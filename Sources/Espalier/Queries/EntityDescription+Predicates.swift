@@ -42,7 +42,8 @@ extension FetchedPropertyDescription.SortElement {
     /// - Complexity: O(1).
     public init<Object: ManagedObject>(_ key: TypedSortKey<Object>) {
         let path =
-            switch key.names {
+            // The model refuses a transient property by its name.
+            switch key.namesInMemory {
             case .success(let names): names.joined(separator: ".")
             // No property has this name, so the model is refused with it.
             case .failure(let problem): problem.expression

@@ -16,12 +16,24 @@ extension FetchPredicate {
     /// ```
     ///
     /// It holds for the objects for which `predicate.evaluate` is true; Differences lists the exceptions under SD-24.
-    /// Captured variables are constants: make the condition again when they change.
+    /// Captured variables are constants: make the condition again when they change. A condition that reads a transient
+    /// property is for objects in memory (`matches(_:)` and `filter(_:)`): a fetch with it throws (PX-02).
     ///
     /// - Throws: `FetchPredicateError.Reason.untranslatable` for an expression without a counterpart, with `place`.
     /// - Complexity: O(size of the predicate).
     public init<Object: ManagedObject>(
         _ predicate: Predicate<Object>, fileID: String = #fileID, line: Int = #line
+    ) throws(FetchPredicateError) {
+        do {
+            self = try PredicateTranslator.condition(predicate, readsTransients: true)
+        } catch {
+            throw error.located(in: "predicate", fileID, line)
+        }
+    }
+
+    /// The condition of a request to stores: a transient property is refused where the request is made.
+    init<Object: ManagedObject>(
+        ofStored predicate: Predicate<Object>, _ fileID: String, _ line: Int
     ) throws(FetchPredicateError) {
         do {
             self = try PredicateTranslator.condition(predicate)
@@ -68,7 +80,7 @@ extension FetchRequest where Result: ManagedObject {
         prefetching relationships: [PartialKeyPath<Result>] = [], fileID: String = #fileID, line: Int = #line
     ) throws(FetchPredicateError) {
         var condition: FetchPredicate?
-        if let predicate { condition = try FetchPredicate(predicate, fileID: fileID, line: line) }
+        if let predicate { condition = try FetchPredicate(ofStored: predicate, fileID, line) }
         try self.init(condition, sortBy: sortKeys, prefetching: relationships, fileID: fileID, line: line)
     }
 

@@ -42,7 +42,8 @@ extension EntityClass {
 
     // MARK: Committed values
 
-    /// The value of an attribute that was last read or saved (MO-34); `nil` for a new object.
+    /// The value of an attribute that was last read or saved (MO-34); `nil` for a new object, and for a transient
+    /// attribute, of which no store has a value.
     ///
     /// Values of registered transformers are read by name.
     ///
@@ -110,13 +111,16 @@ extension EntityClass {
 
     /// Whether a property differs from its committed value (MO-35); a change that was reverted is none.
     ///
+    /// A transient attribute has no committed value, and so it never differs: see `isChangedInEvent(_:)`.
+    ///
     /// - Throws: as `changedValues(forKeys:)`; `.classWithoutKeyPaths`.
     /// - Complexity: as `changedValues(forKeys:)`.
     public func isChanged(_ path: PartialKeyPath<Self>) throws(ContextError) -> Bool {
         try !changedValues(forKeys: [Self.knownName(of: path)]).isEmpty
     }
 
-    /// Whether a property has changed in the current event (MO-36); its new value is the property's.
+    /// Whether a property, also a transient one, has changed in the current event (MO-36); its new value is the
+    /// property's.
     ///
     /// - Throws: as `changedValuesForCurrentEvent()`; `.classWithoutKeyPaths`; `.violations` for a key path of no
     ///   property.

@@ -11,8 +11,8 @@ extension EntityClass {
 
     /// The value of an attribute that is in memory (MO-21); `nil` if it would have to be loaded, and if it has none.
     ///
-    /// Fires no fault: call `willAccessValue(forKey:)` with `nil` before, which does. Transient attributes and values
-    /// of registered transformers are read by name.
+    /// Fires no fault: call `willAccessValue(forKey:)` with `nil` before, which does. Values of registered transformers
+    /// are read by name.
     ///
     /// - Throws: as `primitiveValue(forKey:)`; `ContextError.violations` also for a value that is none of the
     ///   property's type; `.classWithoutKeyPaths` for a class that belongs to an actor or is not marked with `@Entity`.
@@ -63,8 +63,8 @@ extension EntityClass {
     /// Sets an attribute without marking the object as changed, without a step for the undo manager, and without
     /// notifying anybody (MO-21); `setPrimitiveValue(_:forKey:)` says when the value is saved.
     ///
-    /// A relationship has no primitive form: set the property. Transient attributes and values of `Codable` types and
-    /// of registered transformers are set by name.
+    /// A relationship has no primitive form: set the property. Values of `Codable` types and of registered transformers
+    /// are set by name.
     ///
     /// - Throws: as `setPrimitiveValue(_:forKey:)`, and `.classWithoutKeyPaths`; then nothing has changed.
     /// - Complexity: O(1).

@@ -29,7 +29,8 @@ extension PredicateExpressions.KeyPath: TranslatableExpression {
                 throw TranslationProblem("a property of \(Root.Output.self)", "the value is of type \(type(of: value))")
             }
             return .constant(value[keyPath: path])
-        case .object(let names): return try property(at: path, after: names)
+        case .object(let names):
+            return try property(at: path, after: names, readsTransients: translator.readsTransients)
         case .objects(let members): return try self.members(members, at: path)
         case .value(let value): return try part(of: value, at: path)
         case .condition, .range:
@@ -38,13 +39,16 @@ extension PredicateExpressions.KeyPath: TranslatableExpression {
     }
 
     /// A property of the object at the end of a path.
-    private func property(at path: AnyKeyPath, after names: [String]) throws(TranslationProblem) -> QueryTerm {
+    private func property(
+        at path: AnyKeyPath, after names: [String], readsTransients: Bool
+    ) throws(TranslationProblem) -> QueryTerm {
         guard let objectClass = Root.Output.self as? ManagedObject.Type else {
             throw TranslationProblem(
                 "a property of \(Root.Output.self)", "the class is not an entity class; use the class itself")
         }
         let paths = PropertyPaths.of(objectClass)
         guard let name = paths.name(of: path) else { throw .unmodelled(path, of: objectClass, paths) }
+        if !readsTransients, paths.isTransient(name) { throw .transient("\(objectClass).\(name)") }
         let longer = names + [name]
         if Output.self is any ToOneProperty.Type { return .object(longer) }
         guard Output.self is any ToManyProperty.Type else { return .value(.path(longer)) }
@@ -81,6 +85,13 @@ extension PredicateExpressions.KeyPath: TranslatableExpression {
 }
 
 extension TranslationProblem {
+    /// A transient property in a request to stores.
+    static func transient(_ property: String) -> TranslationProblem {
+        TranslationProblem(
+            "the property '\(property)'",
+            "it is transient, so no store has its values; fetch the objects, and filter or sort them in memory")
+    }
+
     /// A key path that leads to no modelled property.
     static func unmodelled(
         _ path: AnyKeyPath, of objectClass: ManagedObject.Type, _ paths: PropertyPaths
@@ -89,7 +100,7 @@ extension TranslationProblem {
         let reason =
             names.isEmpty
             ? "the class \(objectClass) is not marked with @Entity, or belongs to an actor"
-            : "it is computed, transient or not in the model; the properties of \(objectClass) are "
+            : "it is computed or not in the model; the stored properties of \(objectClass) are "
                 + names.joined(separator: ", ")
         return TranslationProblem("the property \(path) of type \(type(of: path).valueType)", reason)
     }

@@ -21,17 +21,21 @@ struct PredicateTranslator {
     /// The deepest nesting of a predicate.
     static let depthMax = 200
 
+    /// Whether transient properties are translated, for conditions that may be tested in memory.
+    let readsTransients: Bool
     private var variables: [PredicateExpressions.VariableID: QueryTerm] = [:]
     private var variableCount = 0
     private var depth = 0
+
+    init(readsTransients: Bool = false) { self.readsTransients = readsTransients }
 
     /// The condition that a predicate is for the objects of its class.
     ///
     /// - Complexity: O(size of the predicate).
     static func condition<Object: ManagedObject>(
-        _ predicate: Predicate<Object>
+        _ predicate: Predicate<Object>, readsTransients: Bool = false
     ) throws(TranslationProblem) -> FetchPredicate {
-        var translator = PredicateTranslator()
+        var translator = PredicateTranslator(readsTransients: readsTransients)
         translator.bind(predicate.variable.key, to: .object([]))
         return try translator.condition(predicate.expression)
     }

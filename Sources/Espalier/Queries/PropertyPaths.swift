@@ -6,6 +6,7 @@
 //      classes, shorter ones first. `==` tells a composed key path from a literal, because it also compares the
 //      writable beginning of both; their hash values, root and type are equal, and these decide.
 //   3. The search for one chain composes at most `compositionCountMax` key paths, and its answer is kept.
+//   4. Only the last property of a chain can be transient, because relationships are stored.
 
 import Synchronization
 
@@ -29,9 +30,18 @@ final class PropertyPaths: Sendable {
         }
     }
 
+    /// The properties along a key path.
+    struct Chain: Sendable {
+        let names: [String]
+        /// Whether no store has values of the last property.
+        let isTransient: Bool
+    }
+
     private let properties: [_PropertyPath]
     private let names: [PathKey: String]
-    private let chains = Mutex<[PathKey: [String]]>([:])
+    private let transientNames: Set<String>
+    /// The chains that were searched; `nil` for a key path of none.
+    private let chains = Mutex<[PathKey: Chain?]>([:])
 
     private init(_ objectClass: ManagedObject.Type) {
         func identity<Object: EntityClass>(_ type: Object.Type) -> [_PropertyPath] { identityPaths(of: type) }
@@ -40,18 +50,33 @@ final class PropertyPaths: Sendable {
         let entityClass = (objectClass as Any.Type) as? any EntityClass.Type
         let all = properties + (entityClass.map { identity($0) } ?? [])
         names = Dictionary(all.map { (PathKey($0.path), $0.name) }, uniquingKeysWith: { first, _ in first })
+        transientNames = Set(properties.filter(\.isTransient).map(\.name))
     }
 
-    /// The names of the properties along a key path of a class.
+    /// The names of the properties along a key path of a class, for a request to stores: a transient property is a
+    /// problem.
     static func names(
         along path: AnyKeyPath, in objectClass: ManagedObject.Type
     ) -> Result<[String], TranslationProblem> {
         let paths = of(objectClass)
-        return paths.chain(of: path).map { .success($0) } ?? .failure(.unmodelled(path, of: objectClass, paths))
+        guard let chain = paths.chain(of: path) else { return .failure(.unmodelled(path, of: objectClass, paths)) }
+        return chain.isTransient
+            ? .failure(.transient(chain.names.joined(separator: "."))) : .success(chain.names)
     }
 
-    /// The names of the modelled properties, in the order of the source.
-    var propertyNames: [String] { properties.map(\.name) }
+    /// The names of the properties along a key path of a class, for objects in memory: the last one may be transient.
+    static func namesInMemory(
+        along path: AnyKeyPath, in objectClass: ManagedObject.Type
+    ) -> Result<[String], TranslationProblem> {
+        let paths = of(objectClass)
+        return paths.chain(of: path).map { .success($0.names) } ?? .failure(.unmodelled(path, of: objectClass, paths))
+    }
+
+    /// The names of the stored properties, in the order of the source.
+    var propertyNames: [String] { properties.filter { !$0.isTransient }.map(\.name) }
+
+    /// Whether no store has values of a property of the class.
+    func isTransient(_ name: String) -> Bool { transientNames.contains(name) }
 
     /// Whether the class has a table of key paths: it is marked with `@Entity` and belongs to no actor.
     private var hasTable: Bool { !properties.isEmpty }
@@ -84,20 +109,20 @@ final class PropertyPaths: Sendable {
         return paths.hasTable ? "\(path)" : "\(path) (\(ContextError.classWithoutKeyPaths("\(objectClass)")))"
     }
 
-    /// The names of the properties along a key path across to-one relationships.
+    /// The properties along a key path across to-one relationships.
     ///
     /// - Complexity: O(1); a chain's first look-up composes the chains that are not longer, at most
     ///   `compositionCountMax`.
-    func chain(of path: AnyKeyPath) -> [String]? {
-        if let name = name(of: path) { return [name] }
+    func chain(of path: AnyKeyPath) -> Chain? {
+        if let name = name(of: path) { return Chain(names: [name], isTransient: isTransient(name)) }
         let key = PathKey(path)
-        if let chain = chains.withLock({ $0[key] }) { return chain.isEmpty ? nil : chain }
+        if let known = chains.withLock({ $0[key] }) { return known }
         let chain = search(for: path)
-        chains.withLock { $0[key] = chain ?? [] }
+        chains.withLock { $0[key] = .some(chain) }
         return chain
     }
 
-    private func search(for path: AnyKeyPath) -> [String]? {
+    private func search(for path: AnyKeyPath) -> Chain? {
         // A chain ends in an optional.
         guard type(of: path).valueType is any OptionalType.Type else { return nil }
         let (root, valueType, hash) = (type(of: path).rootType, type(of: path).valueType, path.hashValue)
@@ -115,7 +140,7 @@ final class PropertyPaths: Sendable {
                     if type(of: longer).valueType == valueType, type(of: longer).rootType == root,
                         longer.hashValue == hash
                     {
-                        return chain
+                        return Chain(names: chain, isTransient: property.isTransient)
                     }
                     if type(of: property.path).valueType is any ToOneProperty.Type { next.append((longer, chain)) }
                 }

@@ -15,9 +15,13 @@ public import FoundationEssentials
 /// ```
 ///
 /// Values are in the order that `SortKey` has: numbers by value, texts by Unicode scalars unless options fold them,
-/// and nil before every value in ascending order.
+/// and nil before every value in ascending order. A request refuses the key of a transient property, because no store
+/// has its values; `sorted(by:)` of objects in memory accepts it.
 public struct TypedSortKey<Object: ManagedObject>: Sendable {
+    /// The names along the key path, for a request to stores.
     let names: Result<[String], TranslationProblem>
+    /// The names along the key path, for objects in memory: the last property may be transient.
+    let namesInMemory: Result<[String], TranslationProblem>
     /// The direction.
     public var order: SortOrder
     /// The options for comparing text.
@@ -43,6 +47,7 @@ public struct TypedSortKey<Object: ManagedObject>: Sendable {
 
     private init(path: AnyKeyPath, _ order: SortOrder, _ options: ComparisonOptions) {
         names = PropertyPaths.names(along: path, in: Object.self)
+        namesInMemory = PropertyPaths.namesInMemory(along: path, in: Object.self)
         (self.order, self.options) = (order, options)
     }
 }

@@ -126,8 +126,18 @@ extension ManagedObjectContext {
 extension ManagedObject {
     /// Discards the changes after a save has written them.
     func becomeCommitted() {
+        if isInserted, newValues == nil { keepTransientDefaults() }
         discardPersistentChanges()
         state.subtract([.inserted, .updated])
+    }
+
+    /// Makes the default values of transient attributes changes of a new object in which nothing was set: the row that
+    /// it gets does not have them.
+    private func keepTransientDefaults() {
+        guard shape.hasTransientAttributes else { return }
+        for attribute in entity.attributes where attribute.isTransient && !attribute.defaultValue.isNull {
+            changeable().values.attributes.set(attribute.defaultValue, at: attribute.slot)
+        }
     }
 
     /// Discards all changes except the values of transient attributes.

@@ -12,4 +12,9 @@ extension ManagedObjectContext {
             tellDidFailToAutosave(error)
         }
     }
+
+    /// Gives notice of changes that a call has made as an event of its own, if the context saves by itself.
+    ///
+    /// A save that has failed gives none: it would be repeated without end.
+    func noteUnsavedChanges() { if autosaveEnabled, holdsChanges, !savesLater { giveNotice() } }
 }

@@ -189,6 +189,11 @@ extension ManagedObjectContext {
         case (.mine, .relationship(let slot)):
             let known = lists.first { $0.slot == slot }?.destinations.mine
             choose(.destinations(known ?? object.destinationIDs(at: slot)))
+        case (.stored, .attribute(let slot)) where object.entity.attributes[slot].isTransient:
+            answers.refused.append(
+                Violation(
+                    object, property: name, message: "it is transient, so the store has no value of it",
+                    remedy: "choose the context's value, or set one"))
         case (.stored, .attribute(let slot)):
             guard let stored else { return refuse(.rowIsGone) }
             choose(.value(stored.value(at: slot)))

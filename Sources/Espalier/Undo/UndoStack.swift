@@ -24,8 +24,9 @@ public import Observation
 ///
 /// All actions of one event form one group. An event of a context ends with `processPendingChanges`, with a `perform`
 /// block, with a save, and with an undo or redo; that of a view context also as soon as the main actor is free, and
-/// that of a `ContextActor` with each of its methods. Groups of an application's own nest in it. Several contexts may
-/// share an undo manager, if they are in the same isolation region.
+/// that of a `ContextActor` with each of its methods. The events of child contexts end together with those of their
+/// root. Groups of an application's own nest in the group of the event. Several contexts may share an undo manager, if
+/// they are in the same isolation region; then all of their changes in a turn of the main actor are one group.
 ///
 /// An undo manager retains the objects that have changed: do not use one for an import (MC-58).
 /// `withObservationTracking` follows what can be undone and redone, its number and its names: a menu shows them.

@@ -57,7 +57,7 @@ extension ManagedObjectContext {
     /// Registers the changes of the event so far as one action.
     func registerUndo() {
         guard let journal, !journal.steps.isEmpty, !mayTakeBack else { return }
-        registerSteps(of: journal, journal.edition)
+        registerSteps(of: journal)
     }
 
     /// Ends the group of the event's actions, unless another group is open in it.
@@ -68,13 +68,13 @@ extension ManagedObjectContext {
     /// Registers the changes of the event and of the hooks of a save, after the save has succeeded.
     func registerUndoOfSave() {
         guard let journal else { return }
-        // A past edition, because the save has changed the objects after these steps.
-        if !journal.steps.isEmpty { registerSteps(of: journal, journal.edition - 1) }
+        // Their edition is a past one, because the save has changed the objects after these steps.
+        if !journal.steps.isEmpty { registerSteps(of: journal) }
         journal.manager.endEvent()
     }
 
-    private func registerSteps(of journal: UndoJournal, _ edition: Int) {
-        let steps = journal.takeSteps()
+    private func registerSteps(of journal: UndoJournal) {
+        let (steps, edition) = journal.takeSteps()
         journal.manager.registerUndo(withTarget: self) { $0.undo(steps, edition) }
     }
 
@@ -90,7 +90,10 @@ extension ManagedObjectContext {
 
     private func undo(_ steps: [UndoStep], _ edition: Int) {
         beginEvent()
-        defer { endEvent() }
+        defer {
+            endEvent()
+            noteUnsavedChanges()
+        }
         var reversal = Reversal(in: self, edition)
         reversal.run(steps)
         awaken(after: steps)

@@ -112,6 +112,18 @@ struct Reversal {
         return object.isUsable ? object : nil
     }
 
+    /// The present destination of a to-one relationship, as far as its other end has to be looked at.
+    ///
+    /// If a merge or a merge policy has led the object there, no step names the destination, and it may not be in
+    /// memory: its list would still have the object when it is read.
+    private func otherEnd(
+        _ id: ObjectID, from source: ManagedObject, across relationship: Relationship
+    ) -> ManagedObject? {
+        if let known = context.memory.registry[id] { return known }
+        guard !isExact, source.withShape({ $0.inverses[relationship.slot] }) != nil else { return nil }
+        return context.object(for: id, from: source, across: relationship)
+    }
+
     private mutating func note(_ object: ManagedObject, _ slot: Int, _ other: ManagedObject) {
         if !isExact { pairs.append(Pair(object: object, slot: slot, other: other)) }
     }
@@ -123,7 +135,9 @@ struct Reversal {
         let former = end.flatMap { found($0, from: object, across: relationship) }
         let presentID = object.destinationID(at: slot)
         if presentID == former?.storedID || presentID.map(isMerged) == true { return }
-        if let presentID, let present = context.memory.registry[presentID] { note(object, slot, present) }
+        if let presentID, let present = otherEnd(presentID, from: object, across: relationship) {
+            note(object, slot, present)
+        }
         object.setRawDestination(former?.storedID, at: slot)
         object.noteChange()
         if let former { note(object, slot, former) }

@@ -62,7 +62,7 @@ extension PredicateResolver {
         try expression.forEachPart { part throws(FetchPredicateError) in
             guard mixed == nil else { return false }
             if case .list = part { return true }
-            var resolver = PredicateResolver(entity: entity, model: model)
+            var resolver = PredicateResolver(entity: entity, model: model, readsTransients: readsTransients)
             let operand = try resolver.resolve(part)
             if operand.family == .any, !operand.isConstant, !operand.isCollection { mixed = part }
             return mixed == nil
@@ -182,7 +182,7 @@ extension PredicateResolver {
     private func attribute(
         _ attribute: Attribute, _ rest: [String], _ keyPath: FetchKeyPath, _ position: Int, in entity: Entity
     ) throws(FetchPredicateError) -> (AttributeType, [String]) {
-        guard !attribute.isTransient else {
+        guard readsTransients || !attribute.isTransient else {
             throw located(
                 .transientProperty(attribute.name, entity: entity.name), at: keyPath, component: position)
         }

@@ -15,6 +15,8 @@ struct PredicateResolver {
 
     let entity: Entity
     let model: ManagedObjectModel
+    /// Whether transient attributes are read: objects in memory have their values, and stores have not.
+    let readsTransients: Bool
     /// The variables of the SUBQUERYs around the current place, outermost first, and the entities of their elements.
     var variables: [(name: String, entity: ManagedObjectModel.EntityIndex)] = []
     /// Expressions that have been computed before; `nil` = none, and everything is read from the tested object.
@@ -25,7 +27,9 @@ struct PredicateResolver {
     /// The nesting depth of the current place.
     private var depth = 0
 
-    init(entity: Entity, model: ManagedObjectModel) { (self.entity, self.model) = (entity, model) }
+    init(entity: Entity, model: ManagedObjectModel, readsTransients: Bool = false) {
+        (self.entity, self.model, self.readsTransients) = (entity, model, readsTransients)
+    }
 
     mutating func resolve(_ predicate: FetchPredicate) throws(FetchPredicateError) -> ResolvedPredicate.Node {
         try enter()

@@ -80,10 +80,27 @@ public struct ResolvedPredicate: Sendable {
     public init(
         _ predicate: FetchPredicate, for entity: Entity, in model: ManagedObjectModel
     ) throws(FetchPredicateError) {
+        try self.init(predicate, for: entity, in: model, readsTransients: false)
+    }
+
+    /// Checks `predicate` against `entity` and resolves its names, for objects in memory: it may read transient
+    /// attributes, too, and no store may get it.
+    ///
+    /// - Throws: `FetchPredicateError`, as for a store but for transient properties.
+    /// - Complexity: O(size of the predicate); constants of IN are sorted.
+    package init(
+        inMemory predicate: FetchPredicate, for entity: Entity, in model: ManagedObjectModel
+    ) throws(FetchPredicateError) {
+        try self.init(predicate, for: entity, in: model, readsTransients: true)
+    }
+
+    private init(
+        _ predicate: FetchPredicate, for entity: Entity, in model: ManagedObjectModel, readsTransients: Bool
+    ) throws(FetchPredicateError) {
         if let plain = PredicateResolver.plainEquality(predicate, of: entity) {
             self.init(plain, of: entity, from: predicate)
         } else {
-            var resolver = PredicateResolver(entity: entity, model: model)
+            var resolver = PredicateResolver(entity: entity, model: model, readsTransients: readsTransients)
             let root = try resolver.resolve(predicate)
             self.init(root, of: entity, from: predicate, isLasting: !resolver.dependsOnMoment)
         }
@@ -232,7 +249,23 @@ public struct ResolvedSortKey: Sendable {
     /// - Throws: `FetchPredicateError` for unknown or transient properties, for paths that do not end in one value, and
     ///   for expressions whose values have no order or several types.
     public init(_ key: SortKey, for entity: Entity, in model: ManagedObjectModel) throws(FetchPredicateError) {
-        var resolver = PredicateResolver(entity: entity, model: model)
+        try self.init(key, for: entity, in: model, readsTransients: false)
+    }
+
+    /// Checks `key` against `entity` and resolves its names, for objects in memory: it may read transient attributes,
+    /// too, and no store may get it.
+    ///
+    /// - Throws: `FetchPredicateError`, as for a store but for transient properties.
+    package init(
+        inMemory key: SortKey, for entity: Entity, in model: ManagedObjectModel
+    ) throws(FetchPredicateError) {
+        try self.init(key, for: entity, in: model, readsTransients: true)
+    }
+
+    private init(
+        _ key: SortKey, for entity: Entity, in model: ManagedObjectModel, readsTransients: Bool
+    ) throws(FetchPredicateError) {
+        var resolver = PredicateResolver(entity: entity, model: model, readsTransients: readsTransients)
         source = key
         do {
             (expression, type) = try resolver.resolve(sortKey: key)

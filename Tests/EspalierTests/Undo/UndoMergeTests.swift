@@ -45,6 +45,45 @@ import Testing
         try context.saveAndCompare()
     }
 
+    @Test func `an undo knows of a merge between the changes of its event and the end of that (MC-56)`() throws {
+        let theirs = try beads(other)
+        try theirs[3].setValue(.toOne(theirs[1]), forKey: "hint")
+        try other.save()
+        let mine = try board.bead(3, in: context)
+        try mine.setValue(.toOne(nil), forKey: "hint")
+        try other.delete(theirs[1])
+        try other.save()
+
+        // The event ends with the merge of a deletion: its only step leads to the deleted row.
+        context.processPendingChanges()
+        try context.undo()
+
+        #expect(try board.shown(mine, .hint) == [], "an undo leads to a row that another context has deleted")
+        try context.saveAndCompare()
+    }
+
+    @Test func `an undo leaves both ends equal where a merge has led to an object that nobody holds (MO-24, MC-56)`()
+        throws
+    {
+        let (mine, former) = (try board.bead(3, in: context), try board.bead(1, in: context))
+        try mine.setValue(.toOne(former), forKey: "best")
+        try context.save()
+        let theirs = try beads(other)
+        try theirs[3].setValue(.toOne(theirs[2]), forKey: "best")
+        try other.save()
+        context.processPendingChanges()
+        let id = try #require(board.ids[2])
+        #expect(try board.shown(mine, .best) == [2])
+        #expect(context.registeredObject(for: id) == nil)
+
+        try context.undo()
+
+        #expect(try board.shown(mine, .best) == [])
+        let present = try board.bead(2, in: context)
+        #expect(try board.shown(present, .fans) == [], "one end leads to an object that does not lead back")
+        try context.saveAndCompare()
+    }
+
     @Test func `what a merge relates is not undone`() throws {
         let (mine, theirs) = (try beads(context), try beads(other))
         for bead in mine.prefix(2) { try bead.setValue(.integer(7), forKey: "a") }
