@@ -12,6 +12,8 @@ extension GrowthCases {
 
     // MARK: Contexts
 
+    private static let mergeReason = "the objects are looked up in a table, and in one of those that were changed"
+
     static let contexts: [GrowthCase] = [
         GrowthCase("fetchIDs of all", 1, work: .rows) { store in
             { blackHole(try store.context().fetchIDs(FetchRequest<Paper>()).count) }
@@ -48,7 +50,9 @@ extension GrowthCases {
                 withExtendedLifetime(papers) {}
             }
         },
-        GrowthCase("insertedObjects, updatedObjects, deletedObjects", 1, work: .tables) { store in
+        GrowthCase(
+            "insertedObjects, updatedObjects, deletedObjects", 1, reason: "returns sets of all objects", work: .tables
+        ) { store in
             let context = store.context()
             let papers = try all(context)
             for (number, paper) in papers.enumerated() {
@@ -75,13 +79,18 @@ extension GrowthCases {
                 for _ in 0..<store.count { blackHole(try context.insertNewObject(forEntityName: "Paper").isInserted) }
             }
         },
-        GrowthCase("insert of objects made before, each", 1, work: .tables) { store in
+        GrowthCase(
+            "insert of objects made before, each", 1, reason: "the table of objects by ID grows", work: .tables
+        ) { store in
             let context = store.context()
-            guard let entity = store.coordinator.managedObjectModel.entity(named: "Paper") else { return {} }
+            let entity = try found(store.coordinator.managedObjectModel.entity(named: "Paper"))
             let papers = (0..<store.count).map { _ in Paper(entity: entity, insertInto: nil) }
             return { for paper in papers { try context.insert(paper) } }
         },
-        GrowthCase("detectConflicts, each of all, changed", 1, work: .tables) { store in
+        GrowthCase(
+            "detectConflicts, each of all, changed", 1, reason: "each is noted in a table of locked objects",
+            work: .tables
+        ) { store in
             let context = store.context()
             let papers = try all(context)
             for paper in papers { paper.touched += 1 }
@@ -97,16 +106,19 @@ extension GrowthCases {
                 context.processPendingChanges()
             }
         },
-        GrowthCase("refresh(false) of one among all", 0) { store in
+        GrowthCase("refresh(false) of one among all, and a read", 0) { store in
             let context = store.context()
             let papers = try all(context)
             for paper in papers { blackHole(paper.number) }
+            // The first trip of objects that were fetched together notes the position of each.
+            context.refresh(papers[0], mergesChanges: false)
+            blackHole(papers[0].number)
             return {
                 context.refresh(papers[0], mergesChanges: false)
-                withExtendedLifetime(papers) {}
+                blackHole(papers[0].number)
             }
         },
-        GrowthCase("reset with all in memory", 1) { store in
+        GrowthCase("reset with all in memory", 0, once: true) { store in
             let context = store.context()
             let papers = try all(context)
             for paper in papers { blackHole(paper.number) }
@@ -123,24 +135,50 @@ extension GrowthCases {
                 context.rollback()
             }
         },
-        GrowthCase("mergeChanges of all", 1, work: .tables) { store in
+        GrowthCase("mergeChanges of all", 1, reason: mergeReason, work: .tables) { store in
             let context = store.context()
             let papers = try all(context)
             for paper in papers { blackHole(paper.number) }
             let saved = SavedChanges(updated: papers.map(\.objectID))
             return { context.mergeChanges(from: saved) }
         },
-        GrowthCase("mergeChanges of one among all", 0) { store in
+        GrowthCase("mergeChanges of all updated, into all changed", 1, reason: mergeReason, work: .tables) { store in
+            let context = store.context()
+            let papers = try all(context)
+            for paper in papers { paper.touched += 1 }
+            let saved = SavedChanges(updated: papers.map(\.objectID))
+            return {
+                context.mergeChanges(from: saved)
+                for paper in papers { blackHole(paper.number) }
+            }
+        },
+        GrowthCase(
+            "mergeChanges of all deleted, into all that are deleted here", 1, reason: mergeReason, work: .tables
+        ) { store in
+            let (context, other) = (store.context(), store.context())
+            let papers = try all(context)
+            for paper in papers { try context.delete(paper) }
+            let ids = papers.map(\.objectID)
+            blackHole(try other.fetchIDs(FetchRequest<Paper>()).count)
+            return {
+                context.mergeChanges(from: SavedChanges(deleted: ids))
+                context.processPendingChanges()
+            }
+        },
+        GrowthCase("mergeChanges of one among all, and a read", 0) { store in
             let context = store.context()
             let papers = try all(context)
             for paper in papers { blackHole(paper.number) }
             let saved = SavedChanges(updated: [papers[0].objectID])
+            // The first trip of objects that were fetched together notes the position of each.
+            context.mergeChanges(from: saved)
+            blackHole(papers[0].number)
             return {
                 context.mergeChanges(from: saved)
-                withExtendedLifetime(papers) {}
+                blackHole(papers[0].number)
             }
         },
-        GrowthCase("setQueryGeneration with all in memory", 1) { store in
+        GrowthCase("setQueryGeneration with all in memory", 0) { store in
             let context = store.context()
             let papers = try all(context)
             return {
@@ -202,7 +240,7 @@ extension GrowthCases {
             blackHole(try $0.objectIDs(forRelationshipNamed: "topics").count)
         },
         each("add and remove by a relationship's name") { paper in
-            guard let shelf = paper.shelf else { return }
+            let shelf = try found(paper.shelf)
             try shelf.remove([paper], fromRelationshipNamed: "papers")
             try shelf.add([paper], toRelationshipNamed: "papers")
         },
