@@ -6,7 +6,7 @@ import Foundation
 
 extension GrowthCases {
     /// The IDs of all papers.
-    private static func ids(_ store: PaperStore) throws -> [ObjectID] {
+    static func ids(_ store: PaperStore) throws -> [ObjectID] {
         try store.context().fetchIDs(FetchRequest<Paper>())
     }
 
@@ -143,9 +143,11 @@ extension GrowthCases {
             return { context.mergeChanges(from: saved) }
         },
         GrowthCase("mergeChanges of all updated, into all changed", 1, reason: mergeReason, work: .tables) { store in
-            let context = store.context()
+            let (context, other) = (store.context(), store.context())
             let papers = try all(context)
             for paper in papers { paper.touched += 1 }
+            for paper in try all(other) { paper.touched += 2 }
+            try other.save()
             let saved = SavedChanges(updated: papers.map(\.objectID))
             return {
                 context.mergeChanges(from: saved)
@@ -155,14 +157,18 @@ extension GrowthCases {
         GrowthCase(
             "mergeChanges of all deleted, into all that are deleted here", 1, reason: mergeReason, work: .tables
         ) { store in
-            let (context, other) = (store.context(), store.context())
-            let papers = try all(context)
-            for paper in papers { try context.delete(paper) }
-            let ids = papers.map(\.objectID)
-            blackHole(try other.fetchIDs(FetchRequest<Paper>()).count)
+            let context = store.context()
+            let topics = (0..<store.count).map { _ in Topic(context: context) }
+            try context.save()
+            for topic in topics { try context.delete(topic) }
+            context.processPendingChanges()
+            // The merge asks the store whether the rows are gone.
+            let ids = topics.map(\.objectID)
+            try store.context().execute(BatchDeleteRequest(objectIDs: ids))
+            let saved = SavedChanges(deleted: ids)
             return {
-                context.mergeChanges(from: SavedChanges(deleted: ids))
-                context.processPendingChanges()
+                context.mergeChanges(from: saved)
+                withExtendedLifetime(topics) {}
             }
         },
         GrowthCase("mergeChanges of one among all, and a read", 0) { store in
@@ -261,7 +267,7 @@ extension GrowthCases {
 
     // MARK: Containers
 
-    private static let classes: [ManagedObject.Type] = [Shelf.self, Topic.self, Paper.self]
+    static let classes: [ManagedObject.Type] = [Shelf.self, Topic.self, Paper.self]
 
     /// The path of a closed store of papers without owners; made at the first call.
     static func container(of store: PaperStore) throws -> String {

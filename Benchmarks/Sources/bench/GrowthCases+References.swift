@@ -57,7 +57,7 @@ extension GrowthCases {
     // MARK: Values
 
     /// A method of an object, called once for each object in memory; the objects have changes.
-    private static func value(_ name: String, _ body: @escaping @Sendable (Paper) throws -> Void) -> GrowthCase {
+    static func value(_ name: String, _ body: @escaping @Sendable (Paper) throws -> Void) -> GrowthCase {
         GrowthCase(name + ", each", 1) { store in
             let context = store.context()
             let papers = try all(context)
@@ -137,7 +137,7 @@ extension GrowthCases {
     // MARK: Merges
 
     /// A save of all papers, which another context has changed, under a merge policy.
-    private static func conflict(_ name: String, _ policy: MergePolicy, isRefused: Bool = false) -> GrowthCase {
+    static func conflict(_ name: String, _ policy: MergePolicy, isRefused: Bool = false) -> GrowthCase {
         GrowthCase("save of all, in conflict: " + name, 1, work: .tables) { store in
             let (context, other) = (store.context(), store.context())
             context.mergePolicy = policy
@@ -197,22 +197,22 @@ extension GrowthCases {
     // MARK: Stores
 
     /// The model with one more attribute of papers.
-    private static func newerModel() throws -> ManagedObjectModel {
+    static func newerModel() throws -> ManagedObjectModel {
         var paper = Paper.entityDescription
         paper.attributes.append(AttributeDescription("added", .string))
-        let inverses = ["shelf": "papers", "list": "listed", "topics": "papers"]
+        let inverses = ["shelf": "papers", "list": "listed", "home": "holdings", "topics": "papers"]
         for index in paper.relationships.indices {
             paper.relationships[index].inverse = inverses[paper.relationships[index].name]
         }
         return try ManagedObjectModel(entities: [Shelf.entityDescription, Topic.entityDescription, paper])
     }
 
-    private static func newCoordinator() throws -> PersistentStoreCoordinator {
+    static func newCoordinator() throws -> PersistentStoreCoordinator {
         PersistentStoreCoordinator(managedObjectModel: try newerModel())
     }
 
     /// A new copy of a closed store of all papers.
-    private static func copy(of store: PaperStore) throws -> String {
+    static func copy(of store: PaperStore) throws -> String {
         let path = store.folder.path + "/migrated.espalier"
         for suffix in ["", "-wal"] { try? FileManager.default.removeItem(atPath: path + suffix) }
         try FileManager.default.copyItem(atPath: try container(of: store), toPath: path)

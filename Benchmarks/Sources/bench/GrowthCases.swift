@@ -5,10 +5,13 @@ import Espalier
 import Foundation
 
 enum GrowthCases {
-    static let all: [GrowthCase] =
-        controls + faults + changes + contexts + references + objects + values + children + grandchildren + undo
-        + merges + containers
-        + stores + relationships + members + pending + queries + predicates
+    private static let groups: [[GrowthCase]] = [
+        controls, faults, changes, contexts, references, objects, values, children, grandchildren, undo, merges,
+        containers, stores, relationships, members, pending, queries, predicates, batches, valueRequests, typedQueries,
+        reading, saving, properties, labels, rules, notices, asynchronous, files, models, memory,
+    ]
+
+    static let all: [GrowthCase] = groups.flatMap { $0 }
 
     static func all(_ context: ManagedObjectContext) throws -> [Paper] {
         try context.fetch(FetchRequest<Paper>())
@@ -80,6 +83,14 @@ enum GrowthCases {
                 for paper in try all(store.context()) {
                     for other in paper.shelf?.papers ?? [] { blackHole(other.number) }
                 }
+            }
+        },
+        GrowthCase("walk to-one and back, to all of one owner", 1) { store in
+            {
+                let context = store.context()
+                let papers = try all(context)
+                for paper in papers { blackHole(paper.home?.holdings.contains(paper) == true) }
+                blackHole(papers[0].home?.holdings.count)
             }
         },
         GrowthCase("refresh(false) and read, each", 1) { store in
