@@ -300,6 +300,13 @@ extension GrowthCases {
             let background = BackgroundContext(store.coordinator)
             return { for _ in 0..<store.count { background.performAndWait { blackHole($0.hasChanges) } } }
         },
+        GrowthCase("background context: blocks that are enqueued, each", 1) { store in
+            let background = BackgroundContext(store.coordinator)
+            return {
+                for _ in 0..<store.count { background.enqueue { blackHole($0.hasChanges) } }
+                background.performAndWait { blackHole($0.hasChanges) }
+            }
+        },
         GrowthCase("coordinator: managedObjectID(forURIRepresentation:), each", 1) { store in
             let uris = try ids(store).map(\.uriRepresentation)
             return { for uri in uris { blackHole(try store.coordinator.managedObjectID(forURIRepresentation: uri)) } }
