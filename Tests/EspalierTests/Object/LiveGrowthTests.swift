@@ -1,5 +1,5 @@
-// A relationship with many members costs the same as one with few: an insertion, a look-up, a count, a save. Debug builds
-// count the steps, rows and trips of each.
+// A relationship with many members costs the same as one with few: an insertion, a look-up, a count, a save. The steps,
+// rows and trips of each are counted.
 //
 // `ESPALIER_MEMBERS=100000` runs with 1,000 members, then with ten times as many each time up to that number, and
 // prints the times. It also requires each step to take less than 0.1 s in a debug build, and a count, for which the
