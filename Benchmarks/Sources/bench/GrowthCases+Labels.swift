@@ -28,7 +28,7 @@ extension GrowthCases {
             let context = try store.labels().context()
             let labels = try context.fetch(FetchRequest<Label>())
             let owner = try found(labels.first?.pile)
-            blackHole(owner.pile.count + owner.row.count)
+            blackHole(owner.pile.count + owner.strip.count)
             let new = Label(context: context)
             return {
                 body(owner, new)
@@ -115,7 +115,7 @@ extension GrowthCases {
             owner.pile.insert(label)
             owner.pile.remove(label)
         },
-        whole("append of one to an array of all") { owner, label in owner.row.append(label) },
+        whole("append of one to an array of all") { owner, label in owner.strip.append(label) },
         label("to-one set whose inverse is a set, each", work: .tables) { context, labels in
             let owner = Box(context: context)
             for label in labels { label.pile = owner }

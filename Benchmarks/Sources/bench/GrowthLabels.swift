@@ -36,7 +36,7 @@ struct InkTransformer: AttributeTransformer {
     @Attribute(.transformable(by: "Ink")) var ink: Ink?
     @Relationship(inverse: \Box.labels) var box: Box?
     var pile: Box?
-    var row: Box?
+    var strip: Box?
 }
 
 @Entity final class Sticker: Label {
@@ -47,7 +47,7 @@ struct InkTransformer: AttributeTransformer {
     @Attribute(.derived(.count(of: \Box.labels))) var labelCount: Int
     var labels: ToMany<Label>
     @Relationship(inverse: \Label.pile) var pile: Set<Label>
-    @Relationship(inverse: \Label.row) var row: [Label]
+    @Relationship(inverse: \Label.strip) var strip: [Label]
     @FetchedProperty(where: "box == $FETCH_SOURCE") var found: [Label]
 }
 
@@ -73,7 +73,7 @@ final class LabelStore {
     /// Opens the store in `folder`, or makes it there.
     ///
     /// It has `count` boxes with one label each, of which every other one is a sticker; the first box has all labels as
-    /// its pile and as its row. A crate holds `count` bottles, which must not outlive it, and another one cannot be
+    /// its pile and as its strip. A crate holds `count` bottles, which must not outlive it, and another one cannot be
     /// deleted as long as it keeps them.
     init(_ count: Int, in folder: URL) throws {
         try AttributeTransformers.register(InkTransformer(), forName: "Ink")
@@ -95,7 +95,7 @@ final class LabelStore {
             let label: Label = number.isMultiple(of: 2) ? Sticker(context: context) : Label(context: context)
             (label.code, label.number) = (PaperStore.code("L", number), number)
             label.box = number == 0 ? first : Box(context: context)
-            (label.pile, label.row) = (first, first)
+            (label.pile, label.strip) = (first, first)
         }
         try context.save()
     }

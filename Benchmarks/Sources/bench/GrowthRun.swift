@@ -9,7 +9,8 @@
 //   2. The expected exponent is 0 for an operation on one object among many, and 1 for one on all of them. An operation
 //      of exponent 0 runs again and again until its runs have taken `secondsOfRepeats` together, the first one too: a
 //      pass over all objects that only the first run makes counts.
-//   3. An operation that would take longer than `secondsMax` is not run, and grows too fast.
+//   3. An operation that would take longer than `secondsMax` is not run, and grows too fast. One that takes longer than
+//      `secondsOfRounds` runs once.
 //   4. Controls are plain Swift on as many objects, without the library, in the same run: memory that outgrows the
 //      caches of the processor makes them grow faster than their steps, too (`GrowthResult`).
 //   5. Memory is the growth of the process from the start of the operation to its peak, the least of all its runs. A
@@ -24,6 +25,7 @@ struct GrowthRun {
     let only: [String]
     let folder: URL
     private static let secondsMax = 40.0
+    private static let secondsOfRounds = 10.0
     private static let roundCount = 3
     private static let roundCountMax = 9
     private static let secondsOfRepeats = 0.001
@@ -49,6 +51,7 @@ struct GrowthRun {
             // A size that was not run stays too large, however often the others run.
             let seemsTooFast = result.excess.isFinite && result.excess > GrowthResult.excessMax
             if round >= Self.roundCount, !seemsTooFast { break }
+            if result.seconds.contains(where: { $0 ?? 0 > Self.secondsOfRounds }) { break }
             for (position, store) in stores.enumerated() where round > 0 || canRun(result, at: position) {
                 guard round == 0 || result.seconds[position] != nil else { continue }
                 store.forgetContexts()

@@ -17,22 +17,29 @@ struct GrowthTable {
 
     /// The lines of the table.
     var markdown: String {
-        let decades = zip(counts, counts.dropFirst()).map { "\($0) to \($1)" }
-        let titles =
-            ["operation"] + counts.map { "\($0), ms" } + decades + ["expected"] + counts.map { "\($0), MB" } + [""]
+        var titles = ["operation"]
+        titles += counts.map { "\($0), ms" }
+        titles += zip(counts, counts.dropFirst()).map { "\($0) to \($1)" }
+        titles.append("expected")
+        titles += counts.map { "\($0), MB" }
+        titles.append("")
         let columns = titles.dropFirst().dropLast().map { _ in "---:|" }.joined()
         let controls = controls
-        let lines = ["| " + titles.joined(separator: " | ") + " |", "|---|" + columns + "---|"]
-        return (lines + results.map { line($0, controls) }).joined(separator: "\n") + "\n"
+        var lines = ["| \(titles.joined(separator: " | ")) |", "|---|\(columns)---|"]
+        lines += results.map { line($0, controls) }
+        return lines.joined(separator: "\n") + "\n"
     }
 
     private func line(_ result: GrowthResult, _ controls: [GrowthResult]) -> String {
         let times = result.seconds.map { $0.map { Self.text($0 * 1000) } ?? "not run" }
         let exponents = result.exponents.map { $0.map { $0.isFinite ? Self.text($0) : "too long" } ?? "short" }
         let peaks = result.peaks.map { $0.map { Self.text(Double($0) / 1_048_576) } ?? "not run" }
-        let cells =
-            [result.item.name] + times + exponents + [Self.text(result.item.power)] + peaks
-            + [remark(result, controls)]
+        var cells = [result.item.name]
+        cells += times
+        cells += exponents
+        cells.append(Self.text(result.item.power))
+        cells += peaks
+        cells.append(remark(result, controls))
         return "| " + cells.joined(separator: " | ") + " |"
     }
 
