@@ -220,7 +220,7 @@ import Testing
         return try #require(try context.fetch(FetchRequest<Drawer>()).last)
     }
 
-    /// A store of one member, and of `count` skills and duties that lead to nobody.
+    /// A store of one member, and of `count` skills and duties that no relationship leads to.
     private static func team(_ count: Int) throws -> Stack {
         let stack = try Stack(.btree, classes: teamClasses)
         let context = stack.newContext()

@@ -51,8 +51,8 @@ struct Bench {
         let table = try GrowthRun(counts: counts, only: options.only, folder: folder).run()
         defer { fflush(nil) }
         if let path = options.markdownPath { try write(table, to: path) }
-        let tooFast = table.tooFast
-        if !tooFast.isEmpty { throw GrowthFailure(names: tooFast) }
+        let problems = table.problems
+        if !problems.isEmpty { throw GrowthFailure(problems: problems) }
     }
 
     private static func write(_ table: GrowthTable, to path: String) throws {
@@ -236,10 +236,10 @@ struct Options {
     func selects(_ name: String) -> Bool { only.isEmpty || only.contains { name.contains($0) } }
 }
 
-/// Operations grow faster than they must.
+/// Operations grow faster than they must, or have thrown.
 private struct GrowthFailure: Error, CustomStringConvertible {
-    let names: [String]
-    var description: String { "these grow too fast: " + names.joined(separator: "; ") }
+    let problems: [String]
+    var description: String { problems.joined(separator: "; ") }
 }
 
 struct UsageError: Error, CustomStringConvertible {

@@ -11,9 +11,10 @@
 //      pass over all objects that only the first run makes counts.
 //   3. An operation that would take longer than `secondsMax` is not run, and grows too fast. One that takes longer than
 //      `secondsOfRounds` runs once.
-//   4. Controls are plain Swift on as many objects, without the library, in the same run: memory that outgrows the
+//   4. An operation that throws has no line; the others run, and the run fails at its end.
+//   5. Controls are plain Swift on as many objects, without the library, in the same run: memory that outgrows the
 //      caches of the processor makes them grow faster than their steps, too (`GrowthResult`).
-//   5. Memory is the growth of the process from the start of the operation to its peak, the least of all its runs. A
+//   6. Memory is the growth of the process from the start of the operation to its peak, the least of all its runs. A
 //      page that a store reads into its cache counts for the operation that reads it first.
 
 import BenchKit
@@ -34,13 +35,13 @@ struct GrowthRun {
     /// Measures all selected operations, prints the table and returns it.
     func run() throws -> GrowthTable {
         let stores = try counts.map { try PaperStore($0, in: folder) }
-        var results: [GrowthResult] = []
+        var (results, failures): ([GrowthResult], [String]) = ([], [])
         for item in GrowthCases.all {
             guard only.isEmpty || item.isControl || only.contains(where: { item.name.contains($0) }) else { continue }
-            results.append(try measure(item, stores))
+            do { results.append(try measure(item, stores)) } catch { failures.append("\(item.name): \(error)") }
         }
         for store in stores { try store.close() }
-        let table = GrowthTable(counts: counts, results: results)
+        let table = GrowthTable(counts: counts, results: results, failures: failures)
         print(table.markdown)
         return table
     }

@@ -6,13 +6,16 @@ import Foundation
 struct GrowthTable {
     let counts: [Int]
     let results: [GrowthResult]
+    /// The operations that have thrown, with their errors.
+    let failures: [String]
 
     private var controls: [GrowthResult] { results.filter { $0.item.isControl && $0.excess.isFinite } }
 
-    /// The names of the operations that grow too fast.
-    var tooFast: [String] {
+    /// The operations that grow too fast, and those that have thrown.
+    var problems: [String] {
         let controls = controls
-        return results.filter { !$0.item.isControl && $0.verdict(controls) == .tooFast }.map(\.item.name)
+        let tooFast = results.filter { !$0.item.isControl && $0.verdict(controls) == .tooFast }
+        return tooFast.map { "\($0.item.name) grows too fast" } + failures
     }
 
     /// The lines of the table.
@@ -27,6 +30,8 @@ struct GrowthTable {
         let controls = controls
         var lines = ["| \(titles.joined(separator: " | ")) |", "|---|\(columns)---|"]
         lines += results.map { line($0, controls) }
+        if !failures.isEmpty { lines.append("") }
+        lines += failures.map { "* **failed** \($0)" }
         return lines.joined(separator: "\n") + "\n"
     }
 
