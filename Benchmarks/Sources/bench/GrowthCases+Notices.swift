@@ -117,17 +117,18 @@ extension GrowthCases {
             let context = store.context()
             typealias Context = ManagedObjectContext
             let papers = try all(context)
-            let tokens = [
-                context.addObserver(for: Context.WillSaveMessage.self) { blackHole($0.context.hasChanges) },
-                context.addObserver(for: Context.DidSaveMessage.self) { blackHole($0.updated.count) },
-                context.addObserver(for: Context.ObjectsDidChangeMessage.self) { blackHole($0.updated.count) },
-                context.addObserver(for: Context.DidMergeChangesMessage.self) { blackHole($0.context.hasChanges) },
-                context.addObserver(for: Context.DidBreakConstraintsMessage.self) { blackHole($0.context.hasChanges) },
-            ]
+            var tokens: [ObservationToken] = []
+            tokens.append(context.addObserver(for: Context.WillSaveMessage.self) { blackHole($0.context.hasChanges) })
+            tokens.append(context.addObserver(for: Context.DidSaveMessage.self) { blackHole($0.updated.count) })
+            tokens.append(
+                context.addObserver(for: Context.ObjectsDidChangeMessage.self) { blackHole($0.updated.count) })
+            tokens.append(context.addObserver(for: Context.DidMergeChangesMessage.self) { blackHole($0.changes) })
+            tokens.append(context.addObserver(for: Context.DidBreakConstraintsMessage.self) { blackHole($0.conflicts) })
             return {
                 for paper in papers { paper.touched += 1 }
                 try context.save()
                 for token in tokens { token.cancel() }
+                tokens = []
             }
         },
     ]
