@@ -370,25 +370,4 @@ import Testing
             }
         }
     }
-
-    // MARK: Measuring
-
-    /// Expects the count of `measure` to grow no faster than the number of objects to the power of `power`.
-    private func expectGrowth(
-        _ power: Double, _ fewCount: Int = 1000, _ manyCount: Int = 10_000, _ measure: (Stack) throws -> Int
-    ) throws {
-        let (few, many) = (try measure(Stack.ofPapers(fewCount)), try measure(Stack.ofPapers(manyCount)))
-        let exponent = log(Double(max(many, 1)) / Double(max(few, 1))) / log(Double(manyCount) / Double(fewCount))
-        #expect(few > 0, "nothing was counted")
-        #expect(
-            exponent <= power + 0.15,
-            "\(few) steps with \(fewCount) objects, \(many) with \(manyCount): exponent \(exponent)")
-    }
-
-    /// The steps of `body`, plus its reads from the store: 16 for each trip and 1 for each row.
-    private func work(_ context: ManagedObjectContext, _ body: () throws -> Void) throws -> Int {
-        let (trips, rows) = (context.faultTrips, context.rowsFetched)
-        let (steps, _) = try StepCount.count(of: body)
-        return steps + 16 * (context.faultTrips - trips) + context.rowsFetched - rows
-    }
 }

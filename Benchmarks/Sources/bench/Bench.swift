@@ -49,22 +49,30 @@ struct Bench {
     private static func growth(_ options: Options, in folder: URL) throws {
         let counts = [1000, 10_000, 100_000] + (options.isLarge ? [1_000_000] : [])
         let table = try GrowthRun(counts: counts, only: options.only, folder: folder).run()
-        guard let path = options.markdownPath else { return }
+        defer { fflush(nil) }
+        if let path = options.markdownPath { try write(table, to: path) }
+        let problems = table.problems
+        if !problems.isEmpty { throw GrowthFailure(problems: problems) }
+    }
+
+    private static func write(_ table: GrowthTable, to path: String) throws {
         let command = (["bench"] + CommandLine.arguments.dropFirst()).joined(separator: " ")
         let facts = environmentFacts(peers: []).map { "* \($0.name): \($0.value)\n" }.joined()
         let text = """
             # Growth
 
-            Written by `\(command)`. Processor time of the whole operation, the least of three runs, or of up to nine \
-            while an operation seems to grow too fast; the exponent is the greatest of a decade whose time is above \
-            0.2 ms. Expected is 0 for an operation on one object among all, 1 for one on all of them. The peak is how \
-            much more memory the process has in use during the operation than before it, the least of these runs; it \
-            counts as growing too fast where it grows faster than the objects. The last column has the reason of an \
-            exponent that is expected to be another one than a reader might think, or names the controls that grow as \
-            fast: plain Swift that does the same kind of work in the same run.
+            Written by `\(command)`, which fails if a line grows too fast. Processor time of the whole operation, the \
+            least of three runs, or of up to nine while an operation seems to grow too fast; the exponent of a decade \
+            is the decimal logarithm of the ratio of both times, and "short" is a time of less than 0.2 ms. Expected \
+            is 0 for an operation on one object among all, 1 for one on all of them; the former is repeated until it \
+            has taken a millisecond, and its time is that of one run. The memory is how much more the process has in \
+            use during the operation than before it, the least of these runs: it grows too fast where it grows faster \
+            than the objects, and at all where the expected exponent is 0. The last column has the reason of an exponent \
+            that is expected to be another one than a reader might think, or names the controls that grow as fast: plain \
+            Swift that does the same kind of work in the same run.
 
             \(facts)
-            \(table)
+            \(table.markdown)
             """
         try text.write(toFile: path, atomically: true, encoding: .utf8)
     }
@@ -228,6 +236,12 @@ struct Options {
     }
 
     func selects(_ name: String) -> Bool { only.isEmpty || only.contains { name.contains($0) } }
+}
+
+/// Operations grow faster than they must, or have thrown.
+private struct GrowthFailure: Error, CustomStringConvertible {
+    let problems: [String]
+    var description: String { problems.joined(separator: "; ") }
 }
 
 struct UsageError: Error, CustomStringConvertible {

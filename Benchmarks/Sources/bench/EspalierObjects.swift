@@ -2,6 +2,7 @@
 
 import BenchKit
 import Espalier
+import Foundation
 
 @Entity final class Team: ManagedObject {
     var name: String = ""
@@ -165,6 +166,22 @@ final class EspalierObjects: ObjectContender {
         let context = ManagedObjectContext(coordinator)
         for person in try context.fetch(FetchRequest<Person>()) { person.age += 1 }
         try context.save()
+    }
+
+    func updateBesideStatement() throws { try update() }
+
+    func deleteBesideStatement() throws { try delete() }
+
+    /// Makes every person a year older, by one request.
+    func updateByRequest() throws {
+        var request = BatchUpdateRequest(entityName: "Person")
+        try request.set(\Person.age, to: #Expression<Person, Int> { $0.age + 1 })
+        try ManagedObjectContext(coordinator).execute(request)
+    }
+
+    /// Deletes all people, by one request.
+    func deleteByRequest() throws {
+        try ManagedObjectContext(coordinator).execute(BatchDeleteRequest(FetchRequest<Person>()))
     }
 
     func updateObservable() throws {

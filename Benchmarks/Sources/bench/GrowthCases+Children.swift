@@ -27,7 +27,8 @@ extension GrowthCases {
     }
 
     static let children: [GrowthCase] = [
-        child("fetch all, read an attribute", 1, work: .tables) { child, _ in
+        child("fetch all, read an attribute", 1, reason: "the parent looks each of its objects up", work: .tables) {
+            child, _ in
             for paper in try all(child) { blackHole(paper.touched) }
         },
         child("fetch all, read to-one", 1) { child, _ in for paper in try all(child) { blackHole(paper.shelf?.code) } },
@@ -57,14 +58,17 @@ extension GrowthCases {
             blackHole(try child.existingObject(with: papers[0].objectID).isFault)
         },
         child("save of one among all", 0, hasRead: true) { child, papers in
-            guard let mine = try child.existingObject(with: papers[0].objectID) as? Paper else { return }
+            let mine = try found(try child.existingObject(with: papers[0].objectID) as? Paper)
             mine.touched += 1
             try child.save()
         },
         child("refresh(false), each", 1) { child, papers in
             for paper in papers { child.refresh(try child.object(with: paper.objectID), mergesChanges: false) }
         },
-        child("detectConflicts, each of all, changed", 1, work: .tables) { child, _ in
+        child(
+            "detectConflicts, each of all, changed", 1, reason: "each is noted in a table of locked objects",
+            work: .tables
+        ) { child, _ in
             let mine = try all(child)
             for paper in mine { paper.touched += 1 }
             for paper in mine { try child.detectConflicts(for: paper) }
@@ -101,7 +105,7 @@ extension GrowthCases {
             try grandchild.save()
         },
         grandchild("save of one among all at both levels", 0, hasRead: true) { grandchild, papers in
-            guard let mine = try grandchild.existingObject(with: papers[0].objectID) as? Paper else { return }
+            let mine = try found(try grandchild.existingObject(with: papers[0].objectID) as? Paper)
             mine.touched += 1
             try grandchild.save()
         },
@@ -173,12 +177,12 @@ extension GrowthCases {
             withExtendedLifetime(papers) {}
         },
         undoable("UndoStack: registerUndo, each, and removeAllActions(withTarget:)", 1) { context, papers in
-            guard let stack = context.undoManager else { return }
+            let stack = try found(context.undoManager)
             for paper in papers { stack.registerUndo(withTarget: paper) { blackHole($0.isFault) } }
             stack.removeAllActions(withTarget: papers[0])
         },
         undoable("UndoStack: a group for each, levels limited to 10", 1) { context, papers in
-            guard let stack = context.undoManager else { return }
+            let stack = try found(context.undoManager)
             stack.levelsOfUndo = 10
             for paper in papers {
                 stack.beginUndoGrouping()

@@ -6,11 +6,13 @@ import Foundation
 
 extension GrowthCases {
     /// The IDs of all papers.
-    private static func ids(_ store: PaperStore) throws -> [ObjectID] {
+    static func ids(_ store: PaperStore) throws -> [ObjectID] {
         try store.context().fetchIDs(FetchRequest<Paper>())
     }
 
     // MARK: Contexts
+
+    private static let mergeReason = "the objects are looked up in a table, and in one of those that were changed"
 
     static let contexts: [GrowthCase] = [
         GrowthCase("fetchIDs of all", 1, work: .rows) { store in
@@ -48,7 +50,9 @@ extension GrowthCases {
                 withExtendedLifetime(papers) {}
             }
         },
-        GrowthCase("insertedObjects, updatedObjects, deletedObjects", 1, work: .tables) { store in
+        GrowthCase(
+            "insertedObjects, updatedObjects, deletedObjects", 1, reason: "returns sets of all objects", work: .tables
+        ) { store in
             let context = store.context()
             let papers = try all(context)
             for (number, paper) in papers.enumerated() {
@@ -75,13 +79,18 @@ extension GrowthCases {
                 for _ in 0..<store.count { blackHole(try context.insertNewObject(forEntityName: "Paper").isInserted) }
             }
         },
-        GrowthCase("insert of objects made before, each", 1, work: .tables) { store in
+        GrowthCase(
+            "insert of objects made before, each", 1, reason: "the table of objects by ID grows", work: .tables
+        ) { store in
             let context = store.context()
-            guard let entity = store.coordinator.managedObjectModel.entity(named: "Paper") else { return {} }
+            let entity = try found(store.coordinator.managedObjectModel.entity(named: "Paper"))
             let papers = (0..<store.count).map { _ in Paper(entity: entity, insertInto: nil) }
             return { for paper in papers { try context.insert(paper) } }
         },
-        GrowthCase("detectConflicts, each of all, changed", 1, work: .tables) { store in
+        GrowthCase(
+            "detectConflicts, each of all, changed", 1, reason: "each is noted in a table of locked objects",
+            work: .tables
+        ) { store in
             let context = store.context()
             let papers = try all(context)
             for paper in papers { paper.touched += 1 }
@@ -97,16 +106,19 @@ extension GrowthCases {
                 context.processPendingChanges()
             }
         },
-        GrowthCase("refresh(false) of one among all", 0) { store in
+        GrowthCase("refresh(false) of one among all, and a read", 0) { store in
             let context = store.context()
             let papers = try all(context)
             for paper in papers { blackHole(paper.number) }
+            // The first trip of objects that were fetched together notes the position of each.
+            context.refresh(papers[0], mergesChanges: false)
+            blackHole(papers[0].number)
             return {
                 context.refresh(papers[0], mergesChanges: false)
-                withExtendedLifetime(papers) {}
+                blackHole(papers[0].number)
             }
         },
-        GrowthCase("reset with all in memory", 1) { store in
+        GrowthCase("reset with all in memory", 0, once: true) { store in
             let context = store.context()
             let papers = try all(context)
             for paper in papers { blackHole(paper.number) }
@@ -123,24 +135,56 @@ extension GrowthCases {
                 context.rollback()
             }
         },
-        GrowthCase("mergeChanges of all", 1, work: .tables) { store in
+        GrowthCase("mergeChanges of all", 1, reason: mergeReason, work: .tables) { store in
             let context = store.context()
             let papers = try all(context)
             for paper in papers { blackHole(paper.number) }
             let saved = SavedChanges(updated: papers.map(\.objectID))
             return { context.mergeChanges(from: saved) }
         },
-        GrowthCase("mergeChanges of one among all", 0) { store in
+        GrowthCase("mergeChanges of all updated, into all changed", 1, reason: mergeReason, work: .tables) { store in
+            let (context, other) = (store.context(), store.context())
+            let papers = try all(context)
+            for paper in papers { paper.touched += 1 }
+            for paper in try all(other) { paper.touched += 2 }
+            try other.save()
+            let saved = SavedChanges(updated: papers.map(\.objectID))
+            return {
+                context.mergeChanges(from: saved)
+                for paper in papers { blackHole(paper.number) }
+            }
+        },
+        GrowthCase(
+            "mergeChanges of all deleted, into all that are deleted here", 1, reason: mergeReason, work: .tables
+        ) { store in
+            let context = store.context()
+            let topics = (0..<store.count).map { _ in Topic(context: context) }
+            try context.save()
+            for topic in topics { try context.delete(topic) }
+            context.processPendingChanges()
+            // The merge asks the store whether the rows are gone.
+            let ids = topics.map(\.objectID)
+            try store.context().execute(BatchDeleteRequest(objectIDs: ids))
+            let saved = SavedChanges(deleted: ids)
+            return {
+                context.mergeChanges(from: saved)
+                withExtendedLifetime(topics) {}
+            }
+        },
+        GrowthCase("mergeChanges of one among all, and a read", 0) { store in
             let context = store.context()
             let papers = try all(context)
             for paper in papers { blackHole(paper.number) }
             let saved = SavedChanges(updated: [papers[0].objectID])
+            // The first trip of objects that were fetched together notes the position of each.
+            context.mergeChanges(from: saved)
+            blackHole(papers[0].number)
             return {
                 context.mergeChanges(from: saved)
-                withExtendedLifetime(papers) {}
+                blackHole(papers[0].number)
             }
         },
-        GrowthCase("setQueryGeneration with all in memory", 1) { store in
+        GrowthCase("setQueryGeneration with all in memory", 0) { store in
             let context = store.context()
             let papers = try all(context)
             return {
@@ -202,7 +246,7 @@ extension GrowthCases {
             blackHole(try $0.objectIDs(forRelationshipNamed: "topics").count)
         },
         each("add and remove by a relationship's name") { paper in
-            guard let shelf = paper.shelf else { return }
+            let shelf = try found(paper.shelf)
             try shelf.remove([paper], fromRelationshipNamed: "papers")
             try shelf.add([paper], toRelationshipNamed: "papers")
         },
@@ -223,7 +267,7 @@ extension GrowthCases {
 
     // MARK: Containers
 
-    private static let classes: [ManagedObject.Type] = [Shelf.self, Topic.self, Paper.self]
+    static let classes: [ManagedObject.Type] = [Shelf.self, Topic.self, Paper.self]
 
     /// The path of a closed store of papers without owners; made at the first call.
     static func container(of store: PaperStore) throws -> String {
@@ -255,6 +299,13 @@ extension GrowthCases {
         GrowthCase("background context: blocks that do nothing, each", 1) { store in
             let background = BackgroundContext(store.coordinator)
             return { for _ in 0..<store.count { background.performAndWait { blackHole($0.hasChanges) } } }
+        },
+        GrowthCase("background context: blocks that are enqueued, each", 1) { store in
+            let background = BackgroundContext(store.coordinator)
+            return {
+                for _ in 0..<store.count { background.enqueue { blackHole($0.hasChanges) } }
+                background.performAndWait { blackHole($0.hasChanges) }
+            }
         },
         GrowthCase("coordinator: managedObjectID(forURIRepresentation:), each", 1) { store in
             let uris = try ids(store).map(\.uriRepresentation)

@@ -61,7 +61,7 @@ extension GrowthCases {
     /// file that is as large as a store of all.
     private static var writeBesideAll: GrowthCase {
         var result = GrowthCase(
-            "control: a write to a file and its sync", 0, reason: "no library, for comparison", work: .file
+            "control: a write to a file and its sync", 0, reason: "no library, for comparison", work: .file, once: true
         ) { store in
             let objects = (0..<store.count).map(PlainObject.init)
             let path = store.folder.path + "/control"

@@ -6,13 +6,12 @@ import Espalier
 extension GrowthCases {
     /// An operation on one side of a many-to-many relationship, whose destinations are all papers.
     private static func hub(
-        _ name: String, _ power: Double, work: GrowthCase.Work? = nil,
+        _ name: String, _ power: Double, reason: String = "", work: GrowthCase.Work? = nil,
         _ body: @escaping @Sendable (Topic, [Paper]) throws -> Void
     ) -> GrowthCase {
-        GrowthCase(name, power, work: work) { store in
+        GrowthCase(name, power, reason: reason, work: work) { store in
             let context = store.context()
-            let papers = try all(context)
-            guard let topic = try context.fetch(FetchRequest<Topic>()).first else { return {} }
+            let (papers, topic) = (try all(context), try topic(context))
             blackHole(topic.papers.count)
             return { try body(topic, papers) }
         }
@@ -50,12 +49,19 @@ extension GrowthCases {
             topic.papers.formUnion(papers)
         },
         hub("ToMany: removeAll", 1) { topic, _ in topic.papers.removeAll() },
-        hub("ToMany: set to all of them", 1, work: .tables) { topic, papers in topic.papers = ToMany(papers) },
-        hub("ToMany: ==", 1, work: .tables) { topic, _ in blackHole(topic.papers == topic.papers) },
+        hub(
+            "ToMany: set to all of them", 1, reason: "the former and the new members are compared as sets",
+            work: .tables
+        ) {
+            topic, papers in
+            topic.papers = ToMany(papers)
+        },
+        hub("ToMany: ==", 1, reason: "both sides become sets", work: .tables) { topic, _ in
+            blackHole(topic.papers == topic.papers)
+        },
         GrowthCase("save of one link among all of a hub", 0, work: .file) { store in
             let context = store.context()
-            let papers = try all(context)
-            guard let topic = try context.fetch(FetchRequest<Topic>()).first else { return {} }
+            let (papers, topic) = (try all(context), try topic(context))
             return {
                 topic.papers.remove(papers[0])
                 try context.save()
@@ -94,7 +100,10 @@ extension GrowthCases {
             shelf.listed.remove(at: 3)
             shelf.listed.insert(papers[3], at: papers.count / 3)
         },
-        list("OrderedToMany: set to all, reversed", 1, work: .tables) { shelf, papers in
+        list(
+            "OrderedToMany: set to all, reversed", 1, reason: "the former and the new members are compared as sets",
+            work: .tables
+        ) { shelf, papers in
             shelf.listed = OrderedToMany(papers.reversed())
         },
         list("OrderedToMany: ==", 1) { shelf, _ in blackHole(shelf.listed == shelf.listed) },

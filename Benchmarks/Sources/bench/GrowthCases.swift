@@ -5,20 +5,33 @@ import Espalier
 import Foundation
 
 enum GrowthCases {
-    static let all: [GrowthCase] =
-        controls + faults + changes + contexts + references + objects + values + children + grandchildren + undo
-        + merges + containers
-        + stores + relationships + members + pending + queries + predicates
+    private static let groups: [[GrowthCase]] = [
+        controls, faults, changes, contexts, references, objects, values, children, grandchildren, undo, merges,
+        containers, stores, relationships, members, pending, queries, predicates, batches, valueRequests, typedQueries,
+        reading, saving, properties, labels, rules, notices, asynchronous, files, models, memory,
+    ]
+
+    static let all: [GrowthCase] = groups.flatMap { $0 }
 
     static func all(_ context: ManagedObjectContext) throws -> [Paper] {
         try context.fetch(FetchRequest<Paper>())
     }
 
+    /// `value`, which must be there.
+    static func found<Value>(_ value: Value?) throws -> Value {
+        guard let value else { throw WrongResult(expected: 1, found: 0) }
+        return value
+    }
+
+    /// The topic of all papers.
+    static func topic(_ context: ManagedObjectContext) throws -> Topic {
+        try found(try context.fetch(FetchRequest<Topic>()).first)
+    }
+
     static func shelf(_ context: ManagedObjectContext, _ number: Int = 0) throws -> Shelf {
         let code = PaperStore.code("s", number)
         let found = try context.fetch(FetchRequest<Shelf>(try FetchPredicate(format: "code == %@", code)))
-        guard let shelf = found.first else { throw WrongResult(expected: 1, found: 0) }
-        return shelf
+        return try self.found(found.first)
     }
 
     /// One query, whose result must have `expecting` objects if that is given.
@@ -72,6 +85,14 @@ enum GrowthCases {
                 }
             }
         },
+        GrowthCase("walk to-one and back, to all of one owner", 1) { store in
+            {
+                let context = store.context()
+                let papers = try all(context)
+                for paper in papers { blackHole(paper.home?.holdings.contains(paper) == true) }
+                blackHole(papers[0].home?.holdings.count)
+            }
+        },
         GrowthCase("refresh(false) and read, each", 1) { store in
             let context = store.context()
             let papers = try all(context)
@@ -88,7 +109,9 @@ enum GrowthCases {
             for paper in papers { paper.touched += 1 }
             return { for paper in papers { context.refresh(paper, mergesChanges: true) } }
         },
-        GrowthCase("refreshAllObjects, all changed", 1, work: .tables) { store in
+        GrowthCase(
+            "refreshAllObjects, all changed", 1, reason: "the rows of all are fetched into a table", work: .tables
+        ) { store in
             let context = store.context()
             let papers = try all(context)
             for paper in papers { paper.touched += 1 }
@@ -110,9 +133,8 @@ enum GrowthCases {
             let (context, other) = (store.context(), store.context())
             context.automaticallyMergesChangesFromParent = true
             let papers = try all(context)
-            guard let mine = papers.last, let theirs = try other.existingObject(with: mine.objectID) as? Paper else {
-                throw WrongResult(expected: 1, found: 0)
-            }
+            let mine = try found(papers.last)
+            let theirs = try found(try other.existingObject(with: mine.objectID) as? Paper)
             blackHole(mine.number)
             return {
                 theirs.touched += 1
@@ -179,15 +201,19 @@ enum GrowthCases {
                 context.rollback()
             }
         },
-        GrowthCase("obtainPermanentIDs of one among many new", 0) { store in
+        GrowthCase("obtainPermanentIDs of one among many new, a new one each time", 0) { store in
             let context = store.context()
             let papers = (0..<store.count).map { _ in Paper(context: context) }
             try context.obtainPermanentIDs(for: [papers[0]])
             return {
-                try context.obtainPermanentIDs(for: [papers[1]])
+                try context.obtainPermanentIDs(for: [Paper(context: context)])
+                withExtendedLifetime(papers) {}
             }
         },
-        GrowthCase("obtainPermanentIDs of all", 1, work: .tables) { store in
+        GrowthCase(
+            "obtainPermanentIDs of all", 1, reason: "the table of objects by ID gets each under its new one",
+            work: .tables
+        ) { store in
             let context = store.context()
             let papers = (0..<store.count).map { _ in Paper(context: context) }
             return {
@@ -211,8 +237,7 @@ enum GrowthCases {
         },
         GrowthCase("many-to-many remove from the hub, each", 1) { store in
             let context = store.context()
-            let papers = try all(context)
-            guard let topic = try context.fetch(FetchRequest<Topic>()).first else { return {} }
+            let (papers, topic) = (try all(context), try topic(context))
             return { for paper in papers { topic.papers.remove(paper) } }
         },
         GrowthCase("to-one set and to-many count, each", 1) { store in
@@ -256,7 +281,7 @@ enum GrowthCases {
                 try context.save()
             }
         },
-        GrowthCase("save of one move in an ordered list of all", 0, work: .file) { store in
+        GrowthCase("save of one move in an ordered list of all", 0, work: .file, once: true) { store in
             let context = store.context()
             let owner = try shelf(context)
             owner.listed.move(from: 0, to: store.count / 2)
@@ -342,14 +367,18 @@ enum GrowthCases {
         query("IN of 26 over a unique attribute", 0, inList(26, "key"), expecting: 26),
         query("BEGINSWITH, sort by its index, limit 10", 0, "code BEGINSWITH 'c'", sort: [SortKey("code")], limit: 10),
         query("index ==, limit 10", 0, "kind == 3", limit: 10),
-        query("index >, limit 10", 0.5, "kind > 3", limit: 10, reason: limitReason),
-        query("index BEGINSWITH, limit 10", 0.5, "code BEGINSWITH 'c'", limit: 10, reason: limitReason),
+        query("index >, limit 10", 0, "kind > 3", limit: 10),
+        query("index BEGINSWITH, limit 10", 0, "code BEGINSWITH 'c'", limit: 10),
+        query(
+            "index BEGINSWITH, few of many, limit 10", 0.5, "code BEGINSWITH 'c0000'", limit: 10, reason: limitReason),
         query(
             "descending over an index of 10 values, limit 10", 0, "TRUEPREDICATE",
             sort: [SortKey("kind", ascending: false)], limit: 10),
         query("sort by an index with a long value, limit 10", 0, "TRUEPREDICATE", sort: [SortKey("note")], limit: 10),
         query("sort without index, limit 10", 1, "TRUEPREDICATE", sort: [SortKey("word")], limit: 10),
-        query("sort by two keys, all", 1, "TRUEPREDICATE", sort: [SortKey("kind"), SortKey("word")]),
+        query(
+            "sort by two keys, all", 1, "TRUEPREDICATE", sort: [SortKey("kind"), SortKey("word")],
+            reason: "n log n comparisons"),
         GrowthCase("last page by offset over an index", 1, reason: "a step for each leaf of the index that is skipped")
         {
             store in
@@ -360,7 +389,7 @@ enum GrowthCases {
             }
         },
         query("by an indexed value of the owner", 0, "shelf.code == 's00000007'", expecting: 1),
-        query("ANY of a to-many, few that lead to all", 1, "ANY topics.name == 'none'", expecting: 0),
+        query("ANY of a to-many, few that lead to all", 0, "ANY topics.name == 'none'", expecting: 0),
         query("@count of a to-many", 1, "topics.@count == 0", expecting: 0),
         query("@count of a to-many of the owner", 1, "shelf.papers.@count == 2", expecting: 0),
         query("SUBQUERY", 1, "SUBQUERY(topics, $t, $t.name == 'none').@count > 0", expecting: 0),

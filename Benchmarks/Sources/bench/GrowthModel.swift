@@ -8,6 +8,7 @@ import Foundation
     @Attribute(.indexed) var code: String = ""
     @Relationship(inverse: \Paper.shelf) var papers: ToMany<Paper>
     @Relationship(inverse: \Paper.list) var listed: OrderedToMany<Paper>
+    @Relationship(inverse: \Paper.home) var holdings: ToMany<Paper>
 }
 
 @Entity final class Topic: ManagedObject {
@@ -28,6 +29,7 @@ import Foundation
     @Attribute(.indexed) var note: String = ""
     var shelf: Shelf?
     var list: Shelf?
+    var home: Shelf?
     var topics: ToMany<Topic>
 }
 
@@ -38,9 +40,10 @@ final class PaperStore {
     private let store: any PersistentStore
     let folder: URL
     private var contexts: [ManagedObjectContext] = []
+    private var labelStore: LabelStore?
 
-    /// Makes a store of `count` shelves with one paper each; the first shelf lists all papers in order, and one topic
-    /// has all of them.
+    /// Makes a store of `count` shelves with one paper each; the first shelf lists all papers in order and is the home
+    /// of all of them, and one topic has all of them.
     convenience init(_ count: Int, in parent: URL) throws {
         try self.init(count, of: parent.appendingPathComponent("growth-\(UUID().uuidString)"))
     }
@@ -71,6 +74,7 @@ final class PaperStore {
             papers.append(paper)
         }
         papers[0].shelf?.listed.append(contentsOf: papers)
+        papers[0].shelf?.holdings.formUnion(papers)
         topic.papers.formUnion(papers)
         try context.save()
         forgetContexts()
@@ -98,10 +102,22 @@ final class PaperStore {
         return contexts[contexts.count - 1]
     }
 
-    func forgetContexts() { contexts = [] }
+    func forgetContexts() {
+        contexts = []
+        labelStore?.forgetContexts()
+    }
+
+    /// The store of labels beside this one, of as many objects; the first call makes it.
+    func labels() throws -> LabelStore {
+        if let labelStore { return labelStore }
+        let made = try LabelStore(count, in: folder)
+        labelStore = made
+        return made
+    }
 
     func close() throws {
         forgetContexts()
+        try labelStore?.close()
         try store.close()
         try FileManager.default.removeItem(at: folder)
     }

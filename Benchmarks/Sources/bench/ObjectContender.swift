@@ -52,6 +52,10 @@ protocol ObjectContender: AnyObject {
     func sums(byTeam: Bool) throws -> Int
     /// Makes every person a year older, in one transaction.
     func update() throws
+    /// Makes every person a year older, in one transaction: by an object each, beside one statement for all rows.
+    func updateBesideStatement() throws
+    /// Deletes all people, in one transaction: by an object each, beside one statement for all rows.
+    func deleteBesideStatement() throws
     /// Makes every person a year older, in one transaction, where observers could follow objects and none does.
     func updateObservable() throws
     /// Makes every person a year older two levels above the store: in the child of a child of a context, and saves at

@@ -83,14 +83,14 @@ struct ObjectLines {
                     return 0
                 }
             },
-            updateObservable, updateTwoLevelsUp, saveOne, undo, redo, sumsByAge, sumsByTeam,
+            updateBesideStatement, updateObservable, updateTwoLevelsUp, saveOne, undo, redo, sumsByAge, sumsByTeam,
             {
                 line("objects delete", count, "every person, one save, durable") {
                     try $0.delete()
                     return 0
                 }
             },
-            memory, start,
+            deleteBesideStatement, memory, start,
         ] + PeopleQuery.all(count).map { query in { line(query) } }
     }
 
@@ -142,6 +142,42 @@ struct ObjectLines {
             try $0.updateEach(of: few)
             return 0
         }
+    }
+
+    /// The update of all people beside `UPDATE`: an object graph that makes objects, and one request.
+    private func updateBesideStatement() -> Line {
+        withRequest({ try $0.updateByRequest() }) {
+            line("objects update, beside one statement", count, "every person, one save, durable; UPDATE of all rows") {
+                try $0.updateBesideStatement()
+                return 0
+            }
+        }
+    }
+
+    /// The deletion of all people beside `DELETE`.
+    private func deleteBesideStatement() -> Line {
+        withRequest({ try $0.deleteByRequest() }) {
+            line("objects delete, beside one statement", count, "every person, one save, durable; DELETE of all rows") {
+                try $0.deleteBesideStatement()
+                return 0
+            }
+        }
+    }
+
+    /// A line beside whose contenders one request of the object graph runs.
+    private func withRequest(
+        _ body: @escaping (EspalierObjects) throws -> Void, _ makeLine: () -> Line
+    ) -> Line {
+        var line = makeLine()
+        line.contenders.append(
+            Line.Contender("one request") {
+                try load(EspalierObjects.self)
+                let store = try EspalierObjects(folder: place(of: EspalierObjects.self))
+                let time = try nanoseconds { try body(store) }
+                try store.close()
+                return time
+            })
+        return line
     }
 
     private func updateObservable() -> Line {

@@ -231,6 +231,19 @@ final class SQLiteObjects: SQLiteTables, ObjectContender {
 
     func updateObservable() throws { try update() }
 
+    func updateBesideStatement() throws {
+        try connection.execute("BEGIN IMMEDIATE")
+        try connection.execute("UPDATE person SET age = age + 1, version = version + 1")
+        try connection.execute("COMMIT")
+    }
+
+    func deleteBesideStatement() throws {
+        try connection.execute("BEGIN IMMEDIATE")
+        // Without a condition SQLite drops the pages of the table and looks at no row.
+        try connection.execute("DELETE FROM person WHERE version > 0")
+        try connection.execute("COMMIT")
+    }
+
     func updateTwoLevelsUp() throws {
         try connection.execute("BEGIN IMMEDIATE")
         for level in ["child", "grandchild"] { try connection.execute("SAVEPOINT \(level)") }

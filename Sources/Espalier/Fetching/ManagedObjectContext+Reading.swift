@@ -49,6 +49,7 @@ extension ManagedObjectContext {
     /// Rows by ID, all of one store; `nil` for an ID without a row.
     func storedRows(of ids: [ObjectID]) throws(ContextError) -> [ObjectSnapshot?] {
         guard let first = ids.first else { return [] }
+        assert(StepCount.note(ids.count))
         return try read(holding: first, ids) { snapshot, ids throws(StoreError) in try snapshot.snapshots(of: ids) }
     }
 

@@ -67,10 +67,12 @@ final class RowCache {
     }
 
     func forgetCounts(of owners: ObjectIDSet, at slot: Int) {
+        assert(StepCount.note(owners.count))
         counts.modify(slot) { for owner in owners { $0.remove(owner) } }
     }
 
     func forgetRows(of ids: [ObjectID]) {
+        assert(StepCount.note(ids.count))
         for id in ids { rows.remove(id) }
     }
 
@@ -86,15 +88,18 @@ final class RowCache {
     private static func enter(
         _ found: [[ObjectID]], of owners: [ObjectID], in table: inout ObjectIDTable<[ObjectID]>
     ) {
+        assert(StepCount.note(owners.count))
         for (owner, list) in zip(owners, found) { table.set(list, for: owner) }
     }
 
     private static func remove(_ owners: [ObjectID], from table: inout ObjectIDTable<[ObjectID]>) {
+        assert(StepCount.note(owners.count))
         for owner in owners { table.remove(owner) }
     }
 
     /// Forgets the row and all lists of an object that has changed in the store.
     func invalidate(_ id: ObjectID) {
+        assert(StepCount.note())
         changeCount += 1
         rows.remove(id)
         for slot in lists.indices { lists[slot].remove(id) }

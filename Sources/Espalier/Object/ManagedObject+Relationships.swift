@@ -78,7 +78,10 @@ extension ManagedObject {
     final func destinationIDs(at slot: Int) -> [ObjectID] {
         applyUnreadInverses()
         guard let change = changes?.values.toMany[slot] else { return storedDestinationIDs(at: slot) }
-        return change.list ?? change.applied(to: storedDestinationIDs(at: slot))
+        if let list = change.list { return list }
+        let ids = change.applied(to: storedDestinationIDs(at: slot))
+        assert(StepCount.note(ids.count + change.removed.count))
+        return ids
     }
 
     /// The objects at the other end of a to-many relationship.

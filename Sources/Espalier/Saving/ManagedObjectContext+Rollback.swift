@@ -18,6 +18,7 @@ extension ManagedObjectContext {
             object.leaveContext()
         }
         let restored = changedObjects.filter { !$0.isInserted }
+        assert(StepCount.note(restored.count))
         for object in restored {
             noteRefreshed(object)
             object.discardPersistentChanges()

@@ -1,5 +1,5 @@
-// The memory of faults: counted in allocations, and in bytes in a process of its own, because other tests allocate
-// meanwhile; `bench --only "objects memory"` measures it with everything around.
+// The memory of faults and of new objects: counted in allocations, and in bytes in a process of its own, because other
+// tests allocate meanwhile; `bench --only "objects memory"` measures it with everything around.
 
 import EspalierModel
 import EspalierStore
@@ -55,6 +55,37 @@ import Testing
             #expect(byteCount < 150 * objects.count, "\(byteCount / objects.count) bytes a fault")
             // A measurement that finds nothing would pass any limit.
             #expect(byteCount > 40 * objects.count, "\(byteCount / objects.count) bytes a fault")
+            withExtendedLifetime(context) {}
+        }
+    }
+
+    @Test func `new objects of the 200th subentity take less than 450 bytes each`() async throws {
+        await #expect(processExitsWith: .success) {
+            let (depth, count) = (200, 20_000)
+            let entities = (0...depth).map { level in
+                EntityDescription(
+                    "E\(level)", superentity: level == 0 ? nil : "E\(level - 1)",
+                    attributes: [AttributeDescription("a\(level)", .integer64)])
+            }
+            let coordinator = PersistentStoreCoordinator(
+                managedObjectModel: try ManagedObjectModel(entities: entities))
+            try coordinator.addPersistentStore(.inMemory)
+            let context = ManagedObjectContext(coordinator)
+            var objects: [ManagedObject] = []
+            objects.reserveCapacity(count + 1)
+            // The first object makes what all of them share.
+            objects.append(try context.insertNewObject(forEntityName: "E\(depth)"))
+            let before = try FaultMemoryTests.residentByteCount()
+            for number in 0..<count {
+                let object = try context.insertNewObject(forEntityName: "E\(depth)")
+                try object.setValue(.integer(Int64(number)), forKey: "a0")
+                objects.append(object)
+            }
+            let byteCount = try FaultMemoryTests.residentByteCount() - before
+            #expect(objects.allSatisfy(\.isInserted) && objects.count == count + 1)
+            #expect(byteCount < 450 * count, "\(byteCount / count) bytes an object")
+            // A measurement that finds nothing would pass any limit.
+            #expect(byteCount > 100 * count, "\(byteCount / count) bytes an object")
             withExtendedLifetime(context) {}
         }
     }
