@@ -26,25 +26,6 @@ import Testing
         expectNone(Repository.current.deadNameFindings())
     }
 
-    @Test func `the folders of a module are layers`() {
-        expectNone(Repository.current.folderCircleFindings())
-    }
-
-    @Test func `folders that lead back to each other are found, by way of others too`() {
-        let files = [
-            ("Sources/M/A/One.swift", "struct One { let two: Two }"),
-            ("Sources/M/B/Two.swift", "struct Two { let t: Three }"),
-            ("Sources/M/C/Three.swift", "extension One {}\nstruct Three {}"),
-            ("Sources/M/Top.swift", "let top = One()"),
-            ("Sources/M/D/Low.swift", "private struct One {}\nstruct Low { enum Two {} }"),
-        ].map { SourceFile(path: $0, text: $1) }
-        let repository = Repository(paths: [], swiftFiles: files)
-
-        let findings = repository.folderCircleFindings()
-        #expect(findings.map(\.path) == ["Sources/M/A/One.swift", "Sources/M/B/Two.swift", "Sources/M/C/Three.swift"])
-        #expect(findings.first?.message == "uses Two of Sources/M/B, which leads back to Sources/M/A")
-    }
-
     @Test func `a stray file at the top is found, a dot file is not`() {
         let repository = Repository(paths: ["Package.swift", ".ci/run", "notes.md", "docs/a.md", "Sources/A/a.swift"])
 
