@@ -132,7 +132,8 @@ private struct ModuleNames {
             for declaration in file.declarations() { declaring[declaration.name, default: []].insert(file.folder) }
         }
         for file in files {
-            for member in file.extensionMembers() where declaring[member.name]?.count == 1 && !FolderGraph.foreignMembers.contains(member.name) {
+            for member in file.extensionMembers() where declaring[member.name]?.count == 1 {
+                if FolderGraph.foreignMembers.contains(member.name) { continue }
                 let homes = (outer[member.type] ?? []).union((inner[member.type] ?? []).map(\.folder))
                 if homes.count == 1, !homes.contains(file.folder) { members[member.name] = file.folder }
             }
