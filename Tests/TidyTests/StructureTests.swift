@@ -26,6 +26,10 @@ import Testing
         expectNone(Repository.current.deadNameFindings())
     }
 
+    @Test func `no overload is declared and never used`() {
+        expectNone(Repository.current.deadOverloadFindings())
+    }
+
     @Test func `a stray file at the top is found, a dot file is not`() {
         let repository = Repository(paths: ["Package.swift", ".ci/run", "notes.md", "docs/a.md", "Sources/A/a.swift"])
 
@@ -82,5 +86,31 @@ import Testing
         let findings = Repository(paths: [], swiftFiles: [product, test]).deadNameFindings()
 
         #expect(findings.map(\.line) == [3])
+    }
+
+    @Test(arguments: [
+        "add(1)", "add(1, to: [2])", "add(1, by: [2: 3]) { $0 }", "add { $0 }", "list.map(add)", "add(_:to:)",
+        "add(1, 2, 3)",
+        "add(\"a, to: b\\(c(d, e: 1))\")",
+    ])
+    func `an overload that no call fits is found by its labels`(call: String) {
+        let product = SourceFile(
+            path: "Sources/A/A.swift",
+            text: """
+                func add(_ a: Int..., to b: [Int: Dictionary<Int, Int>] = [:]) {}
+                func add<T>(_ a: T, by b: Dictionary<Int, Int>, _ c: (T, Int) -> T) {}
+                func add(over a: Int) {}
+                func _add(under a: Int) {}
+                func _add(on a: Int) {}
+                func use() { add(over: 1 << 2) }
+                """)
+        let test = SourceFile(path: "Tests/ATests/ATests.swift", text: call)
+        let lines = Repository(paths: [], swiftFiles: [product, test]).deadOverloadFindings().map(\.line)
+
+        let fits: [String: [Int]] = [
+            "add(1)": [2], "add(1, to: [2])": [2], "add(1, by: [2: 3]) { $0 }": [1], "add(1, 2, 3)": [2],
+            "add(\"a, to: b\\(c(d, e: 1))\")": [2],
+        ]
+        #expect(lines == fits[call] ?? [])
     }
 }

@@ -239,6 +239,19 @@ private final class Questions: Sendable {
         #expect(context.mergePolicy(forEntityNamed: "Guest") == .storeTrump)
     }
 
+    @Test func `a policy is set by the class of its objects, too`() throws {
+        let model = try ManagedObjectModel(for: musicClasses)
+        let context = ManagedObjectContext(PersistentStoreCoordinator(managedObjectModel: model))
+        context.mergePolicy = .storeTrump
+
+        try context.setMergePolicy(.objectTrump, for: Album.self)
+
+        #expect(context.mergePolicy(forEntityNamed: "Album") == .objectTrump)
+        #expect(context.mergePolicy(forEntityNamed: "Artist") == .storeTrump)
+        try context.setMergePolicy(nil, for: Album.self)
+        #expect(context.mergePolicy(forEntityNamed: "Album") == .storeTrump)
+    }
+
     @Test(arguments: StoreKind.allCases)
     func `answers that cannot be followed are refused together, and leave the context as it was`(
         _ kind: StoreKind
