@@ -26,6 +26,18 @@ import Testing
         expectNone(Repository.current.deadNameFindings())
     }
 
+    @Test func `no module inlines more by hand than before`() {
+        expectNone(Repository.current.inlineFindings())
+    }
+
+    @Test func `an attribute above the limit is found, and one in a comment is none`() {
+        let text = "@inline(__always) func a() {}\n@inline(never) func b() {}\n// @inline(never)\n"
+        let repository = Repository(
+            paths: [], swiftFiles: ["A", "B", "C"].map { SourceFile(path: "Sources/\($0)/X.swift", text: text) })
+
+        #expect(repository.inlineFindings(["A": 2, "B": 1]).map(\.path) == ["Sources/B", "Sources/C"])
+    }
+
     @Test func `no overload is declared and never used`() {
         expectNone(Repository.current.deadOverloadFindings())
     }
