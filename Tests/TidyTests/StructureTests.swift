@@ -63,6 +63,21 @@ import Testing
         #expect(findings.first?.message.contains(message) == true)
     }
 
+    @Test func `no two suites have the same name, nor have other files of tests`() {
+        expectNone(Repository.current.equalNameFindings())
+    }
+
+    @Test func `a second file of the same name is found in another target, a program's is none`() {
+        let files = [
+            "Sources/A/Page.swift", "Tests/ATests/Page.swift", "Tests/ATests/PageTests.swift",
+            "Tests/BTests/Low/PageTests.swift", "Tests/CTests/PageTests.swift", "Tests/D/main.swift",
+            "Tests/E/main.swift",
+        ].map { SourceFile(path: $0, text: "") }
+        let findings = Repository(paths: [], swiftFiles: files).equalNameFindings()
+
+        #expect(findings.map(\.path) == ["Tests/BTests/Low/PageTests.swift", "Tests/CTests/PageTests.swift"])
+    }
+
     @Test func `the folders of tests are those of their module`() {
         expectNone(Repository.current.testFolderFindings())
     }
