@@ -6,7 +6,7 @@ import Synchronization
 import TestSupport
 import Testing
 
-/// What policies were asked.
+/// The questions that policies were asked.
 private final class Questions: Sendable {
     private let asked = Mutex<[MergeConflict]>([])
     var all: [MergeConflict] { asked.withLock { $0 } }
