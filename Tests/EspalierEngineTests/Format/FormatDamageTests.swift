@@ -55,7 +55,7 @@ import Testing
     }
 
     @Test(arguments: KeyKind.allCases)
-    func `behind a right checksum no changed byte traps, and accepted pages can be used`(_ kind: KeyKind) throws {
+    func `with a right checksum no changed byte traps, and accepted pages can be used`(_ kind: KeyKind) throws {
         var found: Set<CorruptionRule> = []
         for (number, page) in try samplePages(kind) {
             try withPage(page) { view in
