@@ -15,7 +15,7 @@ import Testing
         let path = "Sources/Espalier/Espalier.docc/Layers.md"
         let order = LayerList(path: path, text: try #require(Repository.current.text(of: path)))
 
-        #expect(order.ranks["Graph"] ?? .max < order.ranks["Fetching"] ?? 0)
+        #expect(order.ranks["Graph"] ?? Int.max < order.ranks["Fetching"] ?? 0)
         #expect(order.calls["Graph"]?.isEmpty == false)
     }
 

@@ -78,12 +78,12 @@ extension SourceFile {
 
     /// The names of the generic parameters of the file's types and functions.
     func genericParameters() -> Set<String> {
-        let keywords: Set = ["func", "struct", "class", "enum", "actor", "typealias", "init", "subscript"]
+        let named: Set = ["func", "struct", "class", "enum", "actor", "typealias"]
+        let unnamed: Set = ["init", "subscript"]
         var names: Set<String> = []
-        for index in code.indices.dropFirst() where code[index].isCode("<") {
-            guard keywords.contains(code[index - 1].text) || index > 1 && keywords.contains(code[index - 2].text) else {
-                continue
-            }
+        for index in code.indices.dropFirst(2) where code[index].isCode("<") {
+            let isNamed = named.contains(code[index - 2].text) && code[index - 1].kind != .mark
+            guard isNamed || unnamed.contains(code[index - 1].text) else { continue }
             var depth = 0
             for next in index..<code.count - 1 {
                 if code[next].isCode("<") { depth += 1 }

@@ -81,7 +81,8 @@ import Testing
     @Test(arguments: [
         "/// What a save writes.", "// Who closes twice, closes nothing.", "let a = 1  // Where it begins.",
         "/// A page.\n///\n/// Which pages are free.", "/* Whatever comes. */", "// a\n\n// Whoever reads this.",
-        "// Rules\n//\n//   1. Which page is free? It says.\n/// What is no question", "//\n// What is it, and\n// why.",
+        "// Rules\n//\n//   1. Which page is free? It says.\n/// What is no question",
+        "//\n// What is it, and\n// why.",
     ])
     func `a comment that begins without a main clause is found`(text: String) {
         #expect(SourceFile(path: "X.swift", text: text).headlessFindings().count == 1)
@@ -89,8 +90,8 @@ import Testing
 
     @Test(arguments: [
         "// What is free? All pages that no tree has.", "// A page that\n// Which is no sentence.",
-        "let a = \"What a\"", "/// Whether it is free.", "// Pages. What is free is zero.", "/// Whichever comes first.",
-        "// What\n// is it?",
+        "let a = \"What a\"", "/// Whether it is free.", "// Pages. What is free is zero.",
+        "/// Whichever comes first.", "// What\n// is it?",
     ])
     func `a question, a later sentence and another word are none`(text: String) {
         #expect(SourceFile(path: "X.swift", text: text).headlessFindings().isEmpty)
