@@ -120,8 +120,11 @@ private struct ModuleNames {
 
     init(_ files: [SourceFile]) {
         var declaring: [String: Set<String>] = [:]
+        var found: [(member: SourceFile.ExtensionMember, folder: String)] = []
         for file in files {
-            for type in file.moduleTypes() {
+            let names = file.moduleNames()
+            found += names.members.map { (member: $0, folder: file.folder) }
+            for type in names.types {
                 if let around = type.outer {
                     inner[type.name, default: []].insert(Place(outer: around, folder: file.folder))
                 } else {
@@ -131,12 +134,10 @@ private struct ModuleNames {
             own[file.folder, default: []].formUnion(file.typeDeclarations().map(\.name))
             for declaration in file.declarations() { declaring[declaration.name, default: []].insert(file.folder) }
         }
-        for file in files {
-            for member in file.extensionMembers() where declaring[member.name]?.count == 1 {
-                if FolderGraph.foreignMembers.contains(member.name) { continue }
-                let homes = (outer[member.type] ?? []).union((inner[member.type] ?? []).map(\.folder))
-                if homes.count == 1, !homes.contains(file.folder) { members[member.name] = file.folder }
-            }
+        for (member, folder) in found where declaring[member.name]?.count == 1 {
+            if FolderGraph.foreignMembers.contains(member.name) { continue }
+            let homes = (outer[member.type] ?? []).union((inner[member.type] ?? []).map(\.folder))
+            if homes.count == 1, !homes.contains(folder) { members[member.name] = folder }
         }
     }
 

@@ -30,8 +30,6 @@ extension SourceFile {
         let name: String
     }
 
-    private static let typeKeywords: Set = ["struct", "class", "enum", "actor", "protocol", "extension", "typealias"]
-
     /// Calls `body` with the index of each word of code and the braces around it, the innermost last.
     ///
     /// - Complexity: O(tokens).
@@ -51,29 +49,27 @@ extension SourceFile {
         }
     }
 
-    /// The types that the file declares for its module, also those within other types.
-    func moduleTypes() -> [ModuleType] {
-        var types: [ModuleType] = []
+    /// The types that the file declares for its module, also those within other types, and the functions and properties
+    /// that its extensions declare for the module.
+    ///
+    /// One walk finds both, because rules ask for them in every file.
+    func moduleNames() -> (types: [ModuleType], members: [ExtensionMember]) {
+        var (types, members): ([ModuleType], [ExtensionMember]) = ([], [])
         forEachWord { index, scopes in
-            guard let scope = typeScope(at: index), scope.keyword != "extension", let name = scope.type,
-                !scope.isPrivate, scopes.allSatisfy({ !$0.path.isEmpty && !$0.isPrivate })
-            else { return }
-            types.append(ModuleType(outer: scopes.last?.type, name: name))
+            switch code[index].text {
+            case "func", "var", "let":
+                guard let scope = scopes.last, scope.keyword == "extension", let type = scope.type, !scope.isPrivate,
+                    index + 1 < code.count, code[index + 1].kind != .mark, !isPrivate(declarationAt: index)
+                else { return }
+                members.append(ExtensionMember(type: type, name: code[index + 1].text))
+            default:
+                guard let scope = typeScope(at: index), scope.keyword != "extension", let name = scope.type,
+                    !scope.isPrivate, scopes.allSatisfy({ !$0.path.isEmpty && !$0.isPrivate })
+                else { return }
+                types.append(ModuleType(outer: scopes.last?.type, name: name))
+            }
         }
-        return types
-    }
-
-    /// The functions and properties that the file's extensions declare for the module.
-    func extensionMembers() -> [ExtensionMember] {
-        var members: [ExtensionMember] = []
-        forEachWord { index, scopes in
-            guard let scope = scopes.last, scope.keyword == "extension", let type = scope.type, !scope.isPrivate,
-                ["func", "var", "let"].contains(code[index].text), index + 1 < code.count,
-                code[index + 1].kind != .mark, !isPrivate(declarationAt: index)
-            else { return }
-            members.append(ExtensionMember(type: type, name: code[index + 1].text))
-        }
-        return members
+        return (types, members)
     }
 
     /// The names of the generic parameters of the file's types and functions.
@@ -98,7 +94,11 @@ extension SourceFile {
 
     /// The scope of the type or extension whose keyword is at `index`; `nil` if there is another word.
     private func typeScope(at index: Int) -> Scope? {
-        guard Self.typeKeywords.contains(code[index].text), index + 1 < code.count, code[index + 1].kind == .word,
+        switch code[index].text {
+        case "struct", "class", "enum", "actor", "protocol", "extension", "typealias": break
+        default: return nil
+        }
+        guard index + 1 < code.count, code[index + 1].kind == .word,
             code[index + 1].text.first?.isUppercase == true, index == 0 || !code[index - 1].isCode(".")
         else { return nil }
         var scope = Scope(
