@@ -1,4 +1,4 @@
-// What the engine needs from the platform's C library, under Swift names. Only this file and its extensions
+// The part of the platform's C library that the engine needs, under Swift names. Only this file and its extensions
 // (`Platform+….swift`) import that library.
 //
 // Invariants

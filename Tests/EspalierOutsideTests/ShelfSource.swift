@@ -23,7 +23,7 @@ final class ShelfSource: IncrementalSource {
         var lists: [List: [ObjectID]] = [:]
         var metadata: [String: AttributeValue] = [:]
         var lie: Lie?
-        /// What the store called, for tests.
+        /// The calls of the store, for tests.
         var calls: [String] = []
         /// The rows that others have changed since the last save.
         var isOvertaken = false

@@ -159,7 +159,7 @@ final class BeadBoard {
                     property.isToOne ? .toOne : property.isOrdered ? .ordered : .toMany,
                     deleteRule: rules[property.rawValue])
             },
-            // Whatever the policy, so that walks can have saves that fail.
+            // Refused under every policy, so that walks can have saves that fail.
             uniquenessConstraints: [["code"]], constraintActions: [["code"]: .refuse])
         return try ManagedObjectModel(
             entities: [description], versionIdentifiers: [], classes: ["Bead": Bead.self])

@@ -127,7 +127,7 @@ import Testing
         #expect(read.transactionID == 5)
     }
 
-    @Test func `ordered commits reach the store file only behind a sync of the log`() throws {
+    @Test func `ordered commits reach the store file only after a sync of the log`() throws {
         let system = SimulatedFileSystem(seed: 1)
         let database = try Database.open("store", in: system, options: options)
         for key in UInt64(1)..<6 {

@@ -12,7 +12,12 @@ import Testing
     }
 
     @Test func `no line is too long`() {
-        expectNone(Repository.current.swiftFiles.flatMap { $0.lineLengthFindings() })
+        let repository = Repository.current
+        expectNone(repository.swiftFiles.flatMap { $0.lineLengthFindings() })
+        expectNone(
+            repository.paths.filter { $0.hasSuffix(".md") }.flatMap { path in
+                Article.lineLengthFindings(path: path, text: repository.text(of: path) ?? "")
+            })
     }
 
     @Test func `no function is too long`() {
@@ -51,6 +56,26 @@ import Testing
 
         #expect(SourceFile(path: "X.swift", text: "\(most)\n").lineLengthFindings().isEmpty)
         #expect(SourceFile(path: "X.swift", text: "\n\(most)x\n").lineLengthFindings().map(\.line) == [2])
+    }
+
+    @Test func `a line of an article of one character more is found, but not in a table, in code or as a link`() {
+        let words = String(repeating: "é ", count: SourceFile.lineLengthMax / 2 - 1) + "éé"
+        let link = "[a](https://" + String(repeating: "b", count: SourceFile.lineLengthMax) + ")"
+        let text = """
+            \(words)
+            \(words)x
+              \(words)
+            | \(words) |
+            \(link)
+            ```
+            \(words)x
+            ```
+            Written by `bench --quick`. \(words)
+            \(words)x
+            """
+
+        #expect(Article.lineLengthFindings(path: "a.md", text: text).map(\.line) == [2, 3, 10])
+        #expect(Article.lineLengthFindings(path: "b/LICENSE.md", text: text).isEmpty)
     }
 
     @Test func `a function of one line more is found`() {

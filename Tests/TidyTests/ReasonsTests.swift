@@ -27,11 +27,18 @@ import Testing
         #expect(SourceFile(path: "X.swift", text: "import A\n" + text).reasonFindings().isEmpty)
     }
 
-    @Test func `a reason in the header holds for the whole file`() {
-        let text =
-            "// A purpose of the file.\n// SAFETY: all offsets were checked on load.\nimport A\n"
-            + String(repeating: "\n", count: 50) + "let a = unsafe load()\n"
+    @Test func `a reason in the header is none, however near the use is`() {
+        let text = "// A purpose of the file.\n// SAFETY: all offsets were checked on load.\nlet a = unsafe load()\n"
 
-        #expect(SourceFile(path: "X.swift", text: text).reasonFindings().isEmpty)
+        #expect(SourceFile(path: "X.swift", text: text).reasonFindings().map(\.line) == [3])
+    }
+
+    @Test func `a reason in one function is none for the next, and one above a function is enough within it`() {
+        let reason = "// SAFETY: in bounds.\n"
+        let ended = "import A\nfunc a() {\n\(reason)unsafe load()\n}\nfunc b() {\nunsafe load()\n}\n"
+        let above = "import A\n\(reason)func a() {\nif b { unsafe load() }\n}\n"
+
+        #expect(SourceFile(path: "X.swift", text: ended).reasonFindings().map(\.line) == [7])
+        #expect(SourceFile(path: "X.swift", text: above).reasonFindings().isEmpty)
     }
 }

@@ -36,6 +36,17 @@ extension Repository {
         }
     }
 
+    /// No two files below `Tests` have the same name, even in different targets: a suite has the name of its file, and
+    /// `swift test --filter` and the documents name suites without their targets.
+    func equalNameFindings() -> [Finding] {
+        // The name of a program's file is the compiler's.
+        let tests = swiftFiles.filter { $0.isTest && $0.stem != "main" }
+        return Dictionary(grouping: tests, by: \.stem).values.flatMap { files -> [Finding] in
+            let paths = files.map(\.path).sorted()
+            return paths.dropFirst().map { Finding($0, 0, "has the name of \(paths[0]): name one of them otherwise") }
+        }.sorted { $0.path < $1.path }
+    }
+
     /// If the tests of a module have folders, each has the name of a folder of the module, and `XTests.swift` is in the
     /// folder named as that of `X.swift`.
     func testFolderFindings() -> [Finding] {

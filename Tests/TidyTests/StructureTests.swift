@@ -26,23 +26,20 @@ import Testing
         expectNone(Repository.current.deadNameFindings())
     }
 
-    @Test func `the folders of a module are layers`() {
-        expectNone(Repository.current.folderCircleFindings())
+    @Test func `no module inlines more by hand than before`() {
+        expectNone(Repository.current.inlineFindings())
     }
 
-    @Test func `folders that lead back to each other are found, by way of others too`() {
-        let files = [
-            ("Sources/M/A/One.swift", "struct One { let two: Two }"),
-            ("Sources/M/B/Two.swift", "struct Two { let t: Three }"),
-            ("Sources/M/C/Three.swift", "extension One {}\nstruct Three {}"),
-            ("Sources/M/Top.swift", "let top = One()"),
-            ("Sources/M/D/Low.swift", "private struct One {}\nstruct Low { enum Two {} }"),
-        ].map { SourceFile(path: $0, text: $1) }
-        let repository = Repository(paths: [], swiftFiles: files)
+    @Test func `an attribute above the limit is found, and one in a comment is none`() {
+        let text = "@inline(__always) func a() {}\n@inline(never) func b() {}\n// @inline(never)\n"
+        let repository = Repository(
+            paths: [], swiftFiles: ["A", "B", "C"].map { SourceFile(path: "Sources/\($0)/X.swift", text: text) })
 
-        let findings = repository.folderCircleFindings()
-        #expect(findings.map(\.path) == ["Sources/M/A/One.swift", "Sources/M/B/Two.swift", "Sources/M/C/Three.swift"])
-        #expect(findings.first?.message == "uses Two of Sources/M/B, which leads back to Sources/M/A")
+        #expect(repository.inlineFindings(["A": 2, "B": 1]).map(\.path) == ["Sources/B", "Sources/C"])
+    }
+
+    @Test func `no overload is declared and never used`() {
+        expectNone(Repository.current.deadOverloadFindings())
     }
 
     @Test func `a stray file at the top is found, a dot file is not`() {
@@ -64,6 +61,21 @@ import Testing
 
         #expect(findings.map(\.path) == [path])
         #expect(findings.first?.message.contains(message) == true)
+    }
+
+    @Test func `no two suites have the same name, nor have other files of tests`() {
+        expectNone(Repository.current.equalNameFindings())
+    }
+
+    @Test func `a second file of the same name is found in another target, a program's is none`() {
+        let files = [
+            "Sources/A/Page.swift", "Tests/ATests/Page.swift", "Tests/ATests/PageTests.swift",
+            "Tests/BTests/Low/PageTests.swift", "Tests/CTests/PageTests.swift", "Tests/D/main.swift",
+            "Tests/E/main.swift",
+        ].map { SourceFile(path: $0, text: "") }
+        let findings = Repository(paths: [], swiftFiles: files).equalNameFindings()
+
+        #expect(findings.map(\.path) == ["Tests/BTests/Low/PageTests.swift", "Tests/CTests/PageTests.swift"])
     }
 
     @Test func `the folders of tests are those of their module`() {
@@ -101,5 +113,31 @@ import Testing
         let findings = Repository(paths: [], swiftFiles: [product, test]).deadNameFindings()
 
         #expect(findings.map(\.line) == [3])
+    }
+
+    @Test(arguments: [
+        "add(1)", "add(1, to: [2])", "add(1, by: [2: 3]) { $0 }", "add { $0 }", "list.map(add)", "add(_:to:)",
+        "add(1, 2, 3)",
+        "add(\"a, to: b\\(c(d, e: 1))\")",
+    ])
+    func `an overload that no call fits is found by its labels`(call: String) {
+        let product = SourceFile(
+            path: "Sources/A/A.swift",
+            text: """
+                func add(_ a: Int..., to b: [Int: Dictionary<Int, Int>] = [:]) {}
+                func add<T>(_ a: T, by b: Dictionary<Int, Int>, _ c: (T, Int) -> T) {}
+                func add(over a: Int) {}
+                func _add(under a: Int) {}
+                func _add(on a: Int) {}
+                func use() { add(over: 1 << 2) }
+                """)
+        let test = SourceFile(path: "Tests/ATests/ATests.swift", text: call)
+        let lines = Repository(paths: [], swiftFiles: [product, test]).deadOverloadFindings().map(\.line)
+
+        let fits: [String: [Int]] = [
+            "add(1)": [2], "add(1, to: [2])": [2], "add(1, by: [2: 3]) { $0 }": [1], "add(1, 2, 3)": [2],
+            "add(\"a, to: b\\(c(d, e: 1))\")": [2],
+        ]
+        #expect(lines == fits[call] ?? [])
     }
 }

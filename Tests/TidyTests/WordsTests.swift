@@ -20,6 +20,10 @@ import Testing
         expectNone(Repository.current.swiftFiles.flatMap { $0.assertionMessageFindings() })
     }
 
+    @Test func `no comment begins with a clause that has no main clause`() {
+        expectNone(Repository.current.swiftFiles.flatMap { $0.headlessFindings() })
+    }
+
     @Test func `no path of one machine is written down`() {
         expectNone(Repository.current.swiftFiles.flatMap { $0.machinePathFindings() })
     }
@@ -72,6 +76,25 @@ import Testing
     ])
     func `other words of an assertion, and other messages, are none`(text: String) {
         #expect(SourceFile(path: "Sources/A/X.swift", text: text).assertionMessageFindings().isEmpty)
+    }
+
+    @Test(arguments: [
+        "/// What a save writes.", "// Who closes twice, closes nothing.", "let a = 1  // Where it begins.",
+        "/// A page.\n///\n/// Which pages are free.", "/* Whatever comes. */", "// a\n\n// Whoever reads this.",
+        "// Rules\n//\n//   1. Which page is free? It says.\n/// What is no question",
+        "//\n// What is it, and\n// why.",
+    ])
+    func `a comment that begins without a main clause is found`(text: String) {
+        #expect(SourceFile(path: "X.swift", text: text).headlessFindings().count == 1)
+    }
+
+    @Test(arguments: [
+        "// What is free? All pages that no tree has.", "// A page that\n// Which is no sentence.",
+        "let a = \"What a\"", "/// Whether it is free.", "// Pages. What is free is zero.",
+        "/// Whichever comes first.", "// What\n// is it?",
+    ])
+    func `a question, a later sentence and another word are none`(text: String) {
+        #expect(SourceFile(path: "X.swift", text: text).headlessFindings().isEmpty)
     }
 
     @Test(arguments: SourceFile.machineFolders)

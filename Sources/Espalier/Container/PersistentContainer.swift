@@ -124,6 +124,14 @@ public final class PersistentContainer: Sendable {
     }
 }
 
+extension PersistentContainer: CustomDebugStringConvertible {
+    /// The number of stores that it was made with, and its coordinator; loads nothing (DB-04).
+    public var debugDescription: String {
+        "container made with \(persistentStoreDescriptions.count) stores, "
+            + persistentStoreCoordinator.debugDescription
+    }
+}
+
 /// A weak reference to the main actor's context, for the notice of saves by other contexts.
 @MainActor private final class ViewContextFollower {
     private(set) weak var context: ManagedObjectContext?

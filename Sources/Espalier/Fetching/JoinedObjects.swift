@@ -3,8 +3,8 @@
 // Invariants
 //   1. One batch of each store is held, and the objects that are tested in memory: those with unsaved changes, and
 //      those that lead to changed ones.
-//   2. The rows of objects that are tested in memory are left out of the stores' answers. Which ones these are is
-//      determined at the beginning: later changes add no object, and remove none but the deleted ones.
+//   2. The rows of objects that are tested in memory are left out of the stores' answers. These
+//      objects are determined at the beginning: later changes add none, and remove only deleted ones.
 //   3. The first batch of each store is read at the beginning, so that rows which are inserted later are in none.
 //   4. The application may add and remove stores between two objects: each batch looks up the store that it is from.
 

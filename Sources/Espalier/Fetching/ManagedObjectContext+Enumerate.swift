@@ -87,7 +87,7 @@ extension ManagedObjectContext {
         _ body: (ManagedObject) throws -> Void
     ) throws {
         guard fetch.offset == 0, fetch.limit == nil else {
-            // Which objects are within offset and limit is known when all are in one order.
+            // Offset and limit count all objects in one order, so they come after it.
             let objects = try readObjects(fetch, pending)
             try prepare(objects, for: terms)
             for object in objects where !object.isDeleted { try body(object) }

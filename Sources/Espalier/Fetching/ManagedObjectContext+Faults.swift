@@ -164,7 +164,7 @@ extension ManagedObjectContext {
             guard let list = cache.list(of: owner, at: relationship.slot) else { continue }
             if found.isEmpty { found = list } else { found += list }
         }
-        // Where each destination has at most one owner, no two lists share a destination.
+        // If each destination has at most one owner, no two lists share a destination.
         return model.inverse(of: relationship)?.isToMany == false ? found : ObjectIDSet(found).ids
     }
 

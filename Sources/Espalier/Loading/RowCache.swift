@@ -14,7 +14,7 @@ final class RowCache {
     /// By slot of the to-many relationship, then by owner.
     private var lists: [ObjectIDTable<[ObjectID]>] = []
 
-    /// Where destinations are in ordered lists.
+    /// The places of destinations in ordered lists.
     private var places = ListPlaces()
 
     /// The lengths of lists that were counted and not read, by slot and then by owner.

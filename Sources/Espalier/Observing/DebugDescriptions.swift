@@ -1,5 +1,7 @@
 // Descriptions of objects, contexts, undo managers and stacks for debuggers and messages of tests (DB-04).
 //
+// Not here: the container's, which is in a later folder (`PersistentContainer`).
+//
 // Invariants
 //   1. A description loads nothing, fires no fault, and calls no hook.
 
@@ -101,13 +103,5 @@ extension PersistentStoreCoordinator: CustomDebugStringConvertible {
         }
         let head = "coordinator of \(managedObjectModel.entities.count) entities"
         return stores.isEmpty ? head + ", without stores" : head + ":\n  " + stores.joined(separator: "\n  ")
-    }
-}
-
-extension PersistentContainer: CustomDebugStringConvertible {
-    /// The number of stores that it was made with, and its coordinator.
-    public var debugDescription: String {
-        "container made with \(persistentStoreDescriptions.count) stores, "
-            + persistentStoreCoordinator.debugDescription
     }
 }

@@ -1,8 +1,8 @@
 // Conditions, expressions and orders in descriptions of entities, as `#Predicate`, `#Expression` and key paths (C-10).
 //
 // Invariants
-//   1. They mean what the forms with texts mean. What has no counterpart is refused with the model that has it, in
-//      whose error the reason is.
+//   1. They mean the same as the forms with texts. A predicate without a counterpart is refused with the model that has
+//      it, and the error of the model says why.
 
 public import EspalierModel
 public import FoundationEssentials

@@ -151,12 +151,3 @@ extension ManagedObject {
         return false
     }
 }
-
-/// An optional type.
-protocol OptionalType {
-    static var content: Any.Type { get }
-}
-
-extension Optional: OptionalType {
-    static var content: Any.Type { Wrapped.self }
-}

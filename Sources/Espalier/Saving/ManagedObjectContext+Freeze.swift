@@ -163,7 +163,7 @@ extension ManagedObjectContext {
     private func order(
         _ change: ToManyChange, of object: ManagedObject, _ slot: Int, _ inverse: Relationship?
     ) -> SaveRequest.LinkChange {
-        // Where to-one relationships of the destinations define the members, the list adds only their order.
+        // If to-one relationships of the destinations define the members, the list adds only their order.
         let base = inverse?.isToMany == false ? nil : change.base
         let mayNameDeleted = inverse == nil && !memory.deleted.isEmpty
         if !object.isInserted, !mayNameDeleted, let edits = change.edits {

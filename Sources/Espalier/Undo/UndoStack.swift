@@ -81,7 +81,7 @@ public final class UndoStack {
     /// For each source, the closure that makes it register its waiting changes (`addSource`).
     private var sources: [ObjectIdentifier: () -> UndoError?] = [:]
 
-    /// What a menu shows of an undo manager.
+    /// The properties of an undo manager that a menu shows.
     private struct Observed: Equatable {
         var undoCount = 0
         var redoCount = 0
@@ -370,7 +370,7 @@ extension UndoStack: Observable {
 
     /// Notifies the observers of the properties that have other values than at the last call.
     ///
-    /// What an observer changes in its call is told afterwards.
+    /// A change that an observer makes in its call is told afterwards.
     private func tellObservers() {
         guard stage == .idle, !isTelling else { return }
         isTelling = true

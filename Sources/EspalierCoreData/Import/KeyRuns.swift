@@ -1,4 +1,4 @@
-// Which keys of a hierarchy have a row, and of which entity, as runs of consecutive keys of one entity.
+// The keys of a hierarchy that have a row, with its entity, as runs of consecutive keys of one entity.
 //
 // Memory: 24 bytes for each run. Rows that were never deleted and are of one entity are one run, however many they are.
 

@@ -2,7 +2,7 @@
 
 import EspalierModel
 
-/// Where the members of a to-many relationship are.
+/// The table and the columns that have the members of a to-many relationship.
 struct JoinTable {
     let table: SQLiteTable
     let owner: Int

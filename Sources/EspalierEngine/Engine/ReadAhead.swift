@@ -8,7 +8,9 @@
 //   3. One call reads at most 64 pages and claims at most `BufferPool.aheadCountMax` frames, whatever the pages above
 //      say.
 
-/// Which pages around a wanted one are read with it: bit 32 stands for the wanted page, the others for its neighbors.
+/// The pages around a wanted one that are read with it.
+///
+/// Bit 32 stands for the wanted page, the others for its neighbors.
 private struct Neighborhood {
     /// The number of pages between two that are read that a call may read in vain; a second call costs more.
     private static let gapMax = 1

@@ -53,6 +53,7 @@ final class TreeTable {
     func copied() -> TreeTable {
         let copy = TreeTable(storeMark)
         for entry in known {
+            // SAFETY: a record lives as long as the table that knows it.
             let number = copy.add(entry.tree, unsafe entry.record.pointee)
             copy.known[number].stored = entry.stored
         }

@@ -103,7 +103,10 @@ final class WriteSet {
     }
 
     /// All private copies, in no particular order.
-    var copies: [Copy] { unsafe Array(UnsafeBufferPointer(start: copyPlaces, count: copyCount)) }
+    var copies: [Copy] {
+        // SAFETY: the first `copyCount` places are initialized.
+        unsafe Array(UnsafeBufferPointer(start: copyPlaces, count: copyCount))
+    }
 
     /// Whether there is anything to commit.
     var isEmpty: Bool { copyCount == 0 && spilled.isEmpty && fresh.count == 0 }

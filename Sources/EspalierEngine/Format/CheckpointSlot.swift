@@ -132,3 +132,15 @@ package struct CheckpointSlot: Hashable, Sendable {
         return newest
     }
 }
+
+extension CheckpointSlot {
+    /// Whether no session has written to the copy: a session begins with a random chain value, but an untouched copy
+    /// has none.
+    private var hasNoSession: Bool { chainSeed == 0 && logIdentifier.contains { $0 != 0 } }
+
+    /// Whether the store is a full backup that was never written to: its log identifier names the original.
+    package var isUntouchedCopy: Bool { isClean && hasNoSession && logStartSegment == 0 }
+
+    /// Whether the store is a backup whose update is unfinished: its first segment names the position it will reach.
+    var isUnfinishedCopy: Bool { !isClean && hasNoSession }
+}

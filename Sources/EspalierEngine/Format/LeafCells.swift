@@ -3,7 +3,6 @@
 // Invariants
 //   1. The page passed `PageValidation`, and stays pinned and unchanged while its cells are in use.
 //   2. `range` is within the cells of the page.
-// SAFETY: by invariant 1 the bytes are readable and contain every cell; indices are in `range`, which is asserted.
 
 /// Some cells of a pinned leaf of integer keys.
 @safe @usableFromInline
@@ -19,6 +18,7 @@ struct LeafCells {
     init(_ view: PageView, _ range: Range<Int>) {
         assert(view.isLeaf && view.hasIntegerKeys && range.lowerBound >= 0 && range.upperBound <= view.cellCount)
         self.range = range
+        // SAFETY: the arrays begin at fixed places of the page, which contains them (invariant 1).
         unsafe page = UnsafeRawPointer(view.base)
         unsafe keys = page + TreeLayout.slots
         unsafe offsets = keys + 8 * view.cellCount
@@ -28,6 +28,7 @@ struct LeafCells {
     @inlinable @inline(__always)
     func key(_ index: Int) -> UInt64 {
         assert(range.contains(index))
+        // SAFETY: `index` is in `range`, which is asserted, so its key is within the page (invariants 1 and 2).
         return unsafe UInt64(littleEndian: keys.loadUnaligned(fromByteOffset: 8 &* index, as: UInt64.self))
     }
 
@@ -35,6 +36,7 @@ struct LeafCells {
     @inlinable @inline(__always)
     func inlineValue(_ index: Int) -> UnsafeRawBufferPointer? {
         assert(range.contains(index))
+        // SAFETY: `index` is in `range`, which is asserted; the validated page contains its offset, word and bytes.
         let offset = unsafe Int(
             UInt16(littleEndian: offsets.loadUnaligned(fromByteOffset: 2 &* index, as: UInt16.self)))
         let word = unsafe UInt16(littleEndian: page.loadUnaligned(fromByteOffset: offset, as: UInt16.self))

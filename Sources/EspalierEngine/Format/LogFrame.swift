@@ -117,8 +117,8 @@ package struct FrameHeader: Hashable, Sendable {
 
     /// The offset of the first whole commit frame in `bytes`, as far as the fixed fields before its LSN tell.
     ///
-    /// Whoever looks for commits in damaged logs reads every byte: the search is for one byte, which the C library does
-    /// many at a time, and only where that byte stands are the fields compared.
+    /// A search for commits in a damaged log reads every byte. So it looks for one byte, which the C library does for
+    /// many bytes at a time, and compares the fields only around that byte.
     package static func firstCommit(in bytes: RawSpan) -> Int? {
         let frameByteCount = FrameHeaderLayout.byteCount + CommitRecordLayout.byteCount
         let start = UInt64(FrameType.commit.rawValue) | UInt64(FrameHeaderLayout.byteCount) << 16
@@ -233,5 +233,18 @@ package struct CommitRecord: Hashable, Sendable {
             catalogRoot > FixedPlace.firstBitmap, catalogRoot < pageCount,
             max(transactionID, commitLSN) < CheckpointSlotLayout.counterEnd
         else { return nil }
+    }
+}
+
+extension FrameHeader {
+    /// Restores a page from the payload of its frame; the gap that the frame left out becomes zero.
+    ///
+    /// The decoder of the header has checked that the parts fill a page exactly.
+    package func restorePage(from payload: PageView, to page: PageView) {
+        assert(payloadByteCount + holeByteCount == page.byteCount, "a page of \(payloadByteCount) + \(holeByteCount)")
+        page.copy(from: payload, at: 0, to: 0, count: holeOffset)
+        page.clear(holeOffset..<holeOffset + holeByteCount)
+        let rest = page.byteCount - holeOffset - holeByteCount
+        page.copy(from: payload, at: holeOffset, to: holeOffset + holeByteCount, count: rest)
     }
 }

@@ -4,7 +4,6 @@
 //   1. A view does not own its bytes: their owner (a pin, a scratch buffer) outlives the view.
 //   2. Loads are not checked in release builds: a caller follows an offset that it read from a page only after
 //      `PageValidation` accepted the page, or compares it with `byteCount` first.
-// SAFETY: by invariant 1 the bytes are alive, and by invariant 2 (asserted in debug builds) each access is in bounds.
 
 /// The bytes of one page.
 @safe
@@ -17,6 +16,7 @@ package struct PageView {
     /// Views `byteCount` bytes from `base` on.
     @inline(__always)
     package init(base: UnsafeMutableRawPointer, byteCount: Int) {
+        // SAFETY: the pointer is only kept; the owner of the bytes outlives the view (invariant 1).
         unsafe self.base = base
         self.byteCount = byteCount
     }
@@ -131,6 +131,7 @@ package struct ByteString {
     /// Views `count` bytes from `base` on.
     @inline(__always)
     package init(base: UnsafeRawPointer, count: Int) {
+        // SAFETY: the pointer is only kept; the caller keeps the bytes as long as it uses this value.
         unsafe self.base = base
         self.count = count
     }
@@ -163,6 +164,7 @@ package struct ByteString {
     @inline(__always)
     package func prefix(_ length: Int) -> ByteString {
         assert(length >= 0 && length <= count)
+        // SAFETY: in bounds by the line above.
         return unsafe ByteString(base: base, count: length)
     }
 

@@ -12,23 +12,29 @@ package struct ScratchBytes: ~Copyable {
         unsafe buffer = .allocate(byteCount: byteCount, alignment: 4096)
     }
 
-    deinit { unsafe buffer.deallocate() }
+    deinit {
+        // SAFETY: allocated by `init`, and no view outlives its owner.
+        unsafe buffer.deallocate()
+    }
 
     /// The number of bytes.
-    package var byteCount: Int { unsafe buffer.count }
+    package var byteCount: Int {
+        // SAFETY: only the count is read.
+        unsafe buffer.count
+    }
 
     /// Views the bytes from `offset` on.
     package func view(at offset: Int, byteCount: Int? = nil) -> PageView {
+        // SAFETY: the precondition reads only the count, and ensures that the view begins within the bytes.
         precondition(offset >= 0 && offset + (byteCount ?? 0) <= (unsafe buffer.count))
-        // SAFETY: in bounds by the line above.
         return unsafe PageView(
             base: buffer.baseAddress.unsafelyUnwrapped + offset, byteCount: byteCount ?? buffer.count - offset)
     }
 
     /// Calls `body` with the bytes in `range`, which were written before.
     package func with<R>(_ range: Range<Int>, _ body: (RawSpan) -> R) -> R {
+        // SAFETY: the precondition reads only the count, and ensures that the range is in bounds, during the call.
         precondition(range.lowerBound >= 0 && range.upperBound <= (unsafe buffer.count))
-        // SAFETY: in bounds by the line above, and alive during the call.
         return unsafe body(UnsafeRawBufferPointer(rebasing: buffer[range]).bytes)
     }
 

@@ -71,15 +71,3 @@ public struct BackupPoint: Sendable, Hashable {
         guard lsn == end.lsn, transactionID == end.transactionID else { throw .backup(.otherBase) }
     }
 }
-
-extension CheckpointSlot {
-    /// Whether no session has written to the copy: a session begins with a random chain value, but an untouched copy
-    /// has none.
-    private var hasNoSession: Bool { chainSeed == 0 && logIdentifier.contains { $0 != 0 } }
-
-    /// Whether the store is a full backup that was never written to: its log identifier names the original.
-    package var isUntouchedCopy: Bool { isClean && hasNoSession && logStartSegment == 0 }
-
-    /// Whether the store is a backup whose update is unfinished: its first segment names the position it will reach.
-    var isUnfinishedCopy: Bool { !isClean && hasNoSession }
-}

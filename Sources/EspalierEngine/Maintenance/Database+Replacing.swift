@@ -1,7 +1,7 @@
 // Replacing a store by a copy of another one: the new file takes the name in one step.
 //
 // Invariants
-//   1. Whatever happens, the name leads to the former store or to the whole copy.
+//   1. At every moment the name leads to the former store or to the whole copy.
 //   2. The log of the former store is removed when the copy has its name for good. After a power loss before that the
 //      log may be there: the copy does not name it, so no process reads it.
 

@@ -46,7 +46,7 @@ final class PageSweep {
         }
     }
 
-    /// Which pages are in use, as their bitmap page says.
+    /// For each of the pages whether it is in use, as its bitmap page says.
     private func use(of first: PageNumber, count: Int) throws(StorageError) -> [Bool] {
         let geometry = pages.versions.files.geometry
         let bitmap = try pages.pin(geometry.bitmapPage(of: first))

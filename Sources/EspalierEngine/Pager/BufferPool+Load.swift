@@ -201,7 +201,10 @@ extension BufferPool {
     // MARK: Table and clock, all under the lock
 
     /// The frame at a place of the table; -1 if it is empty.
-    private func frame(at place: Int) -> Int { Int(unsafe table[place].load(ordering: .relaxed)) - 1 }
+    private func frame(at place: Int) -> Int {
+        // SAFETY: a caller's place is within the table.
+        Int(unsafe table[place].load(ordering: .relaxed)) - 1
+    }
 
     /// The place in the table of a key.
     private func place(of page: PageNumber, version: UInt64) -> Int? {
@@ -229,9 +232,9 @@ extension BufferPool {
         let version = unsafe descriptors[frame].version.load(ordering: .relaxed)
         let gap = probes.firstPlace(from: home(page, version)) { self.frame(at: $0) == frame }
         unsafe descriptors[frame].page.store(0, ordering: .relaxed)
+        // SAFETY: here and below, places are within the table, and frame numbers in it are valid.
         let hole = probes.closeGap(at: gap) { place in
             let other = self.frame(at: place)
-            // SAFETY: here and below, places are within the table, and frame numbers in it are valid.
             return other < 0
                 ? nil
                 : home(

@@ -203,10 +203,16 @@ struct LoosePage: Sendable {
     }
 
     /// The page's bytes.
-    var view: PageView { unsafe PageView(base: memory + 64, byteCount: pageSize) }
+    var view: PageView {
+        // SAFETY: the page begins 64 bytes after the memory, and a frame has room for it.
+        unsafe PageView(base: memory + 64, byteCount: pageSize)
+    }
 
     /// Frees the memory.
     ///
     /// The page must have no pin.
-    func deallocate() { unsafe memory.deallocate() }
+    func deallocate() {
+        // SAFETY: the page has no pin, so nothing views the memory.
+        unsafe memory.deallocate()
+    }
 }

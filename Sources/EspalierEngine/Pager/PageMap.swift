@@ -65,8 +65,8 @@ package final class PageMap {
     @discardableResult
     package func remove(_ page: PageNumber) -> UInt32? {
         guard let value = value(of: page) else { return nil }
+        // SAFETY: here and below, all places are within the allocation.
         let hole = probes.closeGap(at: place(of: page)) { place in
-            // SAFETY: here and below, all places are within the allocation.
             let key = unsafe places[place].key
             return key == 0 ? nil : probes.home(UInt64(key))
         } move: { from, to in
@@ -99,6 +99,7 @@ package final class PageMap {
 
     private func grow() {
         assert(used * 2 <= probes.count, "\(used) of \(probes.count) places were taken")
+        // SAFETY: the pointer is only copied.
         let (old, oldCount) = unsafe (places, probes.count)
         probes = ProbeSequence(capacity: oldCount, minimumCount: oldCount)
         // SAFETY: as in `init`; the old memory is freed after all its entries were copied.

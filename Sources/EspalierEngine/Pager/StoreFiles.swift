@@ -124,16 +124,3 @@ package final class StoreFiles: Sendable {
         try PageValidation.validate(page, number: number)
     }
 }
-
-extension FrameHeader {
-    /// Restores a page from the payload of its frame; the gap that the frame left out becomes zero.
-    ///
-    /// The decoder of the header has checked that the parts fill a page exactly.
-    package func restorePage(from payload: PageView, to page: PageView) {
-        assert(payloadByteCount + holeByteCount == page.byteCount, "a page of \(payloadByteCount) + \(holeByteCount)")
-        page.copy(from: payload, at: 0, to: 0, count: holeOffset)
-        page.clear(holeOffset..<holeOffset + holeByteCount)
-        let rest = page.byteCount - holeOffset - holeByteCount
-        page.copy(from: payload, at: holeOffset, to: holeOffset + holeByteCount, count: rest)
-    }
-}

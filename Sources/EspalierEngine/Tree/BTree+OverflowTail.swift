@@ -77,7 +77,7 @@ extension BTree where Source: WritablePageSource {
         let payload = StoreGeometry(pageSize: source.pageSize).overflowByteCount
         var pages: [PageNumber] = []
         var tail: (index: Int, offset: Int)?
-        // Where the bytes of a page would be in the new value, if all after them are equal.
+        // The offset in the new value that the bytes of a page have if all bytes after them are equal.
         var offset = value.count - Int(byteCount)
         try forEachOverflowPage(first, byteCount: byteCount, treeID: treeID) { view in
             let part = view.overflowPayload

@@ -26,7 +26,7 @@ package struct PageSet: Sendable {
         return part < parts.count && !parts[part].isEmpty && parts[part][bit / 64] & (1 << UInt64(bit % 64)) != 0
     }
 
-    /// Which of the 64 pages from `first` on, a multiple of 64, are in the set: the lowest bit stands for `first`.
+    /// A bit for each of the 64 pages from `first` on, a multiple of 64, that is in the set: the lowest for `first`.
     package func word(at first: UInt64) -> UInt64 {
         assert(first % 64 == 0, "page \(first)")
         guard first < UInt64(pageCount) else { return 0 }

@@ -42,6 +42,7 @@ package final class TreeCursor<Source: PageSource> {
             _read { yield unsafe storedLeaf }
             _modify { yield &(unsafe storedLeaf) }
         }
+        // SAFETY: only the two properties above access these, and no access overlaps another one.
         @exclusivity(unchecked) private var storedPath = TreePath()
         @exclusivity(unchecked) private var storedLeaf: PagePin?
     #endif

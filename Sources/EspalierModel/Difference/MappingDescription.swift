@@ -66,7 +66,7 @@ public struct PropertyMappingDescription: Sendable, Hashable {
 
     /// The name of the property of the destination entity.
     public var name: String
-    /// Where its value comes from.
+    /// The source of its value.
     public var source: Source
     /// The application's own texts, for policies; no mapping file is known that has any.
     public var userInfo: [String: String] = [:]

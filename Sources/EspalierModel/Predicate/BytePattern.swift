@@ -4,8 +4,8 @@
 //   1. In UTF-8 each byte shows whether a scalar begins there: so the bytes of one text are in another text exactly
 //      where its scalars are.
 //   2. Each search takes time proportional to the length of the text, whatever the pattern.
-// SAFETY: a borrowed text is read within the call only, and at offsets below its count: from each offset at which the
-// pattern may begin, the text has at least as many bytes as the pattern.
+//   3. A borrowed text is read within the call only, and at offsets below its count: from each offset at which the
+//      pattern may begin, the text has at least as many bytes as the pattern.
 
 /// Bytes to find in a text (Knuth, Morris and Pratt 1977).
 ///
@@ -37,7 +37,10 @@ final class BytePattern: Sendable {
     /// Whether `text` contains the bytes.
     ///
     /// - Complexity: O(n)
-    func isIn(_ text: UnsafeBufferPointer<UInt8>) -> Bool { unsafe end(in: text, from: 0, below: text.count) != nil }
+    func isIn(_ text: UnsafeBufferPointer<UInt8>) -> Bool {
+        // SAFETY: the text is borrowed for this call, and the search ends at its count.
+        unsafe end(in: text, from: 0, below: text.count) != nil
+    }
 
     /// The offset after the first occurrence of the bytes that begins at `start` or later and ends at most at `limit`.
     ///
@@ -48,6 +51,7 @@ final class BytePattern: Sendable {
         let lastStart = limit - count
         var position = start
         while position <= lastStart {
+            // SAFETY: `position` is at most `lastStart`, and below `limit` in the inner loop: both are below the count.
             guard let candidate = unsafe candidate(in: text, from: position, lastStart) else { return nil }
             position = candidate
             var length = 0
@@ -67,6 +71,7 @@ final class BytePattern: Sendable {
     private func candidate(in text: UnsafeBufferPointer<UInt8>, from start: Int, _ lastStart: Int) -> Int? {
         var position = start
         while position + 7 <= lastStart {
+            // SAFETY: eight offsets from `position` on are at most `lastStart`, so the pattern has room at each.
             let fits = unsafe fits(text, at: position)
             if fits != 0 { return position + fits.trailingZeroBitCount / 8 }
             position += 8
@@ -74,10 +79,12 @@ final class BytePattern: Sendable {
         guard position <= lastStart else { return nil }
         if lastStart >= 7 {
             // The last eight offsets, without those that were tested already.
+            // SAFETY: the last eight offsets begin at 0 or later, and end at `lastStart`.
             let fits = unsafe fits(text, at: lastStart - 7) & (UInt64.max << UInt64(8 * (position - lastStart + 7)))
             return fits == 0 ? nil : lastStart - 7 + fits.trailingZeroBitCount / 8
         }
         while position <= lastStart {
+            // SAFETY: `position` is at most `lastStart`, from which on the text has `count` bytes.
             if unsafe text[position] == UInt8(truncatingIfNeeded: firsts),
                 unsafe text[position + count - 1] == UInt8(truncatingIfNeeded: lasts)
             {
@@ -95,6 +102,7 @@ final class BytePattern: Sendable {
     private func fits(_ text: UnsafeBufferPointer<UInt8>, at position: Int) -> UInt64 {
         func zeros(_ word: UInt64) -> UInt64 { (word &- 0x0101_0101_0101_0101) & ~word & 0x8080_8080_8080_8080 }
         let raw = UnsafeRawBufferPointer(text)
+        // SAFETY: both words are within the text: the eighth offset is at most the last one at which the pattern fits.
         let begin = unsafe UInt64(littleEndian: raw.loadUnaligned(fromByteOffset: position, as: UInt64.self))
         let end = unsafe UInt64(littleEndian: raw.loadUnaligned(fromByteOffset: position + count - 1, as: UInt64.self))
         return zeros(begin ^ firsts) & zeros(end ^ lasts)
@@ -123,6 +131,7 @@ final class LikeParts: Sendable {
     ///
     /// - Complexity: O(n)
     func match(_ text: UnsafeBufferPointer<UInt8>) -> Bool {
+        // SAFETY: the text is borrowed for this call, and only read; both ends together are at most as long as it.
         if isWhole { return unsafe text.elementsEqual(head) }
         let limit = text.count - tail.count
         guard limit >= head.count, unsafe text.starts(with: head), unsafe text[limit...].elementsEqual(tail) else {
@@ -131,6 +140,7 @@ final class LikeParts: Sendable {
         var position = head.count
         for middle in middles {
             // The first occurrence is the best one: it leaves the most bytes for the next literals.
+            // SAFETY: from `position` to `limit` is within the text.
             guard let end = unsafe middle.end(in: text, from: position, below: limit) else { return false }
             position = end
         }

@@ -23,7 +23,7 @@ extension ModelConverter {
         guard !expressionIndexes.isEmpty else { return }
         var plain = entities
         for place in plain.indices { plain[place].indexes = [] }
-        // What is wrong with the rest is told when a model is made of the descriptions.
+        // Errors in the rest are told when a model is made of the descriptions.
         guard let model = try? ManagedObjectModel(entities: plain) else { return }
         var leftOut: [ExpressionIndex] = []
         for place in expressionIndexes {

@@ -20,7 +20,7 @@ struct MappingFileReader {
         let line: Int
         var attributes: [String: (text: String, line: Int)] = [:]
         var references: [String: [String]] = [:]
-        /// The bytes of all texts, which everything costs that is done with the object.
+        /// The bytes of all texts: the cost of each step of the work on the object.
         var byteCount = 0
 
         /// The text of an attribute; `nil` if it is absent or empty.

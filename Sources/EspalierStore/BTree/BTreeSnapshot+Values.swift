@@ -346,7 +346,7 @@ private struct EntryCounter {
 
     /// The values of the group: those of its first row, if other values have the same codes.
     private func values() throws(StoreError) -> [AttributeValue] {
-        if !places.allSatisfy({ decoder.isExact[$0] }), let first,
+        if !places.allSatisfy({ decoder.isFaithful[$0] }), let first,
             let id = session.catalog.numbering.id(entityNumber: first.entityNumber, key: first.key),
             let row = try session.row(id)
         {

@@ -36,7 +36,9 @@ public final class BTreeSnapshot: StoreSnapshot {
         for question: Question, _ body: (ReadSession, Question) throws(StoreError) -> Answer
     ) throws(StoreError) -> Answer {
         try store.withPath { () throws(StoreError) in
-            guard case .migrationTransaction(let migration) = store.access else { return try answer(question, body) }
+            guard case .migrationTransaction(let migration) = store.transactionUse else {
+                return try answer(question, body)
+            }
             return try migration.exclusively { () throws(StoreError) in try answer(question, body) }
         }
     }

@@ -11,7 +11,7 @@ extension BTreeStore {
     ///   `.readOnly`, `.closed`, or the error of the engine. An error leaves the store unchanged.
     public func save(_ request: SaveRequest) throws(StoreError) -> SaveResult {
         try withPath { () throws(StoreError) in
-            if case .migrationTransaction(let migration) = access {
+            if case .migrationTransaction(let migration) = transactionUse {
                 try checkOpen()
                 return try migration.save(request, catalog)
             }

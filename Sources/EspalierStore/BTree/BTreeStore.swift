@@ -25,7 +25,7 @@ public final class BTreeStore: PersistentStore {
     /// The engine below, for tools.
     package let database: Database
     let catalog: StoreCatalog
-    let access: Access
+    let transactionUse: TransactionUse
     /// The memory of sorts; every snapshot shares it.
     let sortSpace: SortSpace
     /// The model in the file, if the store was opened for reading only and has another one of the same rows.
@@ -43,7 +43,7 @@ public final class BTreeStore: PersistentStore {
     private let openSessions = Mutex<[ObjectIdentifier: SharedSession]>([:])
 
     /// The transactions in which a store reads and writes its database.
-    enum Access {
+    enum TransactionUse {
         /// Each snapshot and each save has a transaction of its own. Closing the store closes the database.
         case ownTransactions
         /// Each snapshot has a transaction of its own, and there are no saves: a migration replaces the contents of the
@@ -56,13 +56,13 @@ public final class BTreeStore: PersistentStore {
     /// - Parameter treeStamp: the stamp of the transaction from which the catalog was loaded; a store of a migration
     ///   needs none.
     init(
-        database: Database, catalog: StoreCatalog, identifier: UUID, path: String?, access: Access = .ownTransactions,
-        treeStamp: UInt32 = 0, fileModel: ManagedObjectModel? = nil
+        database: Database, catalog: StoreCatalog, identifier: UUID, path: String?,
+        transactionUse: TransactionUse = .ownTransactions, treeStamp: UInt32 = 0, fileModel: ManagedObjectModel? = nil
     ) {
         self.database = database
         knownStamp = Atomic(treeStamp)
         self.fileModel = fileModel
-        self.access = access
+        self.transactionUse = transactionUse
         self.catalog = catalog
         self.identifier = identifier
         self.path = path
@@ -72,7 +72,7 @@ public final class BTreeStore: PersistentStore {
     /// `StoreType.btree`.
     public var type: StoreType { .btree }
     /// Whether the file was opened for reading only.
-    public var isReadOnly: Bool { if case .migrationSource = access { true } else { database.isReadOnly } }
+    public var isReadOnly: Bool { if case .migrationSource = transactionUse { true } else { database.isReadOnly } }
     /// The model the store was opened with.
     public var model: ManagedObjectModel { catalog.model }
     /// The number of bytes that the rows and keys of one sort may take in memory, 64 MiB by default; less than 4,096
@@ -134,7 +134,9 @@ public final class BTreeStore: PersistentStore {
     public func metadata() throws(StoreError) -> [String: AttributeValue] {
         try withPath { () throws(StoreError) in
             let transaction = try beginRead()
-            guard case .migrationTransaction(let migration) = access else { return try metadata(in: transaction) }
+            guard case .migrationTransaction(let migration) = transactionUse else {
+                return try metadata(in: transaction)
+            }
             guard migration.servesWork else { throw Self.busyWithMigration }
             return try migration.exclusively { () throws(StoreError) in try metadata(in: transaction) }
         }
@@ -183,7 +185,7 @@ public final class BTreeStore: PersistentStore {
             for session in sessions.values { session.end() }
             sessions.removeAll()
         }
-        guard case .ownTransactions = access else { return }
+        guard case .ownTransactions = transactionUse else { return }
         do {
             try database.close()
         } catch {
@@ -234,15 +236,15 @@ public final class BTreeStore: PersistentStore {
 
     func beginRead() throws(StoreError) -> StoreTransaction<ReadSource> {
         try checkOpen()
-        if case .migrationTransaction(let migration) = access { return try migration.beginRead() }
+        if case .migrationTransaction(let migration) = transactionUse { return try migration.beginRead() }
         let transaction = try StoreTransaction(reading: database)
-        if case .ownTransactions = access { try checkModel(transaction.treeStamp, in: transaction) }
+        if case .ownTransactions = transactionUse { try checkModel(transaction.treeStamp, in: transaction) }
         return transaction
     }
 
     func beginWrite() throws(StoreError) -> StoreTransaction<WriteTransaction> {
         try checkOpen()
-        switch access {
+        switch transactionUse {
         case .ownTransactions:
             let transaction = try StoreTransaction(writing: database)
             try checkModel(transaction.treeStamp, in: transaction)
@@ -260,7 +262,7 @@ public final class BTreeStore: PersistentStore {
     ) throws(StoreError) -> Answer {
         try withPath { () throws(StoreError) in
             try checkOpen()
-            if case .migrationTransaction(let migration) = access, migration.servesWork {
+            if case .migrationTransaction(let migration) = transactionUse, migration.servesWork {
                 return try migration.change(body)
             }
             var transaction = try beginWrite()

@@ -190,7 +190,7 @@ struct ColumnReader {
         code.removeAll(keepingCapacity: true)
         for place in kept { entry.appendCode(at: place, to: &code) }
         if let known = knownGroup() { return known }
-        guard kept.allSatisfy({ entry.isExact[$0] }) else { return nil }
+        guard kept.allSatisfy({ entry.isFaithful[$0] }) else { return nil }
         return beginGroup(kept.map { entry.values[$0] })
     }
 

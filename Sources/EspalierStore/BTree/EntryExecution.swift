@@ -90,7 +90,7 @@ struct EntryExecution {
     /// Adds the row of an entry if it passes the conditions; returns `false` if only the row can tell its values.
     private mutating func isRead(_ codes: RawSpan, _ id: ObjectID, _ entity: Entity) throws(StoreError) -> Bool {
         try decoder.decode(codes)
-        guard plan.exactPlaces.allSatisfy({ decoder.isExact[$0] }) else { return false }
+        guard plan.faithfulPlaces.allSatisfy({ decoder.isFaithful[$0] }) else { return false }
         for test in plan.tests {
             let row = IndexedRow(objectID: id, entity: entity, entry: decoder)
             guard try ResolvedPredicate.evaluate(test, on: row) else { return true }

@@ -377,7 +377,7 @@ struct FetchExecution: ~Copyable {
         }
     }
 
-    /// What the bytes of a row, or of its beginning, say of it; `.unknown` if a condition or a sort key needs more.
+    /// The answer of a row by its bytes, or by its beginning; `.unknown` if a condition or a sort key needs more.
     @inline(__always)
     private mutating func verdict(
         on row: RawSpan, _ shape: RowLayout.Shape, _ offsets: RowOffsets

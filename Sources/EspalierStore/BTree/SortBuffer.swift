@@ -1,5 +1,5 @@
 // Sorts rows by normalized keys; with a limit, keeps only the first ones. Rows that do not fit into the memory of a
-// sort are written into a file as sorted runs (SortRuns).
+// sort are written into a file as sorted runs (SortedRuns).
 //
 // Invariants
 //   1. The order is total: sort keys, then the ascending primary key, all in one byte string.
@@ -32,7 +32,7 @@ struct SortBuffer {
     /// The number of bytes that `entries` may take.
     private let byteCountMax: Int
     /// The rows that were written into a file.
-    private var runs: SortRuns?
+    private var runs: SortedRuns?
     /// Whether the first rows could not be written into a file, so that all rows stay in memory.
     private var hasNoFile = false
     /// The number of rows in the file at which `worst` is read from it.
@@ -130,8 +130,8 @@ struct SortBuffer {
     /// Writes the rows in memory, which are sorted, into the file; they stay in memory if no file can be written.
     private mutating func writeRun() throws(StoreError) {
         do throws(StoreError) {
-            var written: SortRuns
-            if let runs { written = runs } else { written = SortRuns(try space.makeFile()) }
+            var written: SortedRuns
+            if let runs { written = runs } else { written = SortedRuns(try space.makeFile()) }
             try written.append(entries)
             runs = written
         } catch {

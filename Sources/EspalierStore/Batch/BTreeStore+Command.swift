@@ -18,7 +18,7 @@ extension BTreeStore {
     ///   deletion, or is required and becomes empty.
     public func execute(_ command: StoreCommand) throws(StoreError) -> CommandResult {
         let result: CommandResult
-        if case .migrationTransaction = access {
+        if case .migrationTransaction = transactionUse {
             // A migration owns the transaction: the command becomes a save in it.
             result = try executeBySaving(command)
         } else {

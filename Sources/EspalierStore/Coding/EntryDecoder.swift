@@ -1,7 +1,7 @@
 // The values in the entries of one index, decoded from their codes, which a question may read instead of rows.
 //
 // Invariants
-//   1. Each value compares as equal to that of the row, if the index does not fold the text; where `isExact` is true,
+//   1. Each value compares as equal to that of the row, if the index does not fold the text; where `isFaithful` is true,
 //      it is that of the row.
 //   2. Consecutive entries with the same codes are decoded once.
 // Not here: entries whose codes were cut, which only their rows can complete.
@@ -19,7 +19,7 @@ struct EntryDecoder {
     /// The values of the last entry, by element of the index.
     private(set) var values: [AttributeValue] = []
     /// For each element of the index, whether its value is that of the row and not only equal to it.
-    private(set) var isExact: [Bool] = []
+    private(set) var isFaithful: [Bool] = []
 
     init(_ group: KeyGroup, _ numbering: StoreNumbering) { (self.group, self.numbering) = (group, numbering) }
 
@@ -35,16 +35,16 @@ struct EntryDecoder {
         self.codes.append(copying: codes)
         values.removeAll(keepingCapacity: true)
         ends.removeAll(keepingCapacity: true)
-        isExact.removeAll(keepingCapacity: true)
+        isFaithful.removeAll(keepingCapacity: true)
         var reader = KeyReader(self.codes)
         for element in group.elements {
             guard let decoded = value(of: element, &reader) else { throw damage }
             values.append(decoded)
             ends.append(reader.offset)
-            isExact.append(element.isPlain && reader.isExact)
+            isFaithful.append(element.isPlain && reader.isFaithful)
         }
         guard reader.offset == self.codes.count else { throw damage }
-        assert(values.count == ends.count && values.count == isExact.count, "\(values.count) values are decoded")
+        assert(values.count == ends.count && values.count == isFaithful.count, "\(values.count) values are decoded")
     }
 
     /// The next value of a key; `nil` if the bytes are not the code of one.

@@ -2,11 +2,11 @@
 //
 // Invariants
 //   1. The value that is read compares as equal to the one that was encoded, unless the index has folded a text.
-//   2. If `isExact` is true, no other value has the same code, so that it is the encoded one. It is true for null,
+//   2. If `isFaithful` is true, no other value has the same code, so that it is the encoded one. It is true for null,
 //      whole numbers, booleans, UUIDs and bytes, and for every double, float and date but 0 (which has the code of -0)
 //      and NaN; for a text or URI, if it is in ASCII without three characters (`TextFolding.hasOneForm`); never for a
 //      decimal, whose code drops zeros at the end of its digits, and for numbers of all types, which share codes.
-//   3. A text that is no URI reads as null, as it does in a row, and is not exact: the row has the last word.
+//   3. A text that is no URI reads as null, as it does in a row, and is not faithful: the row has the last word.
 
 package import EspalierModel
 internal import FoundationEssentials
@@ -17,7 +17,7 @@ package struct KeyReader {
     /// The offset of the next value.
     package private(set) var offset = 0
     /// Whether the value that was read last is the only one with its code (invariant 2).
-    package private(set) var isExact = true
+    package private(set) var isFaithful = true
 
     /// Reads `bytes` from their beginning.
     package init(_ bytes: [UInt8]) { self.bytes = bytes }
@@ -27,7 +27,7 @@ package struct KeyReader {
     /// The type `undefined` stands for numbers of all types.
     package mutating func next(as type: AttributeType, isAscending: Bool = true) -> AttributeValue? {
         let mask: UInt8 = isAscending ? 0 : 0xFF
-        isExact = true
+        isFaithful = true
         guard let mark = byte(mask) else { return nil }
         guard mark == KeyCoding.valueMark else { return mark == KeyCoding.nullMark ? .null : nil }
         switch type {
@@ -55,7 +55,7 @@ package struct KeyReader {
     /// The next value as a reference: `.some(nil)` is null, `nil` means that the bytes are no reference.
     package mutating func nextReference(isAscending: Bool = true) -> (entity: UInt16, key: UInt64)?? {
         let mask: UInt8 = isAscending ? 0 : 0xFF
-        isExact = true
+        isFaithful = true
         guard let mark = byte(mask) else { return nil }
         if mark == KeyCoding.nullMark { return .some(nil) }
         guard mark == KeyCoding.valueMark, let entity = number(UInt16.self, mask), let key = number(UInt64.self, mask)
@@ -97,26 +97,26 @@ package struct KeyReader {
 
     /// The number, after noting whether another one has its code: 0 and -0 share one, and so do all NaN.
     private mutating func noted<Number: BinaryFloatingPoint>(_ number: Number) -> Number {
-        isExact = number != 0 && !number.isNaN
+        isFaithful = number != 0 && !number.isNaN
         return number
     }
 
     /// A number of any type, of which the code has the value alone.
     private mutating func number(_ mask: UInt8) -> AttributeValue? {
         guard let below = double(mask), let mark = byte(mask), mark <= 1 else { return nil }
-        isExact = false
+        isFaithful = false
         return mark == 0 ? .double(below) : decimal(mask).map { .decimal($0) }
     }
 
     private mutating func text(_ mask: UInt8) -> String? {
         guard let utf8 = escaped(mask), let text = String(validating: utf8, as: UTF8.self) else { return nil }
-        isExact = TextFolding.hasOneForm(utf8)
+        isFaithful = TextFolding.hasOneForm(utf8)
         return text
     }
 
     private mutating func uri(_ text: String) -> AttributeValue {
         if let uri = URL(string: text) { return .uri(uri) }
-        isExact = false
+        isFaithful = false
         return .null
     }
 
@@ -135,7 +135,7 @@ package struct KeyReader {
     }
 
     private mutating func decimal(_ mask: UInt8) -> Decimal? {
-        isExact = false
+        isFaithful = false
         guard let kind = byte(mask) else { return nil }
         switch kind {
         case 2: return 0

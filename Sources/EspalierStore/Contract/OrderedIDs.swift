@@ -18,7 +18,7 @@ package struct OrderedIDs: Sendable {
     /// A list with more changes than this, and than an eighth of its IDs, is compared as a whole.
     private static var touchedCountMin: Int { 16 }
 
-    /// Where an ID is, and where it was.
+    /// The places of an ID, now and before the changes.
     private struct Home {
         /// The number of its chunk; -1 if the list does not contain it.
         var chunk: Int32

@@ -113,6 +113,7 @@ package struct RowValues: @unchecked Sendable {
 
     /// Whether the attribute in `slot` has no value.
     package func isNull(at slot: Int) -> Bool {
+        // SAFETY: only inspected, in the call.
         unsafe withAttribute(at: slot) { if case .null = unsafe $0.pointee { true } else { false } }
     }
 

@@ -10,14 +10,6 @@ public import EspalierModel
 internal import FoundationEssentials
 
 extension BTreeStore {
-    /// Whether rows of a store with `stored` have to be read in another way, or rewritten, for `model`.
-    static func needsMigration(from stored: ManagedObjectModel, to model: ManagedObjectModel) -> Bool {
-        guard !StoredModel.isSame(stored.descriptions, model.storedDescriptions) else { return false }
-        guard ModelComparison.differences(stored: stored, given: model).isEmpty else { return true }
-        // Rows may lack a value for a property that has a default now.
-        return ModelDifference(from: stored, to: model).changes.contains { $0.cost == .rewrite }
-    }
-
     /// Migrates an open database, in one durable transaction, unless the migration is refused.
     ///
     /// - Throws: `.migrationRefused`; the errors of the backup and of the engine.

@@ -126,7 +126,7 @@ package final class MappedMigration {
         let tag = Interned.stores.tag(of: identifier)
         let source = BTreeStore(
             database: database, catalog: try catalog(of: former, stored, tag, database), identifier: identifier,
-            path: path, access: .migrationSource)
+            path: path, transactionUse: .migrationSource)
         var transaction = try StoreTransaction(writing: database)
         try BTreeStore.requireModel(stored.descriptions, in: transaction)
         let number = try StoreTransaction(reading: database).number
@@ -142,7 +142,7 @@ package final class MappedMigration {
         let migrationTransaction = MigrationTransaction(transaction, after: number)
         let destination = BTreeStore(
             database: database, catalog: catalog, identifier: identifier, path: path,
-            access: .migrationTransaction(migrationTransaction))
+            transactionUse: .migrationTransaction(migrationTransaction))
         let plan = MigrationPlan(
             difference: difference, steps: steps, refusal: refusal.isEmpty ? nil : refusal, outcome: nil)
         return MappedMigration(

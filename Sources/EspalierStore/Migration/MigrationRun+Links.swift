@@ -17,7 +17,7 @@ private struct Pair {
     var position: UInt64?
 }
 
-/// Where the pairs of an older relationship go.
+/// The relationship that gets the pairs of an older one.
 private struct PairPlace {
     let relationship: Relationship
     let former: Relationship

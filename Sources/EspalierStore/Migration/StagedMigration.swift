@@ -182,7 +182,7 @@ package final class StagedMigration {
         migrationTransaction = MigrationTransaction(transaction, after: number, servesWork: true)
         let store = BTreeStore(
             database: database, catalog: catalog, identifier: identifier, path: path,
-            access: .migrationTransaction(migrationTransaction))
+            transactionUse: .migrationTransaction(migrationTransaction))
         self.store = store
         return store
     }

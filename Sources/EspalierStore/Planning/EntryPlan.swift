@@ -20,7 +20,7 @@ struct EntryPlan {
     /// The conditions that the ranges do not answer; the values of each entry are tested.
     let tests: [ResolvedPredicate.Node]
     /// The elements of the index whose values have to be those of the row: an equal value is not enough.
-    let exactPlaces: [Int]
+    let faithfulPlaces: [Int]
     /// The number of entries that are expected.
     let estimate: Double
     /// Whether the plan that reads rows would scan them in order, which costs less than finding a row for each entry.
@@ -40,8 +40,8 @@ struct EntryPlan {
 
 /// The properties of a row that a request for values reads, if it reads no more than properties of the row.
 struct ReadProperties {
-    /// Those whose values the result has or is computed from.
-    private(set) var exact: Set<Entity.Property> = []
+    /// Those whose values the result has or is computed from: an equal value is not enough.
+    private(set) var faithful: Set<Entity.Property> = []
     /// Those that divide rows into groups, by any of their equal values.
     private(set) var grouping: Set<Entity.Property> = []
 
@@ -54,18 +54,18 @@ struct ReadProperties {
             if groupsByProperty, position < values.keptCount {
                 grouping.formUnion(properties)
             } else {
-                exact.formUnion(properties)
+                faithful.formUnion(properties)
             }
         }
     }
 
     /// All of them.
-    var all: Set<Entity.Property> { exact.union(grouping) }
+    var all: Set<Entity.Property> { faithful.union(grouping) }
 
     /// Adds those that a condition reads; returns `false` if it reads more, or avoids indexes.
     mutating func add(_ condition: ResolvedPredicate.Node) -> Bool {
         guard !condition.avoidsIndexes, let properties = condition.ownProperties else { return false }
-        exact.formUnion(properties)
+        faithful.formUnion(properties)
         return true
     }
 }

@@ -48,9 +48,10 @@ extension FetchPlanner {
             guard read.add(condition) else { return nil }
             tests.append(condition)
         }
-        let exactPlaces = read.exact.compactMap { group.place(of: $0) }
+        let faithfulPlaces = read.faithful.compactMap { group.place(of: $0) }
         // No code of a decimal tells how many zeros end its digits.
-        guard exactPlaces.count == read.exact.count, !exactPlaces.contains(where: { group.elements[$0].hasNoExactCode })
+        guard faithfulPlaces.count == read.faithful.count,
+            !faithfulPlaces.contains(where: { group.elements[$0].hasNoFaithfulCode })
         else { return nil }
         let order = direction(of: fetch, in: group, found)
         if fetch.rows.limit != nil, order == nil { return nil }
@@ -58,7 +59,7 @@ extension FetchPlanner {
         return EntryPlan(
             group: position, ranges: found.used.isEmpty ? [.all] : found.ranges, isReversed: order ?? false,
             isInOrder: order != nil && !fetch.values.isGrouped && (fetch.rows.limit == nil || fetch.isOrdered),
-            tests: tests, exactPlaces: exactPlaces.sorted(),
+            tests: tests, faithfulPlaces: faithfulPlaces.sorted(),
             estimate: found.used.isEmpty ? entryCount : estimate(found, position, rowCount: entryCount),
             replacesScan: isScan)
     }
@@ -104,5 +105,5 @@ extension FetchPlan {
 
 extension KeyGroup.Element {
     /// Whether no code, except that of null, belongs to only one value.
-    fileprivate var hasNoExactCode: Bool { type == .decimal }
+    fileprivate var hasNoFaithfulCode: Bool { type == .decimal }
 }

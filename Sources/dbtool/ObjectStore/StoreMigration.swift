@@ -6,7 +6,7 @@ import EspalierModelFile
 import EspalierStore
 import Foundation
 
-/// What `migrate` does to a store.
+/// The work of `migrate` on a store.
 struct StoreMigration {
     private let path: String
     private let model: ManagedObjectModel

@@ -71,7 +71,7 @@ import Testing
     // MARK: Logs and journals
 
     @Test(arguments: ["log.sqlite-wal", "log-big.sqlite-wal"])
-    func `commits in a log count, frames behind the last commit do not`(log: String) throws {
+    func `commits in a log count, frames after the last commit do not`(log: String) throws {
         let database = try Files.database("log.sqlite", with: ["-wal": log])
 
         try expectSample(database, count: 120)

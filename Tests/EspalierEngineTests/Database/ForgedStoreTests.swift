@@ -98,7 +98,7 @@ import Testing
                 == .corrupt(.pageReachedButFree, page: page))
     }
 
-    @Test func `free pages behind the end of the store are not given out`() throws {
+    @Test func `free pages after the end of the store are not given out`() throws {
         var store = try store(4)
         let end = PageNumber(store.bytes.count / 4096)
         try store.callFree(end)

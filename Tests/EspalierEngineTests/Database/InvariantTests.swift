@@ -23,7 +23,7 @@
             }
         }
 
-        @Test func `a commit that comes behind a later one stops the program`() async {
+        @Test func `a commit that comes after a later one stops the program`() async {
             await #expect(processExitsWith: .failure) {
                 let index = LogIndex(capacity: 64)
                 let board = SnapshotBoard(state: StoreState(commit: 0), index: index)

@@ -2,8 +2,6 @@
 // lengths: 0, 1-3, 4-8, 9-16, 17-128, 129-240, and beyond with and without a partial stripe and block.
 //
 // Byte i of the input is bits 16...23 of i x 2654435761; the columns are seeds 0, 42, 0x9E3779B185EBCA87 and 2^64 - 1.
-//
-// SAFETY: the spans are parts of a buffer that is valid within the closure that gets it.
 
 import EspalierEngine
 import Testing
@@ -85,6 +83,7 @@ private let vectors: [(byteCount: Int, hashes: [UInt64])] = [
     @Test func `XXH3-64 equals the reference implementation for every class of lengths and seeds`() {
         for (byteCount, hashes) in vectors {
             for (seed, expected) in zip(seeds, hashes) {
+                // SAFETY: the part is valid within the closure that gets the buffer.
                 let found = unsafe input.withUnsafeBytes { bytes in
                     unsafe Checksum.of(UnsafeRawBufferPointer(rebasing: bytes[..<byteCount]), seed: seed)
                 }
@@ -95,6 +94,7 @@ private let vectors: [(byteCount: Int, hashes: [UInt64])] = [
 
     @Test func `the kernel of optimised builds and that of unoptimised builds agree`() {
         for byteCount in stride(from: 241, through: 4096, by: 61) {
+            // SAFETY: the part is valid within the closure that gets the buffer.
             unsafe input.withUnsafeBytes { bytes in
                 let part = unsafe ByteString(UnsafeRawBufferPointer(rebasing: bytes[..<byteCount]))
 

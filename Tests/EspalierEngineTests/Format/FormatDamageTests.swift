@@ -1,6 +1,4 @@
 // Damaged structures: a change of any byte is noticed, nothing traps, and the error names the broken rule.
-//
-// SAFETY: the spans are of arrays that outlive them; `bytes` only drops their element type.
 
 import EspalierEngine
 import TestSupport
@@ -57,7 +55,7 @@ import Testing
     }
 
     @Test(arguments: KeyKind.allCases)
-    func `behind a right checksum no changed byte traps, and accepted pages can be used`(_ kind: KeyKind) throws {
+    func `with a right checksum no changed byte traps, and accepted pages can be used`(_ kind: KeyKind) throws {
         var found: Set<CorruptionRule> = []
         for (number, page) in try samplePages(kind) {
             try withPage(page) { view in
@@ -134,6 +132,7 @@ import Testing
         let segment = SegmentHeader(
             index: 0, sequence: 1, startLSN: 2, salt: 3, previousChain: 4, seedEcho: 5)
 
+        // SAFETY: the span is of an array that outlives it; `bytes` only drops the type of its elements.
         forEachChange(of: superblock.encoded()) { #expect(unsafe (try? Superblock(decoding: $0.span.bytes)) == nil) }
         forEachChange(of: slot.encoded()) { #expect(unsafe CheckpointSlot(decoding: $0.span.bytes, at: 0) == nil) }
         forEachChange(of: [UInt8](log.encoded().prefix(512))) {
@@ -161,6 +160,7 @@ import Testing
             change(&record)
             record.seal(at: 504)
             do throws(StorageError) {
+                // SAFETY: the span is of an array that outlives it; `bytes` only drops the type of its elements.
                 _ = try unsafe Superblock(decoding: record.bytes.span.bytes)
                 return nil
             } catch { return error }
@@ -176,9 +176,11 @@ import Testing
         #expect(error { $0.store(UInt32(512), at: 20) } == .corrupt(.superblockField, page: 0, byteOffset: 20))
         #expect(error { $0.store(UInt8(1), at: 300) } == .corrupt(.superblockField, page: 0, byteOffset: 120))
         #expect(throws: StorageError.opening(.notAStore(.tooShort))) {
+            // SAFETY: the span is of an array that outlives it; `bytes` only drops the type of its elements.
             try unsafe Superblock(decoding: [UInt8](bytes.prefix(511)).span.bytes)
         }
         #expect(throws: StorageError.opening(.notAStore(.empty))) {
+            // SAFETY: the span is of an array that outlives it; `bytes` only drops the type of its elements.
             try unsafe Superblock(decoding: [UInt8]().span.bytes)
         }
     }
@@ -191,12 +193,14 @@ import Testing
                 isClean: false, logIdentifier: [UInt8](0..<16), logStartSegment: 1, chainSeed: 4, nextTreeID: 5)
         }
         #expect(throws: StorageError.corrupt(.noValidSlot, page: 0, byteOffset: 512)) {
+            // SAFETY: the span is of an array that outlives it; `bytes` only drops the type of its elements.
             try unsafe CheckpointSlot.newest(in: page.span.bytes)
         }
         for sequence: UInt64 in [6, 7] {
             let slot = slot(sequence)
             page.replaceSubrange(slot.byteOffset..<slot.byteOffset + 512, with: slot.encoded())
         }
+        // SAFETY: the span is of an array that outlives it; `bytes` only drops the type of its elements.
         #expect(try unsafe CheckpointSlot.newest(in: page.span.bytes).sequence == 7)
 
         page[slot(7).byteOffset + 100] ^= 1

@@ -1,8 +1,6 @@
 // The bytes of every structure of the format, written down by hand from the format document. Checksums were computed
 // with the reference implementation of XXH3-64, not with ours. If one of these tests fails, old files can no longer
 // be read: the code is wrong, not the test.
-//
-// SAFETY: the spans are of arrays that outlive them; `bytes` only drops their element type.
 
 import EspalierEngine
 import Testing
@@ -191,6 +189,7 @@ private func expectEqual(_ found: [UInt8], _ expected: [UInt8]) {
             creationTime: 1_790_000_000_000_000_000, applicationID: 0x4348_4E4B, applicationVersion: 3)
 
         expectEqual(superblock.encoded(), expected)
+        // SAFETY: the span is of an array that outlives it; `bytes` only drops the type of its elements.
         #expect(try unsafe Superblock(decoding: expected.span.bytes) == superblock)
     }
 
@@ -215,6 +214,7 @@ private func expectEqual(_ found: [UInt8], _ expected: [UInt8]) {
             isClean: true, logIdentifier: [UInt8](16..<32), logStartSegment: 17, chainSeed: 0x77, nextTreeID: 9)
 
         expectEqual(slot.encoded(), expected)
+        // SAFETY: the span is of an array that outlives it; `bytes` only drops the type of its elements.
         #expect(unsafe CheckpointSlot(decoding: expected.span.bytes, at: 0) == slot)
         #expect(slot.byteOffset == 1536)
     }
@@ -246,6 +246,7 @@ private func expectEqual(_ found: [UInt8], _ expected: [UInt8]) {
             ])
 
         expectEqual(header.encoded(), expectedHeader)
+        // SAFETY: the span is of an array that outlives it; `bytes` only drops the type of its elements.
         #expect(unsafe LogHeader(decoding: expectedHeader.span.bytes) == header)
         expectEqual(segment.encoded(), expectedSegment)
         #expect(unsafe SegmentHeader(decoding: expectedSegment.span.bytes) == segment)
@@ -281,6 +282,7 @@ private func expectEqual(_ found: [UInt8], _ expected: [UInt8]) {
         header.encode(to: memory.view, previousChain: 0x77)
 
         expectEqual(memory.view.bytes(0, 144).array, expected)
+        // SAFETY: the span is of an array that outlives it; `bytes` only drops the type of its elements.
         let span = unsafe expected.span.bytes
         #expect(FrameHeader(decoding: span, pageSize: 4096) == header)
         #expect(FrameHeader.chain(of: span, after: 0x77) == header.chain)

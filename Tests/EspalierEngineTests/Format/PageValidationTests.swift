@@ -66,7 +66,7 @@ import Testing
         #expect(rules == [nil, .fenceOrder])
     }
 
-    @Test func `a cell ends where the cell area ends, and not one byte behind it`() throws {
+    @Test func `a cell ends where the cell area ends, and not one byte after it`() throws {
         let rule = try broken { view in
             try buildLeaf(view, keys: [1])
             view.set(UInt16(3), at: view.cellOffset(0))

@@ -15,7 +15,7 @@ import Testing
         #expect(index.newest(of: 8, before: .max) == .none)
     }
 
-    @Test func `a copy has what lies at or behind a position, and room for more`() {
+    @Test func `a copy has the entries at a position and after it, and room for more`() {
         let index = LogIndex(capacity: 64)
         for lsn in UInt64(1)...64 { index.append(UInt32(lsn % 4) + 1, at: LogPlace(lsn: lsn, fileOffset: lsn)) }
         let copy = index.copy(from: 60, spare: 100)

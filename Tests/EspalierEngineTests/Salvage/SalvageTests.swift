@@ -406,7 +406,7 @@ import Testing
         #expect(try self.content("new", system) == content)
     }
 
-    @Test func `frames behind a damaged one count`() throws {
+    @Test func `frames after a damaged one count`() throws {
         let (original, content) = try makeUnreplayedStore()
         var image = try LogImage(original)
         let segments = try image.segments
@@ -427,7 +427,7 @@ import Testing
         #expect(after["words"] == content["words"])
     }
 
-    @Test func `a damaged frame costs its page's newest version, not the commits behind it`() throws {
+    @Test func `a damaged frame costs its page's newest version, not the commits after it`() throws {
         let (original, content) = try makeUnreplayedStore()
         let (store, log) = (original.contents(of: "store") ?? [], original.contents(of: "store-wal") ?? [])
         let used = log.lastIndex { $0 != 0 } ?? 0

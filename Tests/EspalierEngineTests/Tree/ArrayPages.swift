@@ -4,7 +4,7 @@
 //   1. Each page that is pinned or edited is validated first, so a tree that writes a malformed page is found at the
 //      next step.
 //   2. A freed page is filled with 0xDD, so that a use after free is found; `deinit` reports pins that are left.
-// SAFETY: pages and the pin counter are allocated once, have a fixed size and live as long as the array.
+//   3. Pages and the counter of pins are allocated once, have a fixed size, and live as long as the object.
 
 import EspalierEngine
 import Synchronization
@@ -16,6 +16,7 @@ final class ArrayPages: WritablePageSource {
     private(set) var changeCount: UInt64 = 0
     /// The number of times that a page was pinned for reading.
     private(set) var readCount = 0
+    // SAFETY: an empty array of pointers.
     private var memory: [UnsafeMutableRawPointer] = unsafe []
     private var isUsed: [Bool] = []
     private var freePages: [PageNumber] = []
@@ -33,6 +34,7 @@ final class ArrayPages: WritablePageSource {
 
     init(pageSize: Int = 512) {
         self.pageSize = pageSize
+        // SAFETY: the counter has a fixed size, and lives as long as the pages.
         unsafe pinCounter = .allocate(capacity: 1)
         unsafe pinCounter.initialize(to: Atomic(0))
         for _ in 0..<3 { grow() }
@@ -41,20 +43,24 @@ final class ArrayPages: WritablePageSource {
 
     deinit {
         if pinCount != 0 { Issue.record("\(pinCount) pages are still pinned while their memory goes away") }
+        // SAFETY: nothing uses the pages and the counter after this; pins that are left were reported.
         unsafe memory.forEach { unsafe $0.deallocate() }
         unsafe pinCounter.deallocate()
     }
 
+    // SAFETY: only the number of pointers is read.
     var pageCount: UInt32 { UInt32(unsafe memory.count) }
     /// The number of pages in use, without superblock, bitmap pages and the catalog's root.
     var usedPageCount: Int {
         let geometry = StoreGeometry(pageSize: pageSize)
         return isUsed.enumerated().count { $1 && !geometry.isBitmapPage(PageNumber($0)) } - 2
     }
+    // SAFETY: the counter lives as long as the pages.
     var pinCount: Int { Int(unsafe pinCounter.pointee.load(ordering: .relaxed)) }
 
     /// The bytes of a page, without validation.
     func page(_ number: PageNumber) -> PageView {
+        // SAFETY: a page has `pageSize` bytes and lives as long as the pages.
         unsafe PageView(base: memory[Int(number)], byteCount: pageSize)
     }
 
@@ -62,6 +68,7 @@ final class ArrayPages: WritablePageSource {
         guard number < pageCount else { throw .corrupt(.pageBeyondEnd, page: number) }
         readCount += 1
         if isValidating { try PageValidation.validate(page(number), number: number, depth: depth) }
+        // SAFETY: page and counter live as long as the pages, and the test keeps these longer than its pins.
         unsafe pinCounter.pointee.add(1, ordering: .relaxed)
         return unsafe PagePin(number: number, view: page(number), counter: pinCounter)
     }
@@ -72,6 +79,7 @@ final class ArrayPages: WritablePageSource {
         if freshPages.remove(number) == nil, isValidating {
             try PageValidation.validate(page(number), number: number, depth: depth)
         }
+        // SAFETY: page and counter live as long as the pages, and the test keeps these longer than its pins.
         unsafe pinCounter.pointee.add(1, ordering: .relaxed)
         return unsafe PagePin(number: number, view: page(number), counter: pinCounter)
     }
@@ -113,6 +121,7 @@ final class ArrayPages: WritablePageSource {
     }
 
     private func grow() {
+        // SAFETY: the object owns the new page until it ends.
         unsafe memory.append(.allocate(byteCount: pageSize, alignment: 16))
         isUsed.append(true)
         page(pageCount - 1).clear(0..<pageSize)

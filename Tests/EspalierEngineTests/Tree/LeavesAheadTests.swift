@@ -1,7 +1,4 @@
 // The leaves that a cursor announces before it crosses to the next one, read from a page that changes without its pin.
-//
-// SAFETY: frames and the counter are allocated once, have a fixed size, and live as long as the pages that have them. A
-// counter within a frame is aligned, and nothing else writes there.
 
 import EspalierEngine
 import Synchronization
@@ -14,6 +11,7 @@ private final class SpoiledPages: PageSource {
     private let pages: ArrayPages
     /// By leaf: its siblings, and its place among them.
     private var families: [PageNumber: (siblings: [PageNumber], place: Int)] = [:]
+    // SAFETY: an empty array of pointers.
     private var frames: [UnsafeMutableRawPointer] = unsafe []
     private let leafPins: UnsafeMutablePointer<Atomic<Int32>>
     private let isForward: Bool
@@ -25,6 +23,7 @@ private final class SpoiledPages: PageSource {
 
     init(_ pages: ArrayPages, isForward: Bool) {
         (self.pages, self.isForward) = (pages, isForward)
+        // SAFETY: the counter lives as long as the pages that have it.
         unsafe leafPins = .allocate(capacity: 1)
         unsafe leafPins.initialize(to: Atomic(0))
         for number in 1..<pages.pageCount where pages.page(number).typeByte == PageType.interiorInteger.rawValue {
@@ -36,6 +35,7 @@ private final class SpoiledPages: PageSource {
     }
 
     deinit {
+        // SAFETY: nothing uses the frames and the counter after this: each pin ended before.
         unsafe frames.forEach { unsafe $0.deallocate() }
         unsafe leafPins.deallocate()
     }
@@ -45,6 +45,7 @@ private final class SpoiledPages: PageSource {
 
     func pin(_ number: PageNumber) throws(StorageError) -> PagePin {
         let page = pages.page(number)
+        // SAFETY: a frame has `pageSize` bytes, and lives as long as the pages that have it.
         unsafe frames.append(.allocate(byteCount: pageSize, alignment: 16))
         let frame = unsafe frames[frames.count - 1]
         let view = unsafe PageView(base: frame, byteCount: pageSize)
@@ -52,10 +53,12 @@ private final class SpoiledPages: PageSource {
         var counter = unsafe leafPins
         if let marked, let offset = (0..<pageSize / 4).last(where: { view.u32(4 * $0) == marked }) {
             // The number of a page is no zero, and ending the pin makes it one less.
+            // SAFETY: the offset is a multiple of 4 within the frame, and nothing else writes there.
             unsafe counter = (frame + 4 * offset).assumingMemoryBound(to: Atomic<Int32>.self)
         } else {
             unsafe leafPins.pointee.add(1, ordering: .relaxed)
         }
+        // SAFETY: frame and counter live as long as the pages, and the test keeps these longer than its pins.
         return unsafe PagePin(number: number, view: view, counter: counter)
     }
 

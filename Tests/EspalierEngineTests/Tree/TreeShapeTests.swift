@@ -168,7 +168,7 @@ import Testing
         }
     }
 
-    @Test func `a chain that goes on behind its value is refused when the value is read`() throws {
+    @Test func `a chain that goes on after its value is refused when the value is read`() throws {
         let oracle = try TreeOracle(.integer)
         try oracle.insert(.integer(1), [UInt8](repeating: 1, count: 1000))
         try oracle.insert(.integer(2), [UInt8](repeating: 2, count: 1000))

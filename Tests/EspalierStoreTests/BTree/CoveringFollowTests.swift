@@ -108,7 +108,7 @@ import Testing
         return (problems, snapshot.generation)
     }
 
-    /// What was seen of the commits that a reader has looked at.
+    /// The commits that a reader has seen, and the problems that it has found in them.
     private struct Sightings: Sendable {
         var problems: [String] = []
         var commits: Set<UInt64> = []

@@ -98,7 +98,7 @@ import Testing
         #expect(ListPositions(from: list, to: new).added.count == 1)
     }
 
-    @Test func `behind the last position that there is a list begins anew`() {
+    @Test func `after the last possible position a list begins anew`() {
         let old: [Entry] = zip([0, 5, .max], ids(3)).map { ($0, $1) }
         let new = old.map(\.id) + ids(2)
         _ = applied(ListPositions(from: old, to: new), to: old, new, "full")

@@ -23,7 +23,7 @@ import Testing
 private struct CommandWalk {
     private enum Outcome: Equatable {
         case done(count: Int, ids: [UInt64], inserted: [String], updated: [String], deleted: [String])
-        /// What is wrong first depends on the chunks.
+        /// The first error depends on the chunks.
         case refused
     }
 

@@ -170,7 +170,7 @@ import Testing
         #expect(try library.fixture.find("Person", "name == 'Ada'").count == 2)
     }
 
-    @Test func `unique values that differ only behind what an entry holds are told apart`() throws {
+    @Test func `unique values that differ only after the part that an entry holds are told apart`() throws {
         let fixture = try StoreFixture(.treeInFile)
         let prefix = String(repeating: "x", count: 600)
         for number in 0..<20 { _ = try fixture.insert("Person", ["name": .string(prefix + "\(number)")]) }

@@ -12,7 +12,7 @@ struct TransferWorld: CustomStringConvertible {
     /// The types that rows can have.
     static let types = AttributeType.allCases.filter { $0 != .undefined && $0 != .objectID }
 
-    /// What becomes of an attribute.
+    /// The fate of an attribute.
     private enum Change: CaseIterable {
         case keep, rename, require, retype, spell, shrink, remove, add, addWithDefault, storeTransient, stopStoring
     }

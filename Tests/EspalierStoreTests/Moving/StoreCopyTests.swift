@@ -97,7 +97,7 @@ import Testing
         #expect(copy.id(of: ObjectID(temporaryFor: "Song")) == nil)
         try target.reopen()
         try expectEqual(source, target, copy)
-        // What comes later gets other keys.
+        // Later rows get other keys.
         let next = try target.insert("Song", ["title": .string("later")])
         #expect(try !source.store.fetchIDs(source.request("Song")).compactMap(copy.id).contains(next))
         #expect(throws: StoreError.self) { try source.store.copy(to: target.store) }

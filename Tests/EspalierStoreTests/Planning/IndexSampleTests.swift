@@ -1,5 +1,5 @@
-// What the planner learns from samples of indexes, as `explain` and `analyze` show it: estimates, choices between
-// indexes and a scan, and when samples are taken.
+// The knowledge that the planner gets from samples of indexes, as `explain` and `analyze` show it: estimates, choices
+// between indexes and a scan, and when samples are taken.
 //
 // `ESPALIER_SAMPLE_ROWS` makes the store of the estimates larger.
 

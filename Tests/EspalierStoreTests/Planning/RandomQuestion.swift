@@ -7,7 +7,7 @@ import TestSupport
 
 /// The answers to one request.
 struct QuestionOutcome {
-    /// What is wrong with an answer of a store; `nil` = both are those of the naive evaluator.
+    /// The fault of an answer of a store; `nil` = both are those of the naive evaluator.
     var problem: String?
     /// The number of rows that pass the condition, and of all rows that were asked for.
     var matchCount = 0

@@ -34,7 +34,7 @@ private struct ChildWalk: RandomWalk {
     private var contexts: [ManagedObjectContext] = []
     /// The beads that live in the memory of a context, so that objects keep their values between steps.
     private var kept: [[Bead]] = [[], [], [], []]
-    /// What each context with an undo manager can undo and redo.
+    /// The changes that each context with an undo manager can undo and redo.
     private var histories: [ShownHistory?] = [nil, nil, nil, nil]
     private let hasUndo: Bool
     /// The context that acts in the present step.

@@ -1,4 +1,4 @@
-// What a context of a walk has shown before and after each event that it can undo or redo.
+// The states that a context of a walk has shown, before and after each event that it can undo or redo.
 //
 // Invariants
 //   1. There is an entry for each group of its undo manager, as far back as the walk knows.

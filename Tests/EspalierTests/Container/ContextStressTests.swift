@@ -75,7 +75,7 @@ import Testing
             if let child { try child.save() }
             try context.save()
         }
-        // What others have deleted refuses changes.
+        // An object that others have deleted refuses changes.
         guard let error else { return 1 }
         guard case .violations = error else { throw error }
         context.rollback()

@@ -85,7 +85,7 @@ import Testing
                 try other.save()
                 try stack.context.setQueryGeneration(from: nil)
             }
-            // What a context reads after it has moved on is of the newer generation.
+            // After a context has moved on, it reads the newer generation.
             #expect(names.count == 60 && !names.prefix(20).contains("New"), "\(order)")
             #expect(names.dropFirst(20).allSatisfy { $0 == "New" }, "\(order)")
         }

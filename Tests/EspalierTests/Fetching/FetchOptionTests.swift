@@ -55,7 +55,7 @@ import Testing
         #expect(context.registeredObjects.count == 20)
         #expect(pages.map(\.name) == ["new"] + (0..<100).reversed().map { "track \($0)" })
         #expect(context.registeredObjects.count <= 31, "\(context.registeredObjects.count) objects are in memory")
-        // What changes afterwards neither moves nor adds objects.
+        // Later changes neither move nor add objects.
         new.bytes = 1000
         let other = stack.newContext()
         for track in try other.fetch(FetchRequest<Track>(FetchPredicate(format: "bytes == 100"))) {

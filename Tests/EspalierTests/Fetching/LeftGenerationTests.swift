@@ -1,7 +1,5 @@
 // The moment between the commit of a save and its message: a context that merges by itself has moved on already, and
 // does not know yet what the save has deleted.
-//
-// SAFETY: the closure of a `CommittedStore` is set, and called by saves, on the one thread of its test.
 
 import Espalier
 import EspalierModel
@@ -12,6 +10,7 @@ import Testing
 /// A store that calls a closure after each save, before the context that saves has its answer.
 private final class CommittedStore: PersistentStore {
     private let base: any PersistentStore
+    // SAFETY: the closure is set and called on the one thread of its test.
     /// Called between the commit and the message.
     nonisolated(unsafe) var afterCommit: (() -> Void)?
 
@@ -29,11 +28,13 @@ private final class CommittedStore: PersistentStore {
     }
     func save(_ request: SaveRequest) throws(StoreError) -> SaveResult {
         let result = try base.save(request)
+        // SAFETY: the closure is set and called on the one thread of its test.
         unsafe afterCommit?()
         return result
     }
     func execute(_ command: StoreCommand) throws(StoreError) -> CommandResult {
         let result = try base.execute(command)
+        // SAFETY: the closure is set and called on the one thread of its test.
         unsafe afterCommit?()
         return result
     }
@@ -69,6 +70,7 @@ private final class CommittedStore: PersistentStore {
             reader.automaticallyMergesChangesFromParent = true
         }
 
+        // SAFETY: the closure is set and called on the one thread of its test.
         deinit { unsafe store.afterCommit = nil }
 
         /// Calls `body` after the next commit, before its message.

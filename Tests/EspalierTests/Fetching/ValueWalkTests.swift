@@ -350,7 +350,7 @@ private struct PlainRequest: CustomStringConvertible {
     private struct Row {
         let values: [AttributeValue]
         let sortValues: [AttributeValue]
-        /// What decides between rows that are equal in the order: values, or the order of creation.
+        /// The values that decide between rows that are equal in the order, or the order of creation.
         let last: [AttributeValue]
     }
 

@@ -41,7 +41,7 @@ import Testing
     }
 
     @Test(arguments: StoreKind.allCases)
-    func `a fault that fires behind a closed store is reported by the next save`(_ kind: StoreKind) throws {
+    func `a fault that fires after its store was closed is reported by the next save`(_ kind: StoreKind) throws {
         let stack = try Stack(kind)
         try stack.makeMusic(artists: 1, tracks: 1)
         let artist = try #require(try stack.context.fetch(FetchRequest<Artist>()).first)

@@ -1,4 +1,4 @@
-// Where destinations are in an ordered relationship: the places that a cache of rows keeps are those of the list,
+// The places of destinations in an ordered relationship: those that a cache of rows keeps are those of the list,
 // whoever changes it.
 
 import EspalierModel

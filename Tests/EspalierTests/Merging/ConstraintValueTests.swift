@@ -1,4 +1,4 @@
-// Which values a uniqueness constraint holds for the same: the early check in memory, the report of a save and the
+// The values that a uniqueness constraint holds for the same: the early check in memory, the report of a save and the
 // store agree about values of every type, alone and in pairs.
 
 import Espalier

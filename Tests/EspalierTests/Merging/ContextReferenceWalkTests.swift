@@ -61,7 +61,7 @@ private struct ReferenceWalk {
     private mutating func relate(_ node: ManagedObject, _ nodes: [ManagedObject]) {
         let relationship = pick(node.entity.relationships)
         let other = pick(nodes)
-        // What is refused is recorded, and reported by the next save.
+        // A refused change is recorded, and reported by the next save.
         if relationship.isToMany {
             if random.next() % 3 == 0 {
                 try? node.remove([other], fromRelationshipNamed: relationship.name)

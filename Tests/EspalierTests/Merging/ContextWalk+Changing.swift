@@ -42,7 +42,7 @@ extension ContextWalk {
             where sides[index].seen != saves || sides[index].isMuddled
             || cells.contains(where: { isGone($0.bead, index) })
         {
-            // What it has not taken in may be gone.
+            // A bead that the context has not taken in may be gone.
             note(index, "refused: \(violations)")
             hasRefused = true
         }
@@ -128,7 +128,7 @@ extension ContextWalk {
     /// Requires a property to show what it was just given.
     private mutating func expect(_ index: Int, _ cell: BeadCell, _ values: [Int]) throws {
         let now = try shown(index, cell)
-        // What was read at different times need not fit: an object may be in one list here and lead elsewhere.
+        // Values that were read at different times need not fit: an object may be in one list here and lead elsewhere.
         if hasRefused { return hasRefused = false }
         let isExact =
             sides[index].seen == saves && !sides[index].isMuddled && !sides[index].isMixed
@@ -196,7 +196,7 @@ extension ContextWalk {
         }
     }
 
-    /// What is as it is stored is no change, and what comes next is changed from that.
+    /// A value as it is stored is no change, and the next change begins from it.
     private mutating func noteIfStored(_ now: [Int], _ cell: BeadCell, _ index: Int) {
         guard sides[index].bases[cell] != nil, stored[cell.bead]?[cell.property] == now else { return }
         sides[index].otherBases[cell, default: []].insert(now)
@@ -221,7 +221,7 @@ extension ContextWalk {
             try bead.remove([other], fromRelationshipNamed: property.name)
         }
         if let error {
-            // What it has not taken in may be gone.
+            // A bead that the context has not taken in may be gone.
             if sides[index].seen == saves, !isGone(number, index), !isGone(target, index) { throw error }
             return
         }

@@ -1,5 +1,5 @@
-// What a save must store: it follows from what was stored before, from what the context has changed and what it was
-// before that, and from its merge policy.
+// The state that a save must store: it follows from the state before, from the changes of the context and the values
+// before them, and from its merge policy.
 
 import Espalier
 import EspalierModel
@@ -8,10 +8,10 @@ import EspalierModel
 struct WalkSave {
     let side: WalkSide
     let policy: MergePolicy
-    /// What was stored, and what is now.
+    /// The stored state, before the save and after it.
     let old: BeadState
     let now: BeadState
-    /// What the context showed.
+    /// The state that the context showed.
     let mine: BeadState
     /// Whether the context had taken in all that was stored.
     let isSynced: Bool
@@ -75,7 +75,7 @@ extension ContextWalk {
         }
     }
 
-    /// Which rows came and went.
+    /// Compares the rows that came and went.
     private mutating func compareRows(_ save: WalkSave) {
         let gone = Set(save.old.keys.filter { save.now[$0] == nil })
         for name in save.side.deleted where save.now[name] != nil { fail("\(name) was deleted, and is there") }
@@ -100,7 +100,7 @@ extension ContextWalk {
         }
         if let objection { fail(objection) }
         if save.policy == .error {
-            // What goes with what is deleted here is not to be what it was.
+            // A bead that goes with one that is deleted here need not be as it was.
             for (name, lock) in save.side.locks
             where save.side.graves[name] == nil && !expected.contains(name) && !save.isNothing {
                 let isSame = [BeadProperty.a, .b, .best, .head, .mate, .hint].allSatisfy {
@@ -113,7 +113,7 @@ extension ContextWalk {
         }
     }
 
-    /// What the context showed, with the other ends of what it inserts again, which it restores too.
+    /// The state that the context showed, with the other ends of the beads that it inserts again and so restores.
     private func restoredEnds(_ save: WalkSave) -> BeadState {
         var state = save.mine
         for (name, values) in save.mine where save.old[name] == nil && !save.side.inserted.contains(name) {
@@ -127,11 +127,11 @@ extension ContextWalk {
         return state
     }
 
-    /// What a context has inserted, or inserted again.
+    /// Compares a bead that a context has inserted, or inserted again.
     private mutating func compareNew(_ name: Int, _ values: [[Int]], _ save: WalkSave) {
         guard let mine = save.mine[name] else { return }
         for property in [BeadProperty.a, .b, .best, .head, .hint] where values[property] != mine[property] {
-            // What it led to is gone, or has been rolled back or inserted again.
+            // The bead to which it led is gone, or has been rolled back or inserted again.
             if property.isRelationship, values[property].isEmpty, save.policy == .rollback { continue }
             if property.isRelationship, mine[property].contains(where: { save.now[$0] == nil || save.old[$0] == nil }) {
                 continue
@@ -158,20 +158,20 @@ extension ContextWalk {
             }
         }
         guard cell.property.isRelationship else { return allowed }
-        // What a deletion has led away is no change where the store leads elsewhere by now, nor is what led to what was
-        // deleted here afterwards; what the store leads to may be deleted here.
+        // A deletion's change of a relationship is none if the store leads elsewhere by now, nor is one that led to a
+        // bead that was deleted here afterwards; the bead to which the store leads may be deleted here.
         func isDeleted(_ names: [Int]) -> Bool {
             !names.isEmpty && names.allSatisfy { save.side.graves[$0] != nil || save.side.deleted.contains($0) }
         }
         if mine == [], save.side.allBases(cell).contains(where: isDeleted) { allowed.append(former) }
         if let mine, isDeleted(mine) { allowed.append(former) }
         if let mine, isDeleted(former) { allowed.append(mine) }
-        // What leads to a row that is gone is empty, or what it was.
+        // A relationship to a row that is gone is empty, or as it was.
         for values in allowed where values.contains(where: { save.now[$0] == nil }) { allowed += [[], former] }
         return allowed
     }
 
-    /// What a property may be after a save that was changed here from `base` to `mine`.
+    /// The values that a property may have after a save, if it was changed here from `base` to `mine`.
     private func allowedValues(
         _ cell: BeadCell, _ former: [Int], _ mine: [Int], from base: [Int], _ save: WalkSave
     ) -> [[Int]] {
@@ -211,7 +211,7 @@ extension ContextWalk {
             either.formUnion(removed.subtracting(base).union(added.intersection(base)))
         }
         if save.policy == .rollback {
-            // What is rolled back keeps no relationship that changed here, at neither end.
+            // A bead that is rolled back keeps no relationship that changed here, at neither end.
             let isBack = save.isInConflict(cell.bead)
             let hasInverse = cell.property.inverse != nil
             for other in found.symmetricDifference(old) where isBack || hasInverse && save.isInConflict(other) {
@@ -230,7 +230,7 @@ extension ContextWalk {
     }
 
     private mutating func compareOrder(_ cell: BeadCell, _ old: [Int], _ shown: [Int]?, _ save: WalkSave) {
-        // What comes again with a row that was gone comes last.
+        // A member that comes again with a row that was gone comes last.
         func there(_ names: [Int]) -> [Int] {
             names.filter { save.old[$0] != nil || save.side.inserted.contains($0) || save.born.contains($0) }
         }
@@ -242,9 +242,9 @@ extension ContextWalk {
             return
         }
         if save.policy == .rollback { return }
-        // What this context brings back into the list stands anywhere.
+        // A member that this context brings back into the list may be anywhere in it.
         if save.policy == .overwrite, !mine.allSatisfy(former.contains) { return }
-        // What was taken in meanwhile may be what the order is counted from.
+        // The order may be counted from a list that was taken in meanwhile.
         for other in save.side.allBases(cell)
         where isMoved(mine, from: other, besides: former) != isMoved(mine, from: base, besides: former) { return }
         let movedHere = isMoved(mine, from: base, besides: former)
@@ -265,7 +265,7 @@ extension ContextWalk {
         if (former + mine + now).contains(where: { save.now[$0] == nil || save.old[$0] == nil }) { return }
         if !now.isEmpty && now != former && now != mine { fail("\(cell) is \(now), was \(former), here \(mine)") }
         let inverse = cell.property.inverse ?? cell.property
-        // What led to a row that goes is led back.
+        // A relationship to a row that goes is led back.
         if save.policy == .storeTrump,
             former.contains(where: { other in
                 save.mine[other]?[inverse].contains { save.now[$0] == nil } == true
@@ -282,7 +282,7 @@ extension ContextWalk {
             }
             return
         }
-        // What a merge has made of the other ends of changes counts as changed on both sides.
+        // A merge's changes at the other ends of changes count as changes on both sides.
         let isAlone =
             save.side.otherBases.isEmpty
             && save.old.allSatisfy { name, values in

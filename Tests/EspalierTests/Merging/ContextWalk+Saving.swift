@@ -42,7 +42,7 @@ extension ContextWalk {
         if isNothing, !side.isMuddled { sides[index].locks = side.locks.filter { side.graves[$0.key] == nil } }
     }
 
-    /// What is wrong between the two sides of relationships that a context shows.
+    /// The difference between the two sides of relationships that a context shows.
     ///
     /// A changed bead whose row is gone keeps what it has until a save.
     private func wrongAtEnds(_ shown: BeadState, _ side: WalkSide) -> String? {
@@ -56,9 +56,9 @@ extension ContextWalk {
         return BeadBoard.fault(in: state)
     }
 
-    /// What a save that failed has changed of what a context shows.
+    /// The changes that a failed save has made to the state that a context shows.
     ///
-    /// What it has not taken in yet it may read anew, and so it may what is left of a bead that is gone.
+    /// The context may read anew a bead that it has not taken in yet, and the rest of one that is gone.
     private func differences(_ before: BeadState, _ after: BeadState, _ side: WalkSide) -> String? {
         for (name, values) in before where stored[name] != nil || side.inserted.contains(name) {
             for property in BeadProperty.allCases {
@@ -136,7 +136,7 @@ extension ContextWalk {
             let ends = (mine[cell.bead]?[cell.property] ?? []) + (side.bases[cell] ?? []) + [cell.bead]
             if ends.contains(where: { stored[$0] == nil && !side.inserted.contains($0) }) { found.insert(cell.bead) }
         }
-        // Where one end of a relationship goes back, so does the other.
+        // If one end of a relationship goes back, so does the other.
         for name in found {
             for property in BeadProperty.relationships where property.isToOne {
                 found.formUnion((mine[name]?[property] ?? []) + (stored[name]?[property] ?? []))
@@ -181,7 +181,7 @@ extension ContextWalk {
             // It may judge by what it has not taken in.
             if !isSynced, !deleted.isEmpty, rules.canDeny { return }
             let view = whatShallBe(side, mine)
-            // What is deleted may be judged by what is stored, and by what was changed before it was deleted.
+            // A deletion may be judged by the stored state, and by the changes that came before it.
             let storedView = view.merging(stored.filter { deleted.contains($0.key) }) { $1 }
             let states = [view, storedView, stored, side.graves]
             // A context that has not taken in everything may not see what goes besides.
@@ -194,7 +194,7 @@ extension ContextWalk {
                         untouched: { _, _ in true }) != nil
                 }
             }
-            // What was not in memory goes with what is deleted, and cannot be led to by then.
+            // A bead that was not in memory goes with a deleted one, and nothing can lead to it by then.
             if case .references = error, leadsTo(reached[0].subtracting(deleted), side, mine) { return }
             if !isObjected { fail("refused for nothing: \(error)") }
         default: fail("\(error)")
@@ -209,7 +209,7 @@ extension ContextWalk {
         }
     }
 
-    /// What is stored, with what a context has changed and deleted.
+    /// The stored state, with the changes and deletions of a context.
     private func whatShallBe(_ side: WalkSide, _ mine: BeadState) -> BeadState {
         var view = stored
         for (name, values) in mine.merging(side.graves, uniquingKeysWith: { mine, _ in mine }) {
@@ -222,7 +222,7 @@ extension ContextWalk {
             }
             view[name] = row
         }
-        // What is inserted again comes back with its own values, and these with their other ends.
+        // A bead that is inserted again comes back with its own values, and these with their other ends.
         for (name, values) in mine where stored[name] == nil && !side.inserted.contains(name) {
             for property in BeadProperty.relationships where property.isToOne {
                 for other in values[property] {
@@ -235,7 +235,7 @@ extension ContextWalk {
         return view
     }
 
-    /// What an application does after a save that failed.
+    /// Does one of the things that an application does after a save that failed.
     private mutating func goOn(_ index: Int) throws {
         sides[index].failedSaveCount += 1
         if sides[index].failedSaveCount > 2 || Int.random(in: 0..<3, using: &random) == 0 { try giveUp(index) }
@@ -257,7 +257,7 @@ extension ContextWalk {
         var twins: [Bead] = []
         if Bool.random(using: &random) {
             note(index, "save \(number) without a name")
-            // What it has not taken in may be gone.
+            // A bead that the context has not taken in may be gone.
             if contextError({ try bead.setValue(.null, forKey: "name") }) != nil { return }
         } else {
             note(index, "save twins")

@@ -1,4 +1,4 @@
-// What a step of a walk has changed, in the store and in what contexts show: for whoever looks into a failure.
+// The changes of a step of a walk, in the store and in the state that contexts show: to look into a failure.
 
 import Espalier
 import TestSupport
@@ -20,7 +20,7 @@ extension ContextWalk {
         try step(&self)
     }
 
-    /// What a context shows of the beads that are no faults.
+    /// The values that a context shows of the beads that are no faults.
     private func shownValues(_ side: WalkSide) throws -> BeadState {
         var state: BeadState = [:]
         for (number, bead) in side.beads where bead.managedObjectContext != nil && !bead.isDeleted && !bead.isFault {

@@ -3,9 +3,9 @@
 // Invariants
 //   1. Each step draws from a generator of its own, so that steps can be left out and the others stay as they are: that
 //      is how a failing walk is made short.
-//   2. What a context changes is found by reading what its calls may change, before and after. What it should have is
-//      derived from that and from what is stored, never from what the context says later.
-// Not here: what a save must store (+Saving), and what delete rules say (BeadRules).
+//   2. The changes of a context are found by reading all values that its calls may change, before and after. Its
+//      expected state is derived from these and from the stored state, never from later answers of the context.
+// Not here: the state that a save must store (+Saving), and the delete rules (BeadRules).
 
 import Espalier
 import EspalierModel
@@ -22,7 +22,7 @@ struct ContextWalk {
     /// The generator of the step.
     var random: SeededGenerator
     var sides: [WalkSide] = []
-    /// What is stored, and how often a save has changed it.
+    /// The stored state, and how often a save has changed it.
     var stored: BeadState
     var saves = 0
     /// The number of the save that wrote a bead last.
@@ -34,7 +34,7 @@ struct ContextWalk {
     /// Whether the last change was refused, as what it concerns is gone.
     var hasRefused = false
     var log: [String] = []
-    /// What is wrong; the walk ends with it.
+    /// The difference that was found; the walk ends with it.
     private(set) var failure: String?
 
     init(seed: UInt64) throws {
@@ -175,7 +175,7 @@ struct ContextWalk {
         if side.isMuddled { return }
         let shown = try shown(index)
         for cell in side.bases.keys where cell.property.isSingle {
-            // What leads where the store leads by now is no change any more.
+            // A relationship that leads where the store leads by now is no change any more.
             if let now = stored[cell.bead]?[cell.property], now == shown[cell.bead]?[cell.property] {
                 sides[index].bases[cell] = now
             }
@@ -245,7 +245,7 @@ struct ContextWalk {
         for cell in side.bases.keys where cell.property.isSingle {
             guard let now = stored[cell.bead]?[cell.property] else { continue }
             let shown = try shown(index, cell)
-            // What is as it is stored is no change any more; what it is related to may have been refreshed with it.
+            // A value as it is stored is no change any more; related beads may have been refreshed with it.
             if now == shown && cell.bead == number { sides[index].bases[cell] = now }
             if now == shown || shown == side.bases[cell] { sides[index].otherBases[cell, default: []].insert(now) }
         }
@@ -266,7 +266,7 @@ struct ContextWalk {
     private mutating func toggleMerging(_ index: Int) throws {
         note(index, "merging \(sides[index].merges ? "off" : "on")")
         sides[index].context.automaticallyMergesChangesFromParent.toggle()
-        // What was saved before is not told any more.
+        // Saves before this one are not told any more.
         if sides[index].merges { try takeIn(index, isAsked: true) }
     }
 

@@ -53,7 +53,7 @@ private struct WalkRun {
         let text: String
         let step: Int
         let log: [String]
-        /// What fails, without saying for whom.
+        /// The failure without the names of beads.
         var kind: String { String(text.filter { $0.isLetter || $0 == "." }.prefix(48)) }
     }
 
@@ -75,7 +75,7 @@ private struct WalkRun {
         }
     }
 
-    /// What fails in the same way with as few steps as leaving out parts of them finds.
+    /// The same failure with as few steps as are found by leaving out parts of them.
     static func shortest(_ seed: UInt64, _ steps: [Int]) -> Failure? {
         guard var best = WalkRun(seed, steps).failure else { return nil }
         var (steps, size, triesLeft) = (steps, steps.count / 2, 300)

@@ -55,7 +55,7 @@ import Testing
         #expect(try sides.shown(0, .mate) == [1] && sides.shown(1, .mateOf) == [0])
         try sides.change(3, .a, [1], in: sides.mine)
         try sides.store { try sides.change(0, .mate, [2], in: $0) }
-        // What is read from now on is newer than what is in memory.
+        // Reads from now on get newer values than those in memory.
         try sides.mine.save()
         #expect(try sides.shown(0, .mate) == [1] && sides.shown(2, .mateOf) == [0])
         try sides.change(1, .a, [1], in: sides.mine)

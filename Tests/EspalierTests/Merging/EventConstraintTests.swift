@@ -6,7 +6,7 @@ import EspalierStore
 import Testing
 
 @Suite struct EventConstraintTests {
-    /// What an observed context has told.
+    /// The messages of an observed context.
     private final class Told {
         var conflicts: [UniquenessConflict] = []
         private var token: ObservationToken?

@@ -19,7 +19,7 @@ enum Merging: CaseIterable {
         let base: [String]
         let mine: [String]
         let theirs: [String]
-        /// What is stored if mine counts, if theirs does, and, where that is possible, if both do.
+        /// The values that are stored if mine count, if theirs do, and, where that is possible, if both do.
         var both: [String]?
         /// As `both`, in the order of the context.
         var bothAsMine: [String]?
@@ -106,7 +106,7 @@ enum Merging: CaseIterable {
         }
     }
 
-    /// What must be stored; `nil` = the save must fail.
+    /// The values that must be stored; `nil` = the save must fail.
     private static func outcome(_ row: Row, _ policy: MergePolicy, _ merging: Merging) -> [String]? {
         if let both = row.both {
             // Additions and removals are no conflict; the newer row of an ordered relationship is, if not merged.

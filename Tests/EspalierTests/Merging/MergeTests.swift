@@ -1,5 +1,5 @@
-// What a merge or a refresh brings below unsaved changes: nothing is overwritten in silence, and both sides of each
-// relationship stay equal.
+// Merges and refreshes below unsaved changes: nothing is overwritten in silence, and both sides of each relationship
+// stay equal.
 
 import Espalier
 import EspalierModel
@@ -133,7 +133,7 @@ import Testing
         #expect(try board.stored()["1"]?["a"] == ["2"])
     }
 
-    /// What makes a locked object adopt the newer row.
+    /// The calls that make a locked object adopt the newer row.
     enum Adopting: CaseIterable {
         case refresh, refreshBelowChanges, refreshAll, refreshingFetch, refreshInPinnedContext, merge, automaticMerge
 

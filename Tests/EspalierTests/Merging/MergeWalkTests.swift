@@ -85,7 +85,7 @@ private struct MergeWalk {
     let seed: UInt64
     var random: SeededGenerator
     var sides: [Side]
-    /// What is stored, and how often a save has changed it.
+    /// The stored state, and how often a save has changed it.
     var stored: PegState
     var saves = 0
     /// The number of the save that wrote a peg last.
@@ -176,14 +176,14 @@ private struct MergeWalk {
                 let former = before[name]?[property] ?? []
                 if sides[index].bases[cell] == nil { sides[index].bases[cell] = former }
                 sides[index].note(Set(value), after: Set(former), in: cell)
-                // Who sets what was taken in agrees with the store: that is the base of a later change.
+                // A side that sets the value that it took in agrees with the store: that is the base of a later change.
                 if Self.singles.contains(property), sides[index].taken[name]?[property] == value {
                     sides[index].bases[cell] = value
                 }
             }
         }
         let wrong = PegBoard.oneSided(after)
-        // What was read at different times need not fit.
+        // Values that were read at different times need not fit.
         if sides[index].seen == saves, !wrong.isEmpty { fail("after a change: \(wrong)") }
     }
 
@@ -424,7 +424,7 @@ private struct MergeWalk {
             }
             return
         }
-        // What a merge has made of the other ends of changes counts as changed on both sides.
+        // A merge's changes at the other ends of changes count as changes on both sides.
         let isAlone = former.allSatisfy { peg, values in
             ["mate", "mateOf"].allSatisfy { property in
                 values[property] == bases[.init(peg: peg, property: property)] ?? shown[peg]?[property]

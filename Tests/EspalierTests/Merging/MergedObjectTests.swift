@@ -6,7 +6,7 @@ import EspalierStore
 import Testing
 
 @Suite struct MergedObjectTests {
-    /// What the context has of the row that a new object goes into.
+    /// The state in the context of the row that a new object goes into.
     enum Known: CaseIterable {
         case nothing, fault, clean, changed
     }

@@ -92,7 +92,7 @@ import Testing
 
         #expect(PegBoard.oneSided(try board.state(of: board.mine)).isEmpty)
         try board.mine.save()
-        // What was added and taken out again is no change: what somebody else has added stays.
+        // A member that was added and taken out again is no change: one that another context has added stays.
         #expect(try board.stored()["2"]?["tags"] == ["1", "4"])
         try board.expectAgreement("saved")
     }

@@ -6,7 +6,7 @@ import Synchronization
 import TestSupport
 import Testing
 
-/// What policies were asked.
+/// The questions that policies were asked.
 private final class Questions: Sendable {
     private let asked = Mutex<[MergeConflict]>([])
     var all: [MergeConflict] { asked.withLock { $0 } }
@@ -228,6 +228,19 @@ private final class Questions: Sendable {
         #expect(mine[1...].map { $0[attribute: "note"] } == ["mine", "theirs", "mine"].map { .string($0) })
         try context.setMergePolicy(nil, forEntityNamed: "Guest")
         #expect(context.mergePolicy(forEntityNamed: "Guest") == .storeTrump)
+    }
+
+    @Test func `a policy is set by the class of its objects, too`() throws {
+        let model = try ManagedObjectModel(for: musicClasses)
+        let context = ManagedObjectContext(PersistentStoreCoordinator(managedObjectModel: model))
+        context.mergePolicy = .storeTrump
+
+        try context.setMergePolicy(.objectTrump, for: Album.self)
+
+        #expect(context.mergePolicy(forEntityNamed: "Album") == .objectTrump)
+        #expect(context.mergePolicy(forEntityNamed: "Artist") == .storeTrump)
+        try context.setMergePolicy(nil, for: Album.self)
+        #expect(context.mergePolicy(forEntityNamed: "Album") == .storeTrump)
     }
 
     @Test(arguments: StoreKind.allCases)

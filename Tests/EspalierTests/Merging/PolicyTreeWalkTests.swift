@@ -116,7 +116,7 @@ private struct PolicyTreeWalk {
             })
     }
 
-    /// What a context shows that has read nothing yet: what is above a node.
+    /// The values that a context shows that has read nothing yet: those above a node.
     private func above(_ index: Int) throws -> Values {
         let parent = nodes[index].parent.map { nodes[$0].context }
         return try values(parent.map { ManagedObjectContext(parent: $0) } ?? ManagedObjectContext(coordinator))

@@ -187,7 +187,7 @@ private final class UniteWalk {
         } catch {
             switch error {
             case .constraints, .violations:
-                // What shares values with two rows is given up, and what was done to a row that others had deleted.
+                // An object that shares values with two rows is given up, and so are changes of a row that is gone.
                 return context.rollback()
             default: throw error
             }

@@ -11,7 +11,7 @@ struct WalkSide {
     var beads: [Int: Bead] = [:]
     /// For each changed property, what it was changed from.
     var bases: [BeadCell: [Int]] = [:]
-    /// What it may have been changed from as well, as far as the walk can tell: taking in may have settled a change.
+    /// Other values before a change, as far as the walk can tell: taking in may have settled a change.
     var otherBases: [BeadCell: Set<[Int]>] = [:]
     /// The rows' destinations of to-one relationships that taking in has emptied.
     var emptied: [BeadCell: [Int]] = [:]
@@ -21,7 +21,7 @@ struct WalkSide {
     var moves: [BeadCell: Moves] = [:]
     var inserted = Set<Int>()
     var deleted = Set<Int>()
-    /// What those that are deleted had when they were.
+    /// The values of deleted beads when they were deleted.
     var graves: BeadState = [:]
     /// The values of beads that must not have changed in the store, and how many saves there were when that was asked.
     var locks: [Int: (row: [[Int]], saves: Int)] = [:]
@@ -34,7 +34,7 @@ struct WalkSide {
     /// Whether changes were made on what was read at different times, in which two sides need not be equal.
     var isMixed = false
     var failedSaveCount = 0
-    /// What hooks have inserted and complained of.
+    /// The insertions and complaints of hooks.
     let hooks = HookLog()
 
     struct Moves {
@@ -73,7 +73,7 @@ struct WalkSide {
         bases[cell].map { base in [base] + otherBases[cell, default: []].filter { $0 != base } } ?? []
     }
 
-    /// What came or went and is gone may end either way, if somebody inserts it again.
+    /// A bead that came or went and is gone may end either way, if a context inserts it again.
     mutating func forgetMoves(of isGone: (Int) -> Bool) {
         for (cell, change) in moves {
             let gone = change.added.union(change.removed).filter { isGone($0) || isGone(cell.bead) }

@@ -186,7 +186,7 @@ enum MappingWorld {
         if case .integer(let serial) = object[attribute: "serial"] { serial } else { -1 }
     }
 
-    /// What `read` must return after the migration of a world: the change applied to plain values.
+    /// The values that `read` must return after the migration of a world: the change applied to plain values.
     static func expected(_ world: PlainWorld) -> PlainWorld {
         var result: PlainWorld = [:]
         for (serial, plain) in world {

@@ -42,7 +42,7 @@ import Testing
     @Relationship(inverse: \Pen.animals) var pen: Pen?
 }
 
-/// What a context shows of a zoo, computed from the plain values that it shows.
+/// The derived values that a context must show of a zoo, computed from the plain values that it shows.
 private struct ZooOracle {
     let context: ManagedObjectContext
 

@@ -1,4 +1,4 @@
-// What `withObservationTracking` follows of derived attributes: changes of the values from which they follow (MO-41).
+// Derived attributes in `withObservationTracking`: it follows changes of the values from which they follow (MO-41).
 
 import Espalier
 import EspalierModel

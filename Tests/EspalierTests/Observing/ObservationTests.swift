@@ -1,4 +1,4 @@
-// What `withObservationTracking` follows: reads of attributes and relationships, and changes by any way (MO-41).
+// The reads that `withObservationTracking` follows, of attributes and relationships, and changes by any way (MO-41).
 
 import Espalier
 import EspalierModel

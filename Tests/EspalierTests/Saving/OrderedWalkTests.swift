@@ -109,7 +109,7 @@ private struct OrderedWalk<Item: ManagedObject> {
             sets.append(lists.map(Set.init))
         }
         for context in contexts { try save(context) }
-        // Where the two orders differ, the store says how they were merged; no member is lost or repeated.
+        // If the two orders differ, the store says how they were merged; no member is lost or repeated.
         let reader = ManagedObjectContext(coordinator)
         for number in lists.indices {
             lists[number] = try owner(number, in: reader)[keyPath: list].objectIDs

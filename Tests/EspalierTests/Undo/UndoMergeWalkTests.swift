@@ -51,7 +51,7 @@ private final class UndoMergeCounts {
 
 /// A context with an undo manager, and another one that saves.
 private struct UndoMergeWalk: RandomWalk {
-    /// What the context shows.
+    /// The state that the context shows.
     private struct Shown {
         /// The attributes of the beads that exist.
         var values: [ObjectIdentifier: [Int]] = [:]

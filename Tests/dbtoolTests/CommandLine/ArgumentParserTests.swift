@@ -24,7 +24,7 @@ import Testing
         }
     }
 
-    @Test func `options stand anywhere and take their value as the next word or behind an equals sign`() throws {
+    @Test func `options stand anywhere and take their value as the next word or after an equals sign`() throws {
         let arguments = try parse("--limit", "5", "a.espalier", "--sort=name desc", "x > 1", "--json")
 
         #expect(arguments.required("FILE") == "a.espalier")

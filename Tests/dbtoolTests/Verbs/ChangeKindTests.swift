@@ -44,7 +44,7 @@ private struct Case: CustomTestStringConvertible, Sendable {
     let texts: [String]
     var losses: [String] = []
     var rowsWritten = 0
-    /// What the migration changes in the rows.
+    /// The change of the rows by the migration.
     var effect: @Sendable (inout Rows) -> Void = { _ in }
 
     init(

@@ -7,7 +7,7 @@ import Testing
 
 @testable import dbtool
 
-@Suite struct DamageTests {
+@Suite struct ByteFlipTests {
     /// A store with integer keys, bytes keys, values in overflow pages and free pages; closed.
     private static func makeStore(at path: String) throws {
         let database = try Database.open(path)

@@ -7,7 +7,7 @@ import Testing
 
 @testable import dbtool
 
-@Suite struct SparseFileTests {
+@Suite struct SparseVerbTests {
     private func withSparseStore(_ byteCount: UInt64, _ body: (_ path: String, _ size: UInt64) throws -> Void) throws {
         try withTemporaryFolder { folder in
             let path = folder.appendingPathComponent("albums.espalier").path

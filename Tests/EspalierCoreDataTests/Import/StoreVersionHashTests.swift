@@ -8,7 +8,7 @@ import Foundation
 import TestSupport
 import Testing
 
-@Suite struct RealVersionHashTests {
+@Suite struct StoreVersionHashTests {
     /// The version of an entity with which a store was made.
     private struct Version {
         let store: String

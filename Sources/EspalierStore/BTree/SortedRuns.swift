@@ -10,7 +10,7 @@ internal import EspalierEngine
 internal import EspalierModel
 
 /// The rows of a sort that were written into a file.
-struct SortRuns {
+struct SortedRuns {
     /// The checksum of the bytes after it, the numbers of bytes of the key and of the row, and the ID.
     static let headerByteCount = 40
     /// The number of bytes after which a part of a run is written.
@@ -73,7 +73,7 @@ extension SortBuffer.Entry {
         let end = bytes.count
         let checksum = bytes.withRawSpan { $0.checksum(of: begin + 8..<end) }
         bytes.write(checksum, at: begin)
-        assert(end - begin == SortRuns.headerByteCount + key.count + row.count, "a row of \(end - begin) bytes")
+        assert(end - begin == SortedRuns.headerByteCount + key.count + row.count, "a row of \(end - begin) bytes")
     }
 }
 
@@ -96,12 +96,12 @@ private struct RunReader {
     /// - Throws: `.storage` with `io`, or with `corruption` for bytes that are not those that were written.
     mutating func next() throws(StoreError) -> SortBuffer.Entry? {
         guard position < bytes.count || !rest.isEmpty else { return nil }
-        try read(SortRuns.headerByteCount)
+        try read(SortedRuns.headerByteCount)
         let keyByteCount: UInt64 = bytes.number(at: position + 8)
         let rowByteCount: UInt64 = bytes.number(at: position + 16)
-        let left = UInt64(bytes.count - position - SortRuns.headerByteCount) + (rest.upperBound - rest.lowerBound)
+        let left = UInt64(bytes.count - position - SortedRuns.headerByteCount) + (rest.upperBound - rest.lowerBound)
         guard keyByteCount <= left, rowByteCount <= left - keyByteCount else { throw damage }
-        let keyBegin = SortRuns.headerByteCount
+        let keyBegin = SortedRuns.headerByteCount
         let rowBegin = keyBegin + Int(keyByteCount)
         let end = rowBegin + Int(rowByteCount)
         try read(end)
