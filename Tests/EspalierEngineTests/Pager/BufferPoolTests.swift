@@ -27,7 +27,7 @@ import Testing
             #expect(stored == page, "seed \(seed), step \(step)")
             #expect(pool.missCount == missCount + (wasPresent ? 0 : 1), "seed \(seed), step \(step)")
             seen.insert(page)
-            let presentCount = (1...60).count { pool.isPresent($0, version: 0) }
+            let presentCount = (1...60 as ClosedRange<PageNumber>).count { pool.isPresent($0, version: 0) }
             #expect(presentCount == min(seen.count, pool.frameCount), "seed \(seed), step \(step)")
         }
         #expect(seen.count > pool.frameCount, "seed \(seed): nothing was evicted")
