@@ -154,6 +154,10 @@ struct CommandExecution: ~Copyable {
             page.limit = Self.pageCount
             while true {
                 let ids = try snapshot.fetchIDs(page)
+                assert(ids.count <= Self.pageCount, "\(ids.count) rows in a page of \(Self.pageCount)")
+                assert(
+                    ids.isEmpty || page.keys.contains(ids[0].key) && ids[0].key <= ids[ids.count - 1].key,
+                    "\(ids.count) rows from \(ids[0]) on are no page from key \(page.keys.lowerBound) on")
                 for id in ids { selected.insert(id) }
                 guard ids.count == Self.pageCount, let last = ids.last?.key, last < page.keys.upperBound else { break }
                 page.keys = last + 1...page.keys.upperBound

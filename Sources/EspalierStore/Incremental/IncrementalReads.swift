@@ -14,12 +14,17 @@ final class IncrementalReads {
     init(_ snapshot: IncrementalSnapshot) { self.snapshot = snapshot }
 
     /// Keeps a row that was checked.
-    func keep(_ row: ObjectSnapshot) { rows.set(row, for: row.id) }
+    func keep(_ row: ObjectSnapshot) {
+        assert(!missing.contains(row.id), "\(row.id) was missing before in this fetch")
+        rows.set(row, for: row.id)
+    }
 
     /// Loads the rows that are not here yet.
     func load(_ ids: [ObjectID]) throws(StoreError) {
         let wanted = ids.filter { rows[$0] == nil && !missing.contains($0) }
-        for (id, row) in zip(wanted, try snapshot.snapshots(of: wanted)) {
+        let found = try snapshot.snapshots(of: wanted)
+        assert(found.count == wanted.count, "\(found.count) rows were read by \(wanted.count) IDs")
+        for (id, row) in zip(wanted, found) {
             if let row { keep(row) } else { missing.insert(id) }
         }
     }

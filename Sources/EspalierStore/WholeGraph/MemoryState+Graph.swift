@@ -16,6 +16,7 @@ extension InMemoryStore {
     /// Replaces a state by a graph; keys that were given out before stay so.
     func replace(_ state: inout MemoryState, by graph: StoredGraph) throws(StoreError) {
         var new = try MemoryState(graph, schema: schema)
+        assert(new.lastKeys.count == state.lastKeys.count, "\(new.lastKeys.count) keys for \(state.lastKeys.count)")
         new.generation = state.generation + 1
         for root in new.lastKeys.indices {
             new.lastKeys[root] = max(new.lastKeys[root], state.lastKeys[root])
@@ -179,6 +180,9 @@ extension MemoryState {
             graph.counters[schema.model.entities[root].name] = .init(
                 lastKey: lastKeys[root], goneVersion: goneVersions[root])
         }
+        assert(
+            graph.rows.count == rows.reduce(0) { $0 + $1.count },
+            "\(graph.rows.count) rows are below roots, of \(rows.map(\.count))")
         graph.lists = lists.map { key, destinations in
             let declaring = schema.model.entities[key.relationship.declaredBy]
             return StoredGraph.List(key.owner, declaring.relationships[key.relationship.slot], destinations)
