@@ -55,10 +55,14 @@ struct FormerRow: PredicateSubject {
         try others.rows(destinationIDs(at: slot))
     }
 
-    func destinationID(at slot: Int) throws(StoreError) -> ObjectID? { row.destination(at: slot) }
+    func destinationID(at slot: Int) throws(StoreError) -> ObjectID? {
+        assert(!entity.relationships[slot].isToMany, "\(entity.relationships[slot].name) is a list")
+        return row.destination(at: slot)
+    }
 
     func destinationIDs(at slot: Int) throws(StoreError) -> [ObjectID] {
-        try others.destinations(of: entity.relationships[slot], for: row.id)
+        assert(entity.relationships[slot].isToMany, "\(entity.relationships[slot].name) is no list")
+        return try others.destinations(of: entity.relationships[slot], for: row.id)
     }
 
     func stopEvaluation(_ error: FetchPredicateError) throws(StoreError) { throw .invalidPredicate(error) }

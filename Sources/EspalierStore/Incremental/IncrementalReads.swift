@@ -82,10 +82,14 @@ struct IncrementalSubject: PredicateSubject {
         return subjects
     }
 
-    func destinationID(at slot: Int) throws(StoreError) -> ObjectID? { row.destination(at: slot) }
+    func destinationID(at slot: Int) throws(StoreError) -> ObjectID? {
+        assert(!entity.relationships[slot].isToMany, "\(entity.relationships[slot].name) is a list")
+        return row.destination(at: slot)
+    }
 
     func destinationIDs(at slot: Int) throws(StoreError) -> [ObjectID] {
-        try reads.destinations(of: entity.relationships[slot], for: row.id)
+        assert(entity.relationships[slot].isToMany, "\(entity.relationships[slot].name) is no list")
+        return try reads.destinations(of: entity.relationships[slot], for: row.id)
     }
 
     func stopEvaluation(_ error: FetchPredicateError) throws(StoreError) { throw .invalidPredicate(error) }
