@@ -102,6 +102,7 @@ public struct BinaryGraphFormat: GraphFormat {
         guard Array(bytes[Self.headerByteCount...]).checksum == checksum else {
             throw reader.malformed("the checksum is wrong: bytes have changed since they were written")
         }
+        assert(reader.offset == Self.headerByteCount, "the content begins at byte \(reader.offset)")
         return reader
     }
 }
