@@ -47,7 +47,7 @@ struct FormerRow: PredicateSubject {
     func value(at slot: Int) throws(StoreError) -> AttributeValue { row.value(at: slot) }
 
     func destination(at slot: Int) throws(StoreError) -> FormerRow? {
-        guard let id = row.destination(at: slot) else { return nil }
+        guard let id = try destinationID(at: slot) else { return nil }
         return try others.rows([id]).first
     }
 

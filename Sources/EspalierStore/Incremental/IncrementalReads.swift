@@ -68,7 +68,7 @@ struct IncrementalSubject: PredicateSubject {
     func value(at slot: Int) throws(StoreError) -> AttributeValue { row.value(at: slot) }
 
     func destination(at slot: Int) throws(StoreError) -> IncrementalSubject? {
-        guard let id = row.destination(at: slot) else { return nil }
+        guard let id = try destinationID(at: slot) else { return nil }
         return try reads.row(id).map { IncrementalSubject(row: $0, reads: reads) }
     }
 

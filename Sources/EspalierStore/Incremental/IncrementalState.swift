@@ -84,6 +84,7 @@ struct IncrementalState: SaveState {
         of entity: Entity, from key: UInt64, leadingInto gone: RowSet, at slot: Int, countMax: Int
     ) throws(StoreError) -> (rows: [ObjectSnapshot], next: UInt64?) {
         assert(countMax > 0, "\(countMax) rows of \(entity.name) are asked for")
+        assert(!entity.relationships[slot].isToMany, "\(entity.relationships[slot].name) is a list")
         var found: [ObjectSnapshot] = []
         for case let row? in try rows(ids(of: entity).filter { $0.key >= key }) {
             guard let destination = row.destination(at: slot), gone.contains(destination) else { continue }
@@ -112,6 +113,7 @@ struct IncrementalState: SaveState {
 
     /// All rows that have these values in a constraint.
     func holders(of values: [UniqueValue], inGroup group: Int) throws(StoreError) -> [ObjectID] {
+        assert(values.count == schema.groups[group].elements.count, "\(values.count) values in a constraint")
         var found = Array(holders[group][values] ?? [])
         for row in try snapshot.fetch(fetch(group, values.map(\.value))) where rows[row.id] == nil {
             if key(row, group) == values { found.append(row.id) }

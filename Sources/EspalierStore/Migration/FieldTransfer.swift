@@ -68,6 +68,9 @@ final class FieldTransfer {
         variable = layout.variableAttributes.map { field($0.slot, $0.place) }
         self.layout = layout
         self.computed = computed
+        assert(
+            computed.count <= fixed.count + integers.count + variable.count,
+            "\(computed.count) values are computed for the attributes of \(entity.name)")
     }
 
     /// The new row for an old one.
@@ -83,6 +86,7 @@ final class FieldTransfer {
         _ encoder: RowEncoder
     ) -> [UInt8] {
         assert(values.count == computed.count, "\(values.count) of \(computed.count) computed values")
+        assert(destinations.count >= layout.toOnes.count, "\(destinations.count) of \(layout.toOnes.count) places")
         let (offsets, variableByteCount) = measure(row, old, values, destinations, encoder)
         var bytes = [UInt8](repeating: 0, count: offsets.variableOffset + variableByteCount)
         bytes.withMutableRawSpan { new in

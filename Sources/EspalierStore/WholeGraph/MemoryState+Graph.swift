@@ -122,6 +122,7 @@ extension MemoryState {
     /// Requires that the destinations of a list lead back, if they can; notes the owner of a list without inverse.
     private mutating func checkOtherSide(of key: ListID, _ list: [ObjectID]) throws(StoreError) {
         let relationship = schema.model.entities[key.relationship.declaredBy].relationships[key.relationship.slot]
+        assert(relationship.isToMany && !list.isEmpty, "\(relationship.name) of \(key.owner) has \(list.count) rows")
         guard let inverse = schema.model.inverse(of: relationship) else {
             for id in list { owners[ListID(relationship, of: id), default: []].insert(key.owner) }
             return
