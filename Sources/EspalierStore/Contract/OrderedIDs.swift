@@ -131,8 +131,8 @@ package struct OrderedIDs: Sendable {
         } else {
             add(-1, at: place)
         }
-        assert(sum(before: order.count) == count, "\(sum(before: order.count)) of \(count) IDs are in chunks")
         touch(id)
+        assert(sum(before: order.count) == count, "\(sum(before: order.count)) of \(count) IDs are in chunks")
         return true
     }
 
