@@ -40,10 +40,41 @@ import Testing
         }
     }
 
-    @Test func `every command of dbtool that the README names exists`() throws {
-        let readme = try Self.readme()
+    @Test func `every command of dbtool that the README names exists, and it names every one`() throws {
+        let known = DBTool.verbs.map { $0.usage.name } + ["help"]
 
-        for verb in DBTool.verbs { #expect(readme.contains(verb.usage.name), "\(verb.usage.name)") }
+        let named = Self.namedCommands(in: try Self.readme())
+
+        #expect(named.subtracting(known) == [], "the README names commands that do not exist")
+        #expect(Set(known).subtracting(named) == [], "the README does not name these commands")
+    }
+
+    @Test(arguments: [
+        ("Try `dbtool demo` and `dbtool\nfetch … --count`.", ["demo", "fetch"]),
+        ("```\nswift run dbtool dump   # all\n```\nNot dbtool check.", ["dump"]),
+        ("`a b c d e f g h i\nj-k`", ["a", "b", "c", "d", "e", "f", "g", "h", "i", "j-k"]),
+        ("`let it be` `Sources/dbtool/Verbs` `--product dbtool --static` `dbtool` then", [] as [String]),
+    ])
+    func `commands are the words after dbtool in code, and those of a long list`(readme: String, expected: [String]) {
+        #expect(Self.namedCommands(in: readme).sorted() == expected)
+    }
+
+    /// The commands that code in a text names: the word after `dbtool`, and the words of a list of ten or more.
+    private static func namedCommands(in readme: String) -> Set<String> {
+        func isName(_ word: Substring) -> Bool {
+            word.first?.isLetter == true && word.allSatisfy { $0.isASCII && $0.isLowercase || $0 == "-" }
+        }
+        // Three backticks are an odd number, too: code in blocks is between them as code in lines is.
+        let code = readme.split(separator: "`", omittingEmptySubsequences: false).enumerated().filter { part in
+            !part.offset.isMultiple(of: 2)
+        }
+        return code.reduce(into: []) { names, part in
+            let words = part.element.split(whereSeparator: \.isWhitespace)
+            if words.count >= 10, words.allSatisfy(isName) { names.formUnion(words.map(String.init)) }
+            for (word, next) in zip(words, words.dropFirst()) where word == "dbtool" && isName(next) {
+                names.insert(String(next))
+            }
+        }
     }
 
     @Test func `every macro for classes and every article is named in the README`() throws {

@@ -86,7 +86,7 @@ struct ContextCheckpoint {
     /// Restores the context to the state of this checkpoint.
     func restore(_ context: ManagedObjectContext) {
         discardLaterChanges(context)
-        for former in context.refreshedBySave?.reversed() ?? [] { former.restore() }
+        for former in context.saveRun?.refreshed.reversed() ?? [] { former.restore() }
         restoreObjects(context)
         context.replace(\.inserted, by: inserted)
         context.replace(\.updated, by: updated)

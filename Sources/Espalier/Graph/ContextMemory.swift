@@ -98,7 +98,7 @@ extension ManagedObjectContext {
     @inline(never)
     func tellListeners(of object: ManagedObject) {
         if memory.unseen.isActive { memory.unseen.note(object.storedID) }
-        if memory.watchesChanges { changeWatch?.note(object) }
+        if memory.watchesChanges { saveRun?.changeWatch?.note(object) }
     }
 
     /// Replaces one of the lists of changed objects.

@@ -80,7 +80,7 @@ extension ManagedObjectContext {
         guard let mailbox, parts.contains(where: { $0.snapshot != nil }) else { return }
         // In this order: a save that is not being written any more has left its message.
         var writers = source.writers
-        if let writer { writers.remove(writer) }
+        if let saveRun { writers.remove(saveRun.writer) }
         guard !writers.isEmpty || !mailbox.isEmpty else { return }
         leftGenerations.keep(parts, writers: writers)
     }

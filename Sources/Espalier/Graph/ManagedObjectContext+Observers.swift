@@ -188,6 +188,7 @@ extension ManagedObjectContext {
     func checkInvariants() -> Bool {
         assert(memory.checkInvariants() && generation.checkInvariants())
         assert(stage == nil || eventDepth > 0, "a save runs outside of an event")
+        assert(saveRun == nil || stage != nil, "invariant 1 of SaveRun: writer \(saveRun?.writer ?? 0) saves no more")
         return true
     }
 

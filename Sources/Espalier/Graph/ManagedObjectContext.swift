@@ -32,15 +32,6 @@ public final class ManagedObjectContext {
     /// How saves treat new objects whose unique values a row has already: at first as the model declares; without an
     /// action the merge policy decides.
     package var constraintActions: [ConstraintName: ConstraintAction]
-    /// The actions by which merge policies resolve broken constraints in the running save.
-    var policyActions: [ConstraintName: ConstraintAction] = [:]
-    /// The objects that merge policies have merged into others in the running save; `other` is the same one if no other
-    /// was in memory.
-    var unitedInSave: [(object: ManagedObject, other: ManagedObject)] = []
-    /// Whether the running save updates a row that it was to insert.
-    ///
-    /// It was to insert the row again, because another context had deleted it; meanwhile another context has done so.
-    var insertionsBecameUpdates = false
     /// How often the context had to ask a store for rows or destinations because a fault fired (F-2).
     public var faultTrips: Int { memory.faultTrips }
     /// The number of rows that fetches and faults have read from stores.
@@ -150,10 +141,8 @@ public final class ManagedObjectContext {
     var recorded: [Violation] = []
     /// Counts changes of values and of the sets of changed objects, so that a save sees whether hooks changed anything.
     var changeCount = 0
-    /// The watch over the hooks of a validation that follows another one; `nil` if none runs.
-    var changeWatch: ChangeWatch? { didSet { memory.watchesChanges = changeWatch != nil } }
-    /// Unchanged objects that the running save has made adopt newer rows; `nil` if no save runs.
-    var refreshedBySave: [RefreshedObject]?
+    /// The state of the running save; `nil` if none runs.
+    var saveRun: SaveRun?
     /// The stage of the running save or transaction; `nil` if none runs.
     var stage: SaveStage?
     /// Whether a batch request of this context or of a child runs: a save would wait for its transaction.
@@ -175,8 +164,6 @@ public final class ManagedObjectContext {
     var lastCondition: String?
     /// The generations that the context has left before it was told of all saves that they lack.
     var leftGenerations = LeftGenerations()
-    /// The number of the running save among the writers of its source; `nil` if no save runs.
-    var writer: UInt64?
     /// The unique values of changed objects; `nil` if there is no observer of broken constraints.
     var uniqueCheck: UniqueValueCheck?
     /// The number of asynchronous requests that another thread reads (FR-22); an event may end before they have ended.
@@ -229,6 +216,9 @@ public final class ManagedObjectContext {
         let manager = journal?.manager
         detachObjects()
         manager?.removeSource(ObjectIdentifier(self))
+        #if DEBUG
+            eventDepth = Self.depthOfEnded
+        #endif
     }
 
     // MARK: What it holds
@@ -451,6 +441,14 @@ public final class ManagedObjectContext {
 }
 
 @available(*, unavailable) extension ManagedObjectContext: Sendable {}
+
+#if DEBUG
+    extension ManagedObjectContext: Unretainable {
+        /// The `eventDepth` of a context that was freed.
+        private static var depthOfEnded: Int { -1 }
+        var hasEnded: Bool { eventDepth == Self.depthOfEnded }
+    }
+#endif
 
 extension ManagedObject {
     /// Becomes a new object of a context, whose shape it has.

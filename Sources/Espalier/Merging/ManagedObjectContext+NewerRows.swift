@@ -195,7 +195,7 @@ extension ManagedObjectContext {
     /// Makes an unchanged object a fault, whose next use reads the newest row; a save that fails reverts this.
     func adoptNewestRow(ofUnchanged object: ManagedObject) {
         assert(!object.hasChanges, "a changed object would lose its changes")
-        refreshedBySave?.append(RefreshedObject(object))
+        saveRun?.refreshed.append(RefreshedObject(object))
         if !object.isFault { noteRefreshed(object) }
         cache.invalidate(object.storedID)
         object.turnIntoFault()

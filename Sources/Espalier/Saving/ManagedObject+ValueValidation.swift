@@ -45,7 +45,7 @@ extension ManagedObject {
                 continue
             }
             guard isNew || hasChange(of: property) else { continue }
-            defer { if let context = managedObjectContext { context.changeWatch?.check(context) } }
+            defer { if let context = managedObjectContext { context.saveRun?.changeWatch?.check(context) } }
             let former = currentValue(of: property)
             var value = former
             collect(&violations, of: name) { try validate(&value, forKey: name) }

@@ -149,7 +149,7 @@ extension ManagedObjectContext {
             memory.inserted.remove(object)
             memory.updated.insert(object)
             countChange(of: object)
-            insertionsBecameUpdates = true
+            saveRun?.insertionsBecameUpdates = true
             turned.insert(conflict.id)
         }
         return turned

@@ -122,7 +122,7 @@ extension ManagedObjectContext {
         var (actions, asked): ([ConstraintName: ConstraintAction], [ConstraintConflict]) = ([:], [])
         for conflict in found {
             let name = ConstraintName(conflict.entityName, conflict.properties)
-            guard constraintActions[name] == nil, policyActions[name] == nil,
+            guard constraintActions[name] == nil, saveRun?.policyActions[name] == nil,
                 let object = memory.registry[conflict.object]
             else { throw .constraints(described(found)) }
             let isNew = object.isInserted || memory.registry[conflict.other]?.isInserted == true
@@ -135,7 +135,7 @@ extension ManagedObjectContext {
             case nil: asked.append(conflict)
             }
         }
-        policyActions.merge(actions) { $1 }
+        saveRun?.policyActions.merge(actions) { $1 }
         if !asked.isEmpty { try ask(asked) }
     }
 
@@ -205,7 +205,7 @@ extension ManagedObjectContext {
             if other.isTemporary, memory.registry[other] == nil { return }
             do {
                 let united = try unite(object, with: other, resolution == .keep ? .keep : .merge)
-                unitedInSave.append((object, united))
+                saveRun?.united.append((object, united))
                 if case .merge(let values) = resolution { choose(values, united) }
             } catch {
                 throw .constraints(told)

@@ -19,6 +19,7 @@ extension ManagedObjectContext {
         _ changes: ChangeSet, for part: SourcePart, gone: inout [VersionConflict]
     ) throws(ContextError) -> SaveRequest {
         var request = SaveRequest()
+        let policyActions = saveRun?.policyActions ?? [:]
         request.constraintActions =
             policyActions.isEmpty ? constraintActions : constraintActions.merging(policyActions) { $1 }
         request.insertions.reserveCapacity(changes.inserted.count)

@@ -40,15 +40,13 @@ extension ManagedObjectContext {
         // The state to which a save that fails returns.
         let eventBefore = eventChanges
         let checkpoint = ContextCheckpoint(self)
-        refreshedBySave = []
-        defer { (refreshedBySave, policyActions, unitedInSave, insertionsBecameUpdates) = (nil, [:], [], false) }
         let stepCount = journal?.steps.count ?? 0
         let outcome: SaveOutcome
         let number = source.beginWriting()
-        writer = number
+        saveRun = SaveRun(writer: number)
         defer {
             source.endWriting(number)
-            writer = nil
+            endRun()
         }
         do {
             tellWillSave()
@@ -82,14 +80,12 @@ extension ManagedObjectContext {
         let seen = childSource?.seen(of: outcome.saved)
         let savedChanges = apply(outcome)
         // The last pair first: an insertion may have been united with another one that a later pair unites again.
-        for (object, other) in unitedInSave.reversed() {
+        for (object, other) in saveRun?.united.reversed() ?? [] {
             if object !== other { object.storedID = other.storedID }
             journal?.noteMerge(of: object)
         }
         if let seen {
-            let hasMerged =
-                insertionsBecameUpdates || !unitedInSave.isEmpty
-                || outcome.saved.contains { !$0.result.merged.isEmpty }
+            let hasMerged = saveRun?.hasMerged == true || outcome.saved.contains { !$0.result.merged.isEmpty }
             childSource?.noteSaved(seen, hasMerged: hasMerged)
         }
         return savedChanges

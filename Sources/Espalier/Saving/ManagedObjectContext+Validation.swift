@@ -13,8 +13,8 @@ extension ManagedObjectContext {
     /// - Throws: `ContextError.violations` with all violations, including refused changes, or with the first 1,000 and
     ///   the number of the others.
     func validate(_ changes: ChangeSet, _ watch: ChangeWatch?) throws(ContextError) {
-        changeWatch = watch
-        defer { changeWatch = nil }
+        beginWatch(watch)
+        defer { beginWatch(nil) }
         var violations: [Violation] = []
         var untoldCount = 0
         func keepFirst() {

@@ -27,7 +27,10 @@ private struct Neighborhood {
         return bit >= 0 && bit < 64 ? bit : nil
     }
 
-    mutating func insert(_ bit: Int) { bits |= 1 << UInt64(bit) }
+    mutating func insert(_ bit: Int) {
+        assert(bit >= 0 && bit < 64, "page \(Int(page) + bit - Self.center) is no neighbor of page \(page)")
+        bits |= 1 << UInt64(bit)
+    }
 
     /// The pages to be read with one call, in ascending order, the wanted page among them.
     var pages: [PageNumber] {
@@ -63,6 +66,7 @@ extension PageVersions {
             neighbors.insert(bit)
         }
         let run = neighbors.pages
+        assert(run.contains(page), "\(run.count) pages are read without page \(page)")
         if run.count > 1 { pool.loadAhead(run) { files.readStorePages($0) } }
     }
 }

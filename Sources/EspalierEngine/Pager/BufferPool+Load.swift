@@ -260,6 +260,7 @@ extension BufferPool {
             guard claim.exchanged else { continue }
             clearKey(of: frame)
             assert(isOwned(frame), "invariant 1: frame \(frame) has no owner")
+            assert(checkEviction(hand: shared.hand))
             return frame
         }
         return nil
@@ -288,16 +289,28 @@ extension BufferPool {
     /// Asserts the invariants of table and frames; to be called in `assert`.
     ///
     /// O(frames) in a pool of up to 256 frames; of a larger one, it checks 256 to 511 frames.
-    func checkInvariants() -> Bool {
-        shared.withLock { shared in
-            assert(shared.hand >= 0 && shared.hand < frameCount, "the hand is at frame \(shared.hand)")
-            for frame in stride(from: 0, to: frameCount, by: max(1, frameCount / 256)) { check(frame) }
-            guard frameCount <= 256 else { return }
-            // SAFETY: places are masked.
-            let inTable = (0..<probes.count).count { unsafe table[$0].load(ordering: .relaxed) != 0 }
-            let keyed = (0..<frameCount).count { unsafe descriptors[$0].page.load(ordering: .relaxed) != 0 }
-            assert(inTable == keyed, "invariant 3: \(keyed) frames have keys, \(inTable) are in the table")
-        }
+    func checkInvariants() -> Bool { shared.withLock { shared in checkFrames(hand: shared.hand) } }
+
+    /// As `checkInvariants`, for a caller that holds the lock.
+    private func checkFrames(hand: Int) -> Bool {
+        assert(hand >= 0 && hand < frameCount, "the hand is at frame \(hand)")
+        for frame in stride(from: 0, to: frameCount, by: max(1, frameCount / 256)) { check(frame) }
+        guard frameCount <= 256 else { return true }
+        // SAFETY: places are masked.
+        let inTable = (0..<probes.count).count { unsafe table[$0].load(ordering: .relaxed) != 0 }
+        let keyed = (0..<frameCount).count { unsafe descriptors[$0].page.load(ordering: .relaxed) != 0 }
+        assert(inTable == keyed, "invariant 3: \(keyed) frames have keys, \(inTable) are in the table")
+        return true
+    }
+
+    /// Asserts the invariants after an eviction: of the next frames at the hand, and of all after a turn of the clock;
+    /// to be called in `assert`, under the lock.
+    ///
+    /// An eviction moves entries of the table, and the frames of those may be anywhere: so the hand chooses. O(1) on
+    /// average.
+    private func checkEviction(hand: Int) -> Bool {
+        if hand == 0 { return checkFrames(hand: hand) }
+        for frame in hand..<min(hand + 4, frameCount) { check(frame) }
         return true
     }
 

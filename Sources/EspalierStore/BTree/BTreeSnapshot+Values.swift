@@ -60,6 +60,7 @@ extension BTreeSnapshot {
         let (plan, entries) = try plans(fetch, session)
         let analysis = PlanAnalysis(plan: plan, session: session, snapshot: self)
         if let seeks = seeks(fetch) {
+            assert(seeks.count == fetch.values.aggregations.count, "\(seeks.count) seeks")
             var steps: [PlanStep] = []
             for (seek, aggregation) in zip(seeks, fetch.values.aggregations) {
                 steps.append(try step(of: seek, aggregation.input, fetch, analysis))
@@ -186,6 +187,7 @@ extension BTreeSnapshot {
         _ fetch: StoreValueFetch, _ session: ReadSession, _ planner: FetchPlanner
     ) throws(StoreError) -> ValueCollector? {
         guard let seeks = seeks(fetch) else { return nil }
+        assert(seeks.count == fetch.values.aggregations.count, "\(seeks.count) seeks")
         defer { session.forgetRows() }
         var results: [AttributeValue] = []
         for (seek, aggregation) in zip(seeks, fetch.values.aggregations) {

@@ -67,6 +67,7 @@ public final class BTreeStore: PersistentStore {
         self.identifier = identifier
         self.path = path
         sortSpace = SortSpace(database)
+        assert(catalog.numbering.storeTag == Interned.stores.tag(of: identifier), "the trees are not of \(identifier)")
     }
 
     /// `StoreType.btree`.

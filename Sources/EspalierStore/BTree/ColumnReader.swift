@@ -79,6 +79,7 @@ struct ColumnReader {
         groupsByCode = values.isGrouped && keptCount > 0 && sources.prefix(keptCount).allSatisfy(\.hasCode)
         needsCopy = sources.contains { if case .computed = $0 { true } else { false } }
         places = sources.map { source in source.property.flatMap { group?.place(of: $0) } }
+        assert(keptCount <= sources.count, "\(keptCount) of \(sources.count) inputs are kept")
     }
 
     /// Whether nothing is read but the ID.
@@ -170,6 +171,7 @@ struct ColumnReader {
 
     /// The group of a row.
     private mutating func group(of row: RawSpan, _ id: ObjectID) -> Int {
+        assert(groupsByCode && keptCount > 0, "\(id) is in a group by \(keptCount) codes")
         code.removeAll(keepingCapacity: true)
         for position in 0..<keptCount {
             switch sources[position] {
@@ -203,6 +205,7 @@ struct ColumnReader {
     }
 
     private mutating func beginGroup(_ key: [AttributeValue]) -> Int {
+        assert(key.count == keptCount, "\(key.count) values of a group by \(keptCount)")
         let group = collector.addGroup(key)
         groups[CodeKey(code: code)] = group
         last = (code, group)

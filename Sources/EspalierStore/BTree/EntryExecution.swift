@@ -71,6 +71,7 @@ struct EntryExecution {
     private mutating func visit(
         _ candidate: Candidate, _ codes: RawSpan, isCut: Bool, in rows: inout Lookup<UInt64>
     ) throws(StoreError) -> Bool {
+        assert(count < limit, "\(count) rows of \(limit) are found, and another entry is read")
         let numbering = session.catalog.numbering
         guard isWanted[Int(candidate.entityNumber)], let entity = numbering.entity(candidate.entityNumber),
             let id = numbering.id(entityNumber: candidate.entityNumber, key: candidate.key),
@@ -105,6 +106,7 @@ struct EntryExecution {
         _ id: ObjectID, _ entity: Entity, in rows: inout Lookup<UInt64>
     ) throws(StoreError) -> Bool {
         assert(StepCount.note(rows: 1))
+        assert(entity.root == self.entity.root, "\(id) is in another hierarchy than \(self.entity.name)")
         let (catalog, session, tests, root) = (session.catalog, session, plan.tests, self.entity)
         return try rows.withValue(of: id.key) { row throws(StoreError) in
             guard try catalog.check(row, in: root, key: id.key) == catalog.numbering.entityNumbers[entity.index] else {

@@ -104,6 +104,7 @@ struct FetchSink: ~Copyable {
     ///
     /// - Throws: the error that has ended the reading.
     consuming func collector(isInOrder: Bool) throws(StoreError) -> ValueCollector {
+        assert(kind == .values, "a fetch of \(kind) has no collector of values")
         guard let reader else { preconditionFailure("values are read by a reader") }
         if let failure = reader.failure { throw failure }
         var collector = reader.collector

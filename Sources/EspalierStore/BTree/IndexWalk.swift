@@ -40,6 +40,7 @@ struct IndexWalk {
 
     /// Calls `body` with the entries of the range, as `forEach` does with their candidates.
     func forEachEntry(isReversed: Bool, skipping: (Int) -> Bool, _ body: Visit) throws(StoreError) {
+        assert(catalog.groupTrees.indices.contains(group), "there is no group \(group)")
         if isReversed { return try backward(body) }
         try forward(from: range.lower, endsWithRun: false, skipping: skipping, body)
     }

@@ -73,6 +73,7 @@ struct ListSearch: ~Copyable {
 
     /// The entry of `id`, if it is at most `count` entries after the cursor, or before it if `count` is negative.
     private mutating func step(to id: ObjectID, by count: Int) throws(StoreError) -> Entry? {
+        assert(abs(count) <= Self.stepCountMax, "\(id) is \(count) steps away, of \(Self.stepCountMax) at most")
         for _ in 0..<abs(count) {
             guard try count > 0 ? cursor.next() : cursor.previous(), let found = try entry() else { return nil }
             if found.id == id { return found }

@@ -128,6 +128,7 @@ struct PlanAnalysis {
         defer { session.forgetRows() }
         let begun = ContinuousClock.now
         let count = try body()
+        assert(count >= 0, "\(count) rows were found")
         return (count, begun.duration(to: .now))
     }
 }

@@ -9,6 +9,7 @@ extension SaveExecution {
     mutating func setDerivedValues(
         _ changes: [(row: ObjectSnapshot, value: AttributeValue)], at slot: Int
     ) throws(StoreError) {
+        assert(!changes.isEmpty, "no derived value at slot \(slot) changes")
         try rewriteApart(
             changes.map { row, value in
                 (row, .init(id: row.id, expectedVersion: row.version, values: [(slot, value)]))

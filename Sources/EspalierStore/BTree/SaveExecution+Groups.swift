@@ -8,6 +8,7 @@ extension SaveExecution {
     /// An expression or a condition can tell values apart that are equal, such as 0 and -0, so the entry of a row is
     /// always replaced if one of them reads a property that is set.
     func changedGroups(_ update: SaveRequest.Update, _ old: ObjectSnapshot) -> [Int] {
+        assert(update.id == old.id, "an update of \(update.id) is compared with \(old.id)")
         let entity = catalog.schema.entityIndex(of: old.id)
         guard catalog.schema.isIndexed(update.values, update.destinations, of: entity) else { return [] }
         return catalog.schema.groupsByEntity[entity].filter { position in

@@ -60,6 +60,7 @@ extension SaveExecution {
     mutating func noteLink(
         of owner: ObjectID, to destination: ObjectID, _ relationship: Relationship, _ change: Int
     ) {
+        assert(relationship.isToMany, "\(relationship.name) of \(owner) is no list")
         guard catalog.schema.derivations.isWatched(relationship) else { return }
         derivedChanges.noteLink(of: owner, to: destination, relationship, change)
     }
@@ -68,6 +69,9 @@ extension SaveExecution {
     mutating func removeLink(
         at key: [UInt8], of owner: ObjectID, to destination: ObjectID, _ relationship: Relationship
     ) throws(StoreError) {
+        assert(
+            key.count == (relationship.isOrdered ? LinkKey.orderedByteCount : LinkKey.unorderedByteCount),
+            "the key of a link of \(relationship.name) has \(key.count) bytes")
         if try transaction.remove(key, from: catalog.linkTree(of: relationship)) {
             noteLink(of: owner, to: destination, relationship, -1)
         }
@@ -108,6 +112,8 @@ extension SaveExecution {
     mutating func putOrdered(
         _ id: ObjectID, at position: UInt64, of owner: ObjectID, _ relationship: Relationship
     ) throws(StoreError) {
+        assert(relationship.isOrdered, "\(relationship.name) of \(owner) has no positions")
+        assert(!id.isTemporary && !owner.isTemporary, "\(id) joins \(relationship.name) of \(owner)")
         let isReplaced = try transaction.put(
             LinkKey.value(entityNumber: catalog.numbering.reference(id).entity),
             for: LinkKey.ordered(owner.key, position: position, id.key), in: catalog.linkTree(of: relationship))

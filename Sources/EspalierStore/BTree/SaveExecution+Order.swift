@@ -102,6 +102,9 @@ extension SaveExecution {
     /// - Complexity: O(k log n) for k edits of a list of n destinations. Where there is no room for one, its neighbors
     ///   get new positions: few for each edit, on average, and all n in the worst case.
     mutating func write(_ located: LocatedEdits, _ edit: ListEdit, of owner: ObjectID) throws(StoreError) {
+        assert(
+            located.removed.allSatisfy { !located.added.contains($0.id) },
+            "some of \(located.removed.count) destinations join the list of \(owner) and leave it")
         for entry in located.removed + located.moved {
             try removeLink(
                 at: LinkKey.ordered(owner.key, position: entry.position, entry.id.key), of: owner, to: entry.id,
@@ -127,6 +130,7 @@ extension SaveExecution {
     private mutating func put(
         _ ids: [ObjectID], after predecessor: ListPositions.Entry?, in relationship: Relationship, of owner: ObjectID
     ) throws(StoreError) -> [ListPositions.Entry]? {
+        assert(!ids.isEmpty, "nothing is put into \(relationship.name) of \(owner)")
         var (neighborCount, room): (Int, UInt64) = (0, 1)
         while true {
             let next = try links(of: owner, relationship, after: predecessor, countMax: neighborCount + 1)
@@ -136,6 +140,12 @@ extension SaveExecution {
             if let (first, step) = ListPositions.positions(
                 UInt64(all.count), between: predecessor?.position, right, room)
             {
+                assert(
+                    predecessor.map { first > $0.position } ?? true,
+                    "\(all.count) destinations from \(first) on are before \(predecessor?.position ?? 0)")
+                assert(
+                    right.map { first + UInt64(all.count - 1) * step < $0 } ?? true,
+                    "\(all.count) destinations from \(first) on reach \(right ?? 0) with steps of \(step)")
                 let entries = all.enumerated().map { (position: first + UInt64($0.offset) * step, id: $0.element) }
                 try replace(neighbors, by: entries, in: relationship, of: owner)
                 return Array(entries.dropFirst(ids.count))
@@ -150,6 +160,7 @@ extension SaveExecution {
         of owner: ObjectID, _ relationship: Relationship, after predecessor: ListPositions.Entry?, countMax: Int
     ) throws(StoreError) -> [ListPositions.Entry] {
         var entries: [ListPositions.Entry] = []
+        assert(countMax > 0, "\(countMax) entries of \(relationship.name) of \(owner) are read")
         var start = LinkKey.ordered(owner.key, position: predecessor?.position ?? 0, predecessor?.id.key ?? 0)
         // The first key after that of the predecessor.
         if predecessor != nil { start.append(0) }
@@ -167,6 +178,7 @@ extension SaveExecution {
     private mutating func replace(
         _ old: [ListPositions.Entry], by new: [ListPositions.Entry], in relationship: Relationship, of owner: ObjectID
     ) throws(StoreError) {
+        assert(new.count > old.count, "\(new.count) entries replace \(old.count) in the list of \(owner)")
         for entry in old {
             try removeLink(
                 at: LinkKey.ordered(owner.key, position: entry.position, entry.id.key), of: owner, to: entry.id,

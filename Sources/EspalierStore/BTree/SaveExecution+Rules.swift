@@ -104,6 +104,8 @@ extension SaveExecution: SaveState {
     mutating func rewriteApart(
         _ changes: [(row: ObjectSnapshot, update: SaveRequest.Update)], versionChange: UInt64
     ) throws(StoreError) {
+        assert(versionChange <= 1, "the versions of \(changes.count) rows grow by \(versionChange)")
+        assert(changes.allSatisfy { $0.row.id == $0.update.id }, "one of \(changes.count) updates is of another row")
         // The result has only the rows that the request names, so these rows are collected apart.
         var rows = SnapshotBuilder(numbering: catalog.numbering)
         swap(&rows, &updatedRows)
@@ -141,6 +143,7 @@ extension SaveExecution: SaveState {
     private func forEachLink(
         of owner: ObjectID, _ relationship: Relationship, _ body: (_ key: RawSpan, ObjectID) -> Bool
     ) throws(StoreError) {
+        assert(relationship.isToMany, "\(relationship.name) of \(owner) is no list")
         let tree = catalog.linkTree(of: relationship)
         let byteCount = relationship.isOrdered ? 24 : 16
         var prefix: [UInt8] = []

@@ -303,6 +303,7 @@ struct SaveExecution: ~Copyable {
 
     /// The greatest version at which a row of a hierarchy was deleted: a row that reuses its ID begins above it.
     func goneVersion(ofRoot root: ManagedObjectModel.EntityIndex) throws(StoreError) -> UInt64 {
+        assert(catalog.schema.roots[root] == root, "entity \(root) is below \(catalog.schema.roots[root])")
         let counter = Counter.goneVersion(rootNumber: catalog.numbering.entityNumbers[root])
         return max(goneVersions[root] ?? 0, try transaction.counter(counter, catalog))
     }
@@ -312,6 +313,9 @@ struct SaveExecution: ~Copyable {
         var next = 0
         for position in save.updates.indices {
             if next < rewritten.count, rewritten[next].position == position {
+                assert(
+                    rewritten[next].row.id == save.updates[position].id,
+                    "\(rewritten[next].row.id) is rewritten for \(save.updates[position].id)")
                 try rewrite(rewritten[next].row, save.updates[position])
                 next += 1
             } else {

@@ -99,6 +99,7 @@ struct SortBuffer {
     /// - Throws: `.storage` with `diskFull`, `io` or `corruption` if the file has rows, and no more can be written or
     ///   those that it has cannot be read.
     mutating func insert(_ entry: Entry) throws(StoreError) {
+        assert(entry.key.count >= 8, "a key of \(entry.key.count) bytes has no room for that of \(entry.id)")
         entries.append(entry)
         byteCount += entry.byteCount
         let isFull = keep < Int.max / 2 && entries.count >= max(2 * keep, 16)

@@ -47,12 +47,16 @@ struct SortedRuns {
         }
         try withStoreErrors(try file.write(bytes, at: end))
         end += UInt64(bytes.count)
+        assert(
+            end - begin >= UInt64(entries.count * Self.headerByteCount),
+            "\(entries.count) rows take \(end - begin) bytes")
         runs.append(begin..<end)
         rowCount += entries.count
     }
 
     /// The rows of all runs in order, read with about `byteCountMax` bytes of memory.
     func merged(_ byteCountMax: Int) throws(StoreError) -> MergedRuns {
+        assert(byteCountMax > 0, "\(runs.count) runs are read in \(byteCountMax) bytes")
         let share = byteCountMax / max(1, runs.count)
         let partByteCount = min(max(share, Self.partByteCountMin), Self.partByteCountMax)
         return try MergedRuns(runs.map { RunReader(file, $0, partByteCount: partByteCount) })
@@ -88,6 +92,7 @@ private struct RunReader {
     private var position = 0
 
     init(_ file: ScratchFile, _ run: Range<UInt64>, partByteCount: Int) {
+        assert(partByteCount > 0, "a run is read in parts of \(partByteCount) bytes")
         (self.file, rest, self.partByteCount) = (file, run, partByteCount)
     }
 
@@ -118,6 +123,7 @@ private struct RunReader {
 
     /// Reads on until `count` bytes from `position` on are in memory.
     private mutating func read(_ count: Int) throws(StoreError) {
+        assert(position <= bytes.count, "byte \(position) of \(bytes.count)")
         let known = bytes.count - position
         guard known < count else { return }
         let restByteCount = rest.upperBound - rest.lowerBound
@@ -127,6 +133,7 @@ private struct RunReader {
         let part = try withStoreErrors(try file.read(wanted, at: begin))
         bytes = Array(bytes[position...]) + part
         (position, rest) = (0, begin + UInt64(wanted)..<rest.upperBound)
+        assert(bytes.count >= count, "\(bytes.count) of \(count) bytes are in memory")
     }
 
     private var damage: StoreError {
@@ -156,6 +163,7 @@ struct MergedRuns {
     /// - Complexity: O(log runs) comparisons of keys.
     mutating func next() throws(StoreError) -> SortBuffer.Entry? {
         guard let least = heads.first else { return nil }
+        assert(heads.count <= readers.count, "\(heads.count) rows are first in \(readers.count) runs")
         if let entry = try readers[least.reader].next() {
             assert(least.entry.key.precedes(entry.key), "invariant 1: a run is not sorted")
             heads[0].entry = entry

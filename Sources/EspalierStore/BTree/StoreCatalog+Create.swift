@@ -47,6 +47,8 @@ extension StoreCatalog {
     ) throws(StoreError) {
         guard let records = try transaction.tree(named: StoreName.schema, keys: [UInt8].self) else { return }
         try transaction.put(StoredModel.encode(model), for: StoreName.model, in: records)
+        let entityCount = catalog.numbering.entityNumbers.count
+        assert(entityCount == model.entities.count, "\(entityCount) of \(model.entities.count) entities have numbers")
         var layoutNumber = max(catalog.numbering.layouts.count - 1, 0)
         for entity in model.entities where !entity.isAbstract {
             guard catalog.numbering.currentLayouts[entity.index]?.fields != RowLayout.fields(of: entity) else {

@@ -49,6 +49,8 @@ struct BatchInsertions {
             byteCount += row.longByteCount
             position += 1
         }
+        assert(isWhole || insertions.count <= chunkCountMax, "\(insertions.count) rows in a chunk of \(chunkCountMax)")
+        assert(position >= insertions.count, "\(insertions.count) rows of \(position) that were read")
         guard broken.isEmpty else { throw .brokenRules(broken) }
         return insertions.isEmpty ? nil : insertions
     }

@@ -24,6 +24,7 @@ struct BatchPatch {
 
     /// `nil` if the assignments need more than the row (invariant 1), or can fail (invariant 3).
     init?(_ assignments: [ResolvedAssignment], of command: StoreCommand, _ catalog: StoreCatalog) {
+        assert(!assignments.isEmpty, "rows are patched without assignments")
         guard catalog.schema.derivations.isEmpty else { return nil }
         var found: [(slot: Int, assignment: ResolvedAssignment)] = []
         for assignment in assignments {

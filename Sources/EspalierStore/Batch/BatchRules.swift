@@ -18,6 +18,7 @@ struct BatchRules {
             return attribute.isOptional || attribute.isTransient || attribute.isDerived ? [] : [.missingValue]
         }
         let rules = rules(of: entity)
+        assert(rules.count == entity.attributes.count, "\(entity.name) has rules for \(rules.count) attributes")
         guard !rules[slot].isEmpty else { return [] }
         return rules[slot].filter { !$0.holds(for: value) }.map { .rule($0.rule, value: $0.part(of: value)) }
     }
@@ -29,6 +30,8 @@ struct BatchRules {
 
     /// The rules that a new row breaks; to-many relationships have no destinations yet.
     mutating func broken(_ row: RowValues, at position: Int, of entity: Entity) -> [BrokenRule] {
+        assert(row.attributeCount == entity.attributes.count, "\(row.attributeCount) values for \(entity.name)")
+        assert(row.relationshipCount == entity.relationships.count, "a row at \(position) is of another entity")
         var broken: [BrokenRule] = []
         func note(_ kinds: [BrokenRule.Kind], _ property: String) {
             broken += kinds.map {

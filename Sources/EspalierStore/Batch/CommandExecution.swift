@@ -52,6 +52,7 @@ struct CommandExecution: ~Copyable {
             var request = SaveRequest()
             (request.insertions, request.constraintActions) = (insertions, command.constraintActions)
             let saved = try carryOut(request)
+            assert(saved.inserted.count == insertions.count, "\(saved.inserted.count) rows of \(insertions.count)")
             result.note(insertions, saved, catalog.schema, returnsIDs: command.returnsIDs)
             try command.progress?.advance(by: insertions.count)
         }
@@ -85,6 +86,7 @@ struct CommandExecution: ~Copyable {
             result.note(request.updates, of: rows, saved, catalog.schema)
             try command.progress?.advance(by: rows.count)
         }
+        assert(result.count == selected.count, "\(result.count) of \(selected.count) rows were updated")
         if command.returnsIDs { result.ids += selected }
     }
 
@@ -117,6 +119,7 @@ struct CommandExecution: ~Copyable {
             SaveRequest(),
             deleting: SelectedRows(
                 rows: selected, chunkCountMax: command.chunkCountMax, progress: command.progress))
+        assert(saved.deleted.count >= selected.count, "\(saved.deleted.count) of \(selected.count) rows were deleted")
         result.note(selected, saved, returnsIDs: command.returnsIDs)
     }
 
@@ -154,6 +157,10 @@ struct CommandExecution: ~Copyable {
             page.limit = Self.pageCount
             while true {
                 let ids = try snapshot.fetchIDs(page)
+                assert(ids.count <= Self.pageCount, "\(ids.count) rows in a page of \(Self.pageCount)")
+                assert(
+                    ids.isEmpty || page.keys.contains(ids[0].key) && ids[0].key <= ids[ids.count - 1].key,
+                    "\(ids.count) rows from \(ids[0]) on are no page from key \(page.keys.lowerBound) on")
                 for id in ids { selected.insert(id) }
                 guard ids.count == Self.pageCount, let last = ids.last?.key, last < page.keys.upperBound else { break }
                 page.keys = last + 1...page.keys.upperBound

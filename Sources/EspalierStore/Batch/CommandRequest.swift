@@ -34,6 +34,8 @@ struct CommandRequest {
                 deleted.insert(row.id)
             }
         }
+        assert(deleted.count == save.deletions.count, "\(save.deletions.count) deletions of \(deleted.count) rows")
+        assert(updated.count == save.updates.count, "\(save.updates.count) updates of \(updated.count) rows")
         command.progress?.expect(count)
         try command.progress?.advance(by: 0)
     }

@@ -49,6 +49,7 @@ extension CommandResult {
 
     /// Adds rows that were changed in place; `others` are among `ids` in the same order.
     mutating func note(patched ids: [ObjectID], except others: [ObjectID]) {
+        assert(others.count <= ids.count, "\(others.count) of \(ids.count) rows were not changed in place")
         count += ids.count - others.count
         var others = others[...]
         for id in ids {
@@ -58,6 +59,7 @@ extension CommandResult {
                 updated.insert(id)
             }
         }
+        assert(others.isEmpty, "\(others.count) rows are in another order than the \(ids.count) of their chunk")
     }
 
     /// Adds the deletions of one save, which deletes nothing else by request.

@@ -47,7 +47,7 @@ struct FormerRow: PredicateSubject {
     func value(at slot: Int) throws(StoreError) -> AttributeValue { row.value(at: slot) }
 
     func destination(at slot: Int) throws(StoreError) -> FormerRow? {
-        guard let id = row.destination(at: slot) else { return nil }
+        guard let id = try destinationID(at: slot) else { return nil }
         return try others.rows([id]).first
     }
 
@@ -55,10 +55,14 @@ struct FormerRow: PredicateSubject {
         try others.rows(destinationIDs(at: slot))
     }
 
-    func destinationID(at slot: Int) throws(StoreError) -> ObjectID? { row.destination(at: slot) }
+    func destinationID(at slot: Int) throws(StoreError) -> ObjectID? {
+        assert(!entity.relationships[slot].isToMany, "\(entity.relationships[slot].name) is a list")
+        return row.destination(at: slot)
+    }
 
     func destinationIDs(at slot: Int) throws(StoreError) -> [ObjectID] {
-        try others.destinations(of: entity.relationships[slot], for: row.id)
+        assert(entity.relationships[slot].isToMany, "\(entity.relationships[slot].name) is no list")
+        return try others.destinations(of: entity.relationships[slot], for: row.id)
     }
 
     func stopEvaluation(_ error: FetchPredicateError) throws(StoreError) { throw .invalidPredicate(error) }

@@ -66,6 +66,7 @@ struct EntryDecoder {
 
     /// Appends the code that an ascending index has for the value of an element.
     func appendCode(at place: Int, to bytes: inout [UInt8]) {
+        assert(place >= 0 && place < ends.count, "place \(place) of \(ends.count) values")
         let (first, start) = (place == 0 ? 0 : ends[place - 1], bytes.count)
         bytes += codes[first..<ends[place]]
         if !group.elements[place].isAscending { KeyCoding.invert(&bytes, from: start) }

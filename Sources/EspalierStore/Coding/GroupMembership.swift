@@ -12,6 +12,7 @@ internal import EspalierModel
 extension KeyGroup {
     /// Whether a row with these values has an entry.
     func hasEntry(of id: ObjectID, _ entity: Entity, _ source: ValueSource) -> Bool {
+        assert(id.entityTag == entity.tag, "\(id) is no \(entity.name)")
         guard let condition else { return true }
         return condition.evaluate(on: OwnValues(source: source, entity: entity, objectID: id))
     }

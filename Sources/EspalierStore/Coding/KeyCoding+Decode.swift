@@ -71,12 +71,14 @@ package struct KeyReader {
     }
 
     private mutating func byte(_ mask: UInt8) -> UInt8? {
+        assert(offset <= bytes.count, "byte \(offset) of \(bytes.count)")
         guard offset < bytes.count else { return nil }
         defer { offset += 1 }
         return bytes[offset] ^ mask
     }
 
     private mutating func number<Number: FixedWidthInteger>(_ type: Number.Type, _ mask: UInt8) -> Number? {
+        assert(offset <= bytes.count, "a number at byte \(offset) of \(bytes.count)")
         let end = offset + MemoryLayout<Number>.size
         guard end <= bytes.count else { return nil }
         var bits: Number = 0

@@ -46,7 +46,10 @@ public final class BatchProgress: Sendable {
     public func cancel() { state.withLock { $0.isCancelled = true } }
 
     /// Notes that the request has more rows.
-    package func expect(_ count: Int) { state.withLock { $0.totalCount = ($0.totalCount ?? 0) + count } }
+    package func expect(_ count: Int) {
+        assert(count >= 0, "\(count) more rows are expected")
+        state.withLock { $0.totalCount = ($0.totalCount ?? 0) + count }
+    }
 
     /// Notes rows that are done; throws if the request was cancelled.
     package func advance(by count: Int) throws(StoreError) {

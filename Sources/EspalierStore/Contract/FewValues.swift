@@ -27,6 +27,7 @@ final class FewValues {
     subscript(place: Int) -> AttributeValue {
         get {
             let index = index(of: place)
+            assert(place >= 0, "place \(place) of a row")
             if index < entries.count, entries[index].place == place { return entries[index].value }
             return place < initial.count ? initial[place] : .null
         }

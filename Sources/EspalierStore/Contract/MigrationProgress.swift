@@ -47,6 +47,7 @@ public final class MigrationProgress: Sendable {
 
     /// Notes the part of the present stage that is done; throws if the migration was cancelled.
     package func advance(to fraction: Double) throws(StoreError) {
+        assert(!(fraction < 0), "\(fraction) of a stage is done")
         let (completed, hasChanged) = state.withLock { state in
             let completed = min(1, state.stage.start + state.stage.length * min(1, fraction))
             guard completed > state.completed else { return (state.completed, false) }
@@ -59,6 +60,7 @@ public final class MigrationProgress: Sendable {
 
     /// Makes the following calls of `advance` count for stage number `number` of `count`.
     package func beginStage(_ number: Int, of count: Int) {
+        assert(number >= 0 && number < max(count, 1), "stage \(number) of \(count) begins")
         state.withLock { state in
             state.stage = (Double(number) / Double(max(count, 1)), 1 / Double(max(count, 1)))
         }
@@ -93,7 +95,10 @@ struct MigrationUnits {
     private var done = 0
     private var untilNote = 1
 
-    init(_ progress: MigrationProgress?, share: Double = 0.99) { (self.progress, self.share) = (progress, share) }
+    init(_ progress: MigrationProgress?, share: Double = 0.99) {
+        assert(share > 0 && share < 1, "a share of \(share) leaves nothing for the commit, or nothing for the units")
+        (self.progress, self.share) = (progress, share)
+    }
 
     /// Expects `count` more units.
     mutating func expect(_ count: UInt64) { if progress != nil { total.add(clamping: count) } }
@@ -101,6 +106,7 @@ struct MigrationUnits {
     /// Notes one unit.
     @inline(__always)
     mutating func advance() throws(StoreError) {
+        assert(untilNote > 0, "\(untilNote) units are left until the next note")
         untilNote -= 1
         if untilNote == 0 { try note() }
     }
@@ -110,6 +116,7 @@ struct MigrationUnits {
 
     @inline(never)
     private mutating func note() throws(StoreError) {
+        assert(done >= 0 && total >= 0, "\(done) of \(total) units are done")
         untilNote = Self.interval
         guard let progress else { return }
         try progress.advance(to: share * Double(min(done, total)) / Double(max(total, 1)))

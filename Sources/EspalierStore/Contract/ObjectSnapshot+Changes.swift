@@ -10,6 +10,12 @@ extension ObjectSnapshot {
         _ base: ObjectSnapshot, of entity: Entity, version: UInt64, attributes: [(slot: Int, value: AttributeValue)],
         destinations: [(slot: Int, id: ObjectID?)]
     ) {
+        assert(
+            attributes.allSatisfy { entity.attributes.indices.contains($0.slot) },
+            "a value of \(base.id) is at slot \(attributes.map(\.slot)), and \(entity.name) has no such attribute")
+        assert(
+            destinations.allSatisfy { entity.relationships.indices.contains($0.slot) },
+            "a destination of \(base.id) is at slot \(destinations.map(\.slot)), and \(entity.name) has none there")
         var row = ChangedRow(
             version: version, base: base.content, place: base.place, attributes: attributes,
             destinations: destinations)
@@ -19,6 +25,7 @@ extension ObjectSnapshot {
                 destinations: destinations)
             row.add(former)
         }
+        assert(row.base.changedRow == nil, "the base of \(base.id) is a changed row itself")
         var decoded = DecodedRow.changed(row)
         if row.attributes.count + row.destinations.count > ChangedRow.slotCountMax {
             decoded = .values(

@@ -30,6 +30,10 @@ public struct OrderEdits: Sendable {
         self.list = list
         self.removed = removed
         self.placed = placed.map { Placement(id: list[$0], predecessor: $0 > 0 ? list[$0 - 1] : nil) }
+        assert(
+            removed.allSatisfy { list.originalIndex(of: $0) != nil && !list.contains($0) },
+            "some of \(removed.count) removed destinations stay, or were not there")
+        assert(zip(placed, placed.dropFirst()).allSatisfy { $0 < $1 }, "places \(placed) do not ascend")
     }
 
     /// All destinations in the former order.

@@ -53,6 +53,7 @@ package struct OrderedIDs: Sendable {
             order.append(Int32(order.count))
         }
         numberAgain()
+        assert(sum(before: order.count) == count, "\(sum(before: order.count)) of \(count) IDs are in chunks")
         if order.count > 1 { makeHomes() }
     }
 
@@ -105,6 +106,8 @@ package struct OrderedIDs: Sendable {
         setHome(of: id, to: number)
         add(1, at: place)
         count += 1
+        assert(chunks[Int(number)].count <= Self.chunkSizeMax, "a chunk of \(chunks[Int(number)].count) IDs")
+        assert(sum(before: order.count) == count, "\(sum(before: order.count)) of \(count) IDs are in chunks")
         touch(id)
     }
 
@@ -129,6 +132,7 @@ package struct OrderedIDs: Sendable {
             add(-1, at: place)
         }
         touch(id)
+        assert(sum(before: order.count) == count, "\(sum(before: order.count)) of \(count) IDs are in chunks")
         return true
     }
 

@@ -58,6 +58,7 @@ package struct RowValues: @unchecked Sendable {
 
     /// Values of so many slots: those of `few`, or without initial values.
     private init(_ attributeCount: Int, _ count: Int, _ few: FewValues?) {
+        assert(attributeCount >= 0 && attributeCount <= count, "\(attributeCount) attributes in \(count) slots")
         let buffer = Memory.create(minimumCapacity: few == nil ? count : 0) { _ in
             Header(attributeCount: attributeCount, count: count, few: few, isDense: few == nil)
         }

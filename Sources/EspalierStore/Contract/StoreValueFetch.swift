@@ -96,15 +96,19 @@ struct SnapshotSubject: PredicateSubject {
 
     func value(at slot: Int) throws(StoreError) -> AttributeValue { row.value(at: slot) }
 
-    func destinationID(at slot: Int) throws(StoreError) -> ObjectID? { row.destination(at: slot) }
+    func destinationID(at slot: Int) throws(StoreError) -> ObjectID? {
+        assert(!entity.relationships[slot].isToMany, "\(entity.relationships[slot].name) is a list")
+        return row.destination(at: slot)
+    }
 
     func destination(at slot: Int) throws(StoreError) -> SnapshotSubject? {
-        guard let id = row.destination(at: slot) else { return nil }
+        guard let id = try destinationID(at: slot) else { return nil }
         return try subjects([id]).first
     }
 
     func destinationIDs(at slot: Int) throws(StoreError) -> [ObjectID] {
-        try snapshot.destinations(of: entity.relationships[slot], for: [row.id]).first ?? []
+        assert(entity.relationships[slot].isToMany, "\(entity.relationships[slot].name) is no list")
+        return try snapshot.destinations(of: entity.relationships[slot], for: [row.id]).first ?? []
     }
 
     func destinations(at slot: Int) throws(StoreError) -> [SnapshotSubject] { try subjects(destinationIDs(at: slot)) }

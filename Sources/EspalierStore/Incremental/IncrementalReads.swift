@@ -14,12 +14,17 @@ final class IncrementalReads {
     init(_ snapshot: IncrementalSnapshot) { self.snapshot = snapshot }
 
     /// Keeps a row that was checked.
-    func keep(_ row: ObjectSnapshot) { rows.set(row, for: row.id) }
+    func keep(_ row: ObjectSnapshot) {
+        assert(!missing.contains(row.id), "\(row.id) was missing before in this fetch")
+        rows.set(row, for: row.id)
+    }
 
     /// Loads the rows that are not here yet.
     func load(_ ids: [ObjectID]) throws(StoreError) {
         let wanted = ids.filter { rows[$0] == nil && !missing.contains($0) }
-        for (id, row) in zip(wanted, try snapshot.snapshots(of: wanted)) {
+        let found = try snapshot.snapshots(of: wanted)
+        assert(found.count == wanted.count, "\(found.count) rows were read by \(wanted.count) IDs")
+        for (id, row) in zip(wanted, found) {
             if let row { keep(row) } else { missing.insert(id) }
         }
     }
@@ -63,7 +68,7 @@ struct IncrementalSubject: PredicateSubject {
     func value(at slot: Int) throws(StoreError) -> AttributeValue { row.value(at: slot) }
 
     func destination(at slot: Int) throws(StoreError) -> IncrementalSubject? {
-        guard let id = row.destination(at: slot) else { return nil }
+        guard let id = try destinationID(at: slot) else { return nil }
         return try reads.row(id).map { IncrementalSubject(row: $0, reads: reads) }
     }
 
@@ -77,10 +82,14 @@ struct IncrementalSubject: PredicateSubject {
         return subjects
     }
 
-    func destinationID(at slot: Int) throws(StoreError) -> ObjectID? { row.destination(at: slot) }
+    func destinationID(at slot: Int) throws(StoreError) -> ObjectID? {
+        assert(!entity.relationships[slot].isToMany, "\(entity.relationships[slot].name) is a list")
+        return row.destination(at: slot)
+    }
 
     func destinationIDs(at slot: Int) throws(StoreError) -> [ObjectID] {
-        try reads.destinations(of: entity.relationships[slot], for: row.id)
+        assert(entity.relationships[slot].isToMany, "\(entity.relationships[slot].name) is no list")
+        return try reads.destinations(of: entity.relationships[slot], for: row.id)
     }
 
     func stopEvaluation(_ error: FetchPredicateError) throws(StoreError) { throw .invalidPredicate(error) }

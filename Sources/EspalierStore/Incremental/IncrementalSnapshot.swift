@@ -30,6 +30,7 @@ public final class IncrementalSnapshot: StoreSnapshot {
     public func fetch(_ fetch: StoreFetch) throws(StoreError) -> SnapshotList {
         let found = try find(fetch)
         try found.reads.load(found.ids)
+        assert(found.ids.count <= fetch.limit ?? .max, "\(found.ids.count) rows, and the limit is \(fetch.limit ?? 0)")
         let rows = try found.ids.map { id throws(StoreError) in try found.reads.existingRow(id) }
         if found.isTrusted {
             try store.checks.check(rows, matching: fetch) { row throws(StoreError) in try found.reads.subject(row.id) }
@@ -187,6 +188,7 @@ extension IncrementalQuery {
 extension [ResolvedSortKey] {
     /// The order of two rows by their values; `nil` if all are equal.
     func order(_ left: [AttributeValue], _ right: [AttributeValue]) -> ComparisonResult? {
+        assert(left.count == count && right.count == count, "\(left.count) values and \(right.count) for \(count) keys")
         for (index, key) in enumerated() {
             let order = left[index].compare(right[index], options: key.options)
             guard order != .orderedSame else { continue }

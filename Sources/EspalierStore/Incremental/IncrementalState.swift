@@ -38,7 +38,9 @@ struct IncrementalState: SaveState {
 
     func rows(_ ids: [ObjectID]) throws(StoreError) -> [ObjectSnapshot?] {
         let stored = ids.filter { rows[$0] == nil }
-        var others = try snapshot.snapshots(of: stored).makeIterator()
+        let found = try snapshot.snapshots(of: stored)
+        assert(found.count == stored.count, "\(found.count) rows were read by \(stored.count) IDs")
+        var others = found.makeIterator()
         return ids.map { id in
             switch rows[id] {
             case .row(let row): row
@@ -53,6 +55,7 @@ struct IncrementalState: SaveState {
     }
 
     func destinations(of owner: ObjectID, _ relationship: Relationship) throws(StoreError) -> [ObjectID] {
+        assert(relationship.isToMany, "\(relationship.name) of \(owner) is to-one, and no list")
         if let list = lists[ListID(relationship, of: owner)] { return list.destinations }
         // Neither a new row nor one that is gone has a list in the source.
         guard try snapshot.snapshots(of: [owner])[0] != nil else { return [] }
@@ -62,7 +65,8 @@ struct IncrementalState: SaveState {
     func destinations(
         of owner: ObjectID, _ relationship: Relationship, countMax: Int
     ) throws(StoreError) -> [ObjectID] {
-        Array(try destinations(of: owner, relationship).prefix(countMax))
+        assert(countMax > 0, "\(countMax) destinations of \(owner) are asked for")
+        return Array(try destinations(of: owner, relationship).prefix(countMax))
     }
 
     /// - Complexity: O(rows of the entity), because nothing leads back along the relationship.
@@ -79,6 +83,8 @@ struct IncrementalState: SaveState {
     func rows(
         of entity: Entity, from key: UInt64, leadingInto gone: RowSet, at slot: Int, countMax: Int
     ) throws(StoreError) -> (rows: [ObjectSnapshot], next: UInt64?) {
+        assert(countMax > 0, "\(countMax) rows of \(entity.name) are asked for")
+        assert(!entity.relationships[slot].isToMany, "\(entity.relationships[slot].name) is a list")
         var found: [ObjectSnapshot] = []
         for case let row? in try rows(ids(of: entity).filter { $0.key >= key }) {
             guard let destination = row.destination(at: slot), gone.contains(destination) else { continue }
@@ -107,6 +113,7 @@ struct IncrementalState: SaveState {
 
     /// All rows that have these values in a constraint.
     func holders(of values: [UniqueValue], inGroup group: Int) throws(StoreError) -> [ObjectID] {
+        assert(values.count == schema.groups[group].elements.count, "\(values.count) values in a constraint")
         var found = Array(holders[group][values] ?? [])
         for row in try snapshot.fetch(fetch(group, values.map(\.value))) where rows[row.id] == nil {
             if key(row, group) == values { found.append(row.id) }
@@ -152,6 +159,7 @@ struct IncrementalState: SaveState {
 
     /// Notes a new or changed row.
     mutating func put(_ row: ObjectSnapshot) {
+        assert(row.version > 0 && !row.id.isTemporary, "\(row.id) is put at version \(row.version)")
         drop(row.id)
         rows.set(.row(row), for: row.id)
         for group in constraints(of: row.id) {
@@ -212,6 +220,7 @@ struct IncrementalState: SaveState {
 
     /// Replaces a list.
     mutating func setList(_ destinations: [ObjectID], of owner: ObjectID, _ relationship: Relationship) {
+        assert(relationship.isToMany, "\(relationship.name) of \(owner) is to-one, and no list")
         lists[ListID(relationship, of: owner)] = (relationship, destinations)
     }
 
@@ -242,6 +251,9 @@ struct IncrementalState: SaveState {
                 gone.append(row)
             }
         }
+        assert(
+            changes.inserted.count + changes.updated.count + gone.count == rows.count,
+            "\(changes.updated.count) updated rows and \(gone.count) deleted ones of \(rows.count)")
         for (list, value) in lists {
             if case .gone? = rows[list.owner] { continue }
             changes.lists.append(

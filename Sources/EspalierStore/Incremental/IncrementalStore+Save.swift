@@ -26,6 +26,7 @@ extension IncrementalStore {
             }
             return key
         }
+        assert(keys.values.allSatisfy(\.isEmpty), "\(keys.values.joined().count) new keys have no rows")
         var state = IncrementalState(snapshot)
         var (result, inserted) = try apply(save, request.constraintActions, to: &state)
         var (changes, gone) = state.changes(inserted: inserted)
@@ -48,6 +49,7 @@ extension IncrementalStore {
         }
         var keys: [ManagedObjectModel.EntityIndex: [UInt64]] = [:]
         for (root, (entity, count)) in counts { keys[root] = try newKeys(for: entity, count: count).reversed() }
+        assert(keys.allSatisfy { schema.roots[$0.key] == $0.key }, "keys are for \(keys.keys), which are no roots")
         return keys
     }
 
@@ -73,6 +75,9 @@ extension IncrementalStore {
             + zip(save.updates, updated).map { update, old in
                 state.changed(old, attributes: update.values, destinations: update.destinations)
             }
+        assert(
+            rows.count == save.insertions.count + save.updates.count,
+            "\(rows.count) rows for \(save.insertions.count) insertions and \(save.updates.count) updates")
         for row in rows { state.put(row) }
         let conflicts = try conflicts(of: rows, save.insertions.count, updated, in: state)
         guard conflicts.isEmpty else { throw .constraint(save.asRequested(conflicts)) }
@@ -98,6 +103,7 @@ extension IncrementalStore {
     private func newRows(_ save: PreparedSave, _ state: IncrementalState) throws(StoreError) -> [ObjectSnapshot] {
         var rows: [ObjectSnapshot] = []
         let stored = try state.rows(save.ids)
+        assert(stored.count == save.insertions.count, "\(stored.count) IDs of \(save.insertions.count) new rows")
         let taken = zip(save.ids, stored).enumerated().compactMap { position, row in
             save.isReserved(at: position) && row.1 != nil
                 ? VersionConflict(id: row.0, expectedVersion: 0, stored: row.1) : nil
@@ -122,6 +128,7 @@ extension IncrementalStore {
         let updates = save.updates.map { SaveRequest.Expectation(id: $0.id, expectedVersion: $0.expectedVersion) }
         let expectations = updates + save.deletions + save.locks
         let rows = try state.rows(expectations.map(\.id))
+        assert(rows.count == expectations.count, "\(rows.count) rows for \(expectations.count) expectations")
         let conflicts = zip(expectations, rows).filter { $1?.version != $0.expectedVersion }.map {
             VersionConflict(id: $0.id, expectedVersion: $0.expectedVersion, stored: $1)
         }
@@ -133,6 +140,7 @@ extension IncrementalStore {
     private func conflicts(
         of rows: [ObjectSnapshot], _ newCount: Int, _ former: [ObjectSnapshot], in state: IncrementalState
     ) throws(StoreError) -> [ConstraintConflict] {
+        assert(newCount + former.count == rows.count, "\(former.count) of \(rows.count) rows were stored before")
         var conflicts: [ConstraintConflict] = []
         let places = Dictionary(zip(rows.map(\.id), rows.indices), uniquingKeysWith: { first, _ in first })
         for (position, row) in rows.enumerated() {

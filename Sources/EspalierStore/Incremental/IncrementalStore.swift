@@ -59,6 +59,7 @@ public final class IncrementalStore: PersistentStore {
         checks = ContractChecks(ofSource: source, type: type, schema: schema, storeTag: storeTag)
         ReferenceTable.open(forStore: storeTag)
         state = Mutex(State(goneVersions: Array(repeating: 0, count: model.entities.count)))
+        assert(schema.roots.allSatisfy(model.entities.indices.contains), "roots \(schema.roots) are no entities")
     }
 
     /// The place of the data.
@@ -92,6 +93,7 @@ public final class IncrementalStore: PersistentStore {
 
     /// Keys that stand for new references of the source.
     func newKeys(for entity: Entity, count: Int) throws(StoreError) -> [UInt64] {
+        assert(!entity.isAbstract, "\(count) rows of \(entity.name) get keys, which is abstract")
         guard count > 0 else { return [] }
         let references = try ask { try source.newReferences(for: entity, count: count) }
         guard references.count == count, Set(references).count == count else {
@@ -171,6 +173,7 @@ public final class IncrementalStore: PersistentStore {
         state.withLock { state in
             for row in rows {
                 let seen = state.seen[row.id]
+                assert(row.version > 0, "\(row.id) passed the checks at version 0")
                 if let seen, seen.generation <= generation, row.version < seen.version { return (row, seen.version) }
                 if let seen, seen.version >= row.version { continue }
                 state.seen.set(SeenVersion(version: row.version, generation: generation), for: row.id)
@@ -190,6 +193,7 @@ public final class IncrementalStore: PersistentStore {
             }
             for row in gone {
                 let root = schema.roots[schema.entityIndex(of: row.id)]
+                assert(schema.roots[root] == root, "entity \(root) is below \(schema.roots[root]), and no root")
                 state.goneVersions[root] = max(state.goneVersions[root], row.version)
                 state.seen.remove(row.id)
             }

@@ -31,6 +31,8 @@ public final class InMemoryStore: PersistentStore {
     /// A store with this content.
     init(_ schema: StoreSchema, _ state: MemoryState, identifier: UUID, hasSharedKeys: Bool) {
         (model, self.schema, self.identifier, self.hasSharedKeys) = (schema.model, schema, identifier, hasSharedKeys)
+        assert(state.rows.count == schema.roots.count, "\(state.rows.count) hierarchies of \(schema.roots.count)")
+        assert(state.groups.count == schema.groups.count, "\(state.groups.count) of \(schema.groups.count) groups")
         storeTag = Interned.stores.tag(of: identifier)
         self.state = Mutex(state)
     }

@@ -18,7 +18,7 @@ struct MemoryRow: PredicateSubject {
     }
 
     func destinations(at slot: Int) throws(StoreError) -> [MemoryRow] {
-        state.destinations(of: row.id, entity.relationships[slot]).compactMap(subject)
+        try destinationIDs(at: slot).compactMap(subject)
     }
 
     func destinationID(at slot: Int) throws(StoreError) -> ObjectID? {
@@ -27,7 +27,8 @@ struct MemoryRow: PredicateSubject {
     }
 
     func destinationIDs(at slot: Int) throws(StoreError) -> [ObjectID] {
-        state.destinations(of: row.id, entity.relationships[slot])
+        assert(entity.relationships[slot].isToMany, "\(entity.relationships[slot].name) is no list")
+        return state.destinations(of: row.id, entity.relationships[slot])
     }
 
     func stopEvaluation(_ error: FetchPredicateError) throws(StoreError) { throw .invalidPredicate(error) }

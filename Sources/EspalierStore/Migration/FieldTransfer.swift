@@ -116,6 +116,9 @@ final class FieldTransfer {
         self.layout = layout
         self.computed = computed
         self.related = related
+        assert(
+            computed.count <= fixed.count + integers.count + variable.count,
+            "\(computed.count) values are computed for the attributes of \(entity.name)")
     }
 
     /// Writes the new row for an old one over the first bytes of `new`, which is lengthened if they are too few.

@@ -56,6 +56,8 @@ package final class MappedMigration {
         self.match = match
         (self.database, self.path, self.source, self.destination) = (database, path, source, destination)
         (self.migrationTransaction, self.run, self.plan, self.progress) = (migrationTransaction, run, plan, progress)
+        assert(source.identifier == destination.identifier, "\(source.identifier) becomes \(destination.identifier)")
+        assert(source.database === destination.database, "the stores of a migration are in two databases")
     }
 
     deinit { cancel() }

@@ -28,6 +28,7 @@ extension MigrationRun {
         in transaction: inout StoreTransaction<WriteTransaction>
     ) throws(StoreError) {
         guard !members.isEmpty else { return }
+        assert(catalog.schema === schema, "\(members.count) derived attributes of another model are computed")
         let count = try catalog.recomputeDerivedValues(of: members, in: &transaction) { () throws(StoreError) in
             try self.units.advance()
         }

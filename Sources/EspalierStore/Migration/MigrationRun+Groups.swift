@@ -96,6 +96,7 @@ extension MigrationRun {
         _ catalog: StoreCatalog, in transaction: borrowing StoreTransaction<WriteTransaction>
     ) throws(StoreError) {
         var required: [ModelComparison.RequiredProperty] = []
+        assert(catalog.schema === schema, "values of another model are required")
         for entity in match.new.entities {
             for attribute in entity.attributes
             where attribute.declaredBy == entity.index && isNewlyRequired(attribute, of: entity) {

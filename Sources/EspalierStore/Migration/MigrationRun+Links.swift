@@ -101,6 +101,7 @@ extension MigrationRun {
             var cursor = try transaction.cursor(over: found)
             while try cursor.next() {
                 let (key, value) = try cursor.copiedEntry()
+                assert(key.count == LinkKey.orderedByteCount, "the key of a gathered pair has \(key.count) bytes")
                 let pair = Array(key[0..<8] + key[16..<24])
                 if isOwn {
                     try transaction.put(value, for: pair, in: known)
@@ -115,6 +116,7 @@ extension MigrationRun {
         var cursor = try transaction.cursor(over: sorted)
         while try cursor.next() {
             let (key, value) = try cursor.copiedEntry()
+            assert(key.count == LinkKey.orderedByteCount + 1, "the key of a sorted pair has \(key.count) bytes")
             if key[0..<8] != owner { (owner, position) = (key[0..<8], 0) }
             position += 1 << 20
             var place = Array(owner)

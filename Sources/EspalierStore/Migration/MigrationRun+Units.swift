@@ -14,6 +14,7 @@ extension MigrationRun {
         _ catalog: StoreCatalog, keeping kept: [Int?], computing derived: [DerivationPlan.Member],
         in transaction: borrowing StoreTransaction<WriteTransaction>
     ) throws(StoreError) {
+        assert(kept.count == schema.groups.count, "\(kept.count) of \(schema.groups.count) groups are decided")
         for root in match.old.entities where root.root == root.index && visitsRows(of: root) {
             units.expect(try transaction.count(of: try trees.current(oldCatalog.rowTree(of: root))))
         }

@@ -102,6 +102,7 @@ final class MigrationRun {
 
     /// Refuses the migration if rows are forbidden.
     func finish(in transaction: borrowing StoreTransaction<WriteTransaction>) throws(StoreError) {
+        assert(catalog != nil, "rows of \(match.new.entities.count) entities are checked that were not changed")
         if let catalog { try checkRequired(catalog, in: transaction) }
         notes.part("required values")
         guard failures.isEmpty else {
@@ -157,6 +158,7 @@ final class MigrationRun {
 
     /// The older relationship whose lists are those of a newer one, if there is one.
     func keptLinks(of relationship: Relationship) -> Relationship? {
+        assert(relationship.isToMany, "\(relationship.name) has no lists")
         let origin = origins[relationship]
         guard origin.reversed.isEmpty, origin.relationships.count == 1 else { return nil }
         return keepsLinks(origin.relationships[0], as: relationship) ? origin.relationships[0] : nil
@@ -197,7 +199,8 @@ struct MigrationFailures {
     }
 
     var all: [MigrationFailure] {
-        order.compactMap { kind in
+        assert(order.count == found.count, "\(order.count) of \(found.count) kinds of failures are told")
+        return order.compactMap { kind in
             found[kind].map {
                 MigrationFailure(
                     subject: kind.subject, reason: kind.reason, rowCount: $0.count, objects: $0.objects)

@@ -112,6 +112,7 @@ package final class StagedMigration {
     /// - Throws: `.migrationCancelled`; `.migrationRefused` if rows do not fit the newer model.
     package func migrate() throws(StoreError) {
         try StoreError.withPath(path) { () throws(StoreError) in
+            assert(done == nil, "the rows of \(path ?? "a store in memory") are migrated twice")
             var transaction = try endWork("work before the migration")
             let match = ModelMatch(from: stored, to: model)
             let difference = ModelDifference(match)
@@ -178,6 +179,7 @@ package final class StagedMigration {
     private func open(
         _ model: ManagedObjectModel, _ transaction: consuming StoreTransaction<WriteTransaction>
     ) throws(StoreError) -> BTreeStore {
+        assert(self.store == nil, "a phase of work begins while another one is open")
         let catalog = try StoreCatalog.load(StoreSchema(model: model), storeTag: tag, from: transaction)
         migrationTransaction = MigrationTransaction(transaction, after: number, servesWork: true)
         let store = BTreeStore(

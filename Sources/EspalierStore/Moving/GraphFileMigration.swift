@@ -67,6 +67,7 @@ enum GraphFileMigration {
         let all = try StoredGraph(try migrated.snapshot(), of: migrated)
         let home = InMemoryStore(model: model, identifier: graph.identifier)
         var moved = all.moved(to: home, hasSharedKeys: false).graph
+        assert(moved.identifier == graph.identifier, "\(graph.identifier) becomes \(moved.identifier)")
         moved.counters = try counters(of: migrated)
         try migrated.close()
         return moved

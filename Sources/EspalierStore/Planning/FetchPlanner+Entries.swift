@@ -37,11 +37,13 @@ extension FetchPlanner {
         _ fetch: StoreValueFetch, by position: Int, _ conditions: [ResolvedPredicate.Node], _ terms: [PlanTerm?],
         _ columns: ReadProperties, isScan: Bool
     ) -> EntryPlan? {
+        assert(terms.count == conditions.count, "\(terms.count) terms of \(conditions.count) conditions")
         let group = schema.groups[position]
         guard let implied = group.implied(by: conditions), columns.all.allSatisfy({ group.place(of: $0) != nil })
         else { return nil }
         let found = GroupRanges(group, terms: terms, numbering: numbering)
         let answered = Set((found.isExact ? found.used : []) + implied)
+        assert(answered.isSubset(of: conditions.indices), "conditions \(answered) of \(conditions.count)")
         var read = columns
         var tests: [ResolvedPredicate.Node] = []
         for (number, condition) in conditions.enumerated() where !answered.contains(number) {

@@ -42,6 +42,7 @@ struct GroupRanges {
             GroupKey.append(values[0], element.coding, numbering, to: &prefix)
             fixedCount += 1
         }
+        assert(used.count == fixedCount, "\(used.count) conditions fix \(fixedCount) elements")
         guard fixedCount > 0 else { return }
         ranges = [range(beginningWith: prefix)]
     }

@@ -28,6 +28,9 @@ struct ChangedRow: Sendable {
 
     /// Adds the values of another row that do not differ here.
     mutating func add(_ former: ChangedRow) {
+        assert(
+            former.attributes.count + former.destinations.count <= Self.slotCountMax,
+            "invariant 2: \(former.attributes.count) values and \(former.destinations.count) destinations differ")
         for (slot, value) in former.attributes where !attributes.contains(where: { $0.slot == slot }) {
             attributes.append((slot, value))
         }

@@ -28,6 +28,7 @@ struct DerivedChanges: Sendable {
 
     /// Notes a pair that was added to a list (1) or removed from it (-1).
     mutating func noteLink(of owner: ObjectID, to destination: ObjectID, _ relationship: Relationship, _ change: Int) {
+        assert(change == 1 || change == -1, "a pair of \(relationship.name) of \(owner) changes by \(change)")
         links[RelationshipID(relationship), default: [:]][owner, default: [:]][destination, default: 0] += change
     }
 

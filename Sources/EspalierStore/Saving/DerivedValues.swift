@@ -138,6 +138,7 @@ struct DerivedValues {
             let batch = pairs[start..<min(start + Self.batchCount, pairs.count)]
             let isPlain = list.isPlainCount
             let present = isPlain ? [] : try state.rows(batch.map(\.destination))
+            assert(isPlain || present.count == batch.count, "\(present.count) rows of \(batch.count) destinations")
             for (position, pair) in batch.enumerated() {
                 var value: Int64 = 1
                 if !isPlain {

@@ -53,6 +53,7 @@ public struct BinaryGraphFormat: GraphFormat {
         file.append(littleEndian: UInt32(0))
         file.append(littleEndian: writer.bytes.checksum)
         file.append(littleEndian: UInt64(writer.bytes.count))
+        assert(file.count == Self.headerByteCount, "a header of \(file.count) bytes, not of \(Self.headerByteCount)")
         return file + writer.bytes
     }
 
@@ -101,6 +102,7 @@ public struct BinaryGraphFormat: GraphFormat {
         guard Array(bytes[Self.headerByteCount...]).checksum == checksum else {
             throw reader.malformed("the checksum is wrong: bytes have changed since they were written")
         }
+        assert(reader.offset == Self.headerByteCount, "the content begins at byte \(reader.offset)")
         return reader
     }
 }

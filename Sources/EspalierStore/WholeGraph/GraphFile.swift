@@ -68,7 +68,9 @@ public final class GraphFile: GraphSource {
                 return .failure(error)
             }
         }
-        bytes.removeLast(size - (try result.get()))
+        let count = try result.get()
+        assert(count <= size, "\(count) bytes were read into \(size)")
+        bytes.removeLast(size - count)
         try file.close()
         return bytes
     }

@@ -25,6 +25,7 @@ struct GraphReader {
     }
 
     private mutating func take(_ count: Int) throws(StoreError) -> ArraySlice<UInt8> {
+        assert(count >= 0 && offset <= bytes.count, "\(count) bytes from byte \(offset) of \(bytes.count)")
         guard count <= bytes.count - offset else { throw malformed("the file ends in the middle") }
         defer { offset += count }
         return bytes[offset..<offset + count]

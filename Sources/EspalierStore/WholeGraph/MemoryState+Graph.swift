@@ -16,6 +16,7 @@ extension InMemoryStore {
     /// Replaces a state by a graph; keys that were given out before stay so.
     func replace(_ state: inout MemoryState, by graph: StoredGraph) throws(StoreError) {
         var new = try MemoryState(graph, schema: schema)
+        assert(new.lastKeys.count == state.lastKeys.count, "\(new.lastKeys.count) keys for \(state.lastKeys.count)")
         new.generation = state.generation + 1
         for root in new.lastKeys.indices {
             new.lastKeys[root] = max(new.lastKeys[root], state.lastKeys[root])
@@ -121,6 +122,7 @@ extension MemoryState {
     /// Requires that the destinations of a list lead back, if they can; notes the owner of a list without inverse.
     private mutating func checkOtherSide(of key: ListID, _ list: [ObjectID]) throws(StoreError) {
         let relationship = schema.model.entities[key.relationship.declaredBy].relationships[key.relationship.slot]
+        assert(relationship.isToMany && !list.isEmpty, "\(relationship.name) of \(key.owner) has \(list.count) rows")
         guard let inverse = schema.model.inverse(of: relationship) else {
             for id in list { owners[ListID(relationship, of: id), default: []].insert(key.owner) }
             return
@@ -179,6 +181,9 @@ extension MemoryState {
             graph.counters[schema.model.entities[root].name] = .init(
                 lastKey: lastKeys[root], goneVersion: goneVersions[root])
         }
+        assert(
+            graph.rows.count == rows.reduce(0) { $0 + $1.count },
+            "\(graph.rows.count) rows are below roots, of \(rows.map(\.count))")
         graph.lists = lists.map { key, destinations in
             let declaring = schema.model.entities[key.relationship.declaredBy]
             return StoredGraph.List(key.owner, declaring.relationships[key.relationship.slot], destinations)

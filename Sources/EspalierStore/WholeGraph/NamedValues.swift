@@ -42,6 +42,7 @@ package enum NamedValues {
                 name = text
             }
         }
+        assert(offset == bytes.count, "byte \(offset) of \(bytes.count) was read last")
         return name == nil ? values : nil
     }
 }

@@ -41,6 +41,7 @@ public final class WholeGraphStore: PersistentStore {
         }
         base = InMemoryStore(schema, state, identifier: identifier, hasSharedKeys: source.hasSharedKeys)
         savedKeys = Mutex(state.lastKeys)
+        assert(state.lastKeys.count == model.entities.count, "\(state.lastKeys.count) keys of \(model.entities.count)")
         if graph == nil, !source.isReadOnly { try change { _ throws(StoreError) in } }
     }
 
@@ -124,6 +125,7 @@ public final class WholeGraphStore: PersistentStore {
                 var state = try base.withState { state throws(StoreError) in state }
                 guard !isReadOnly else { throw .readOnly(path: path) }
                 let answer = try body(&state)
+                assert(state.lastKeys.count == saved.count, "\(state.lastKeys.count) keys, \(saved.count) are saved")
                 let isSaved = zip(state.lastKeys, saved).allSatisfy { $0 <= $1 }
                 if !onlyKeys || !isSaved {
                     let keys = zip(state.lastKeys, saved).map { key, former in
@@ -133,6 +135,9 @@ public final class WholeGraphStore: PersistentStore {
                     for entity in model.entities where entity.root == entity.index {
                         graph.counters[entity.name]?.lastKey = keys[entity.index]
                     }
+                    assert(
+                        zip(state.lastKeys, keys).allSatisfy { $0 <= $1 },
+                        "invariant 3: \(state.lastKeys) are given out, and \(keys) are saved")
                     try Self.ask(path) { try source.save(graph, model) }
                     saved = keys
                 }

@@ -66,6 +66,19 @@ import Testing
     }
 
     @Test(arguments: StoreKind.allCases)
+    func `the answer of a policy to one save decides nothing in the next one`(_ kind: StoreKind) throws {
+        let (list, id) = try contested(kind, .objectTrump)
+        _ = try list.make("Guest", Self.ada)
+        try list.save()
+
+        list.context.mergePolicy = .error
+        let second = try list.make("Guest", Self.ada)
+
+        #expect(refusal(list).map(\.stored) == [id])
+        #expect(second.isInserted)
+    }
+
+    @Test(arguments: StoreKind.allCases)
     func `a constraint with a declared action asks no policy (F-6)`(_ kind: StoreKind) throws {
         for (action, expected) in [
             (ConstraintAction.merge, "Ada, none, new, 9"), (.keep, "Ada, none, old, 9"), (.refuse, nil),

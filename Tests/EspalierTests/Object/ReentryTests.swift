@@ -1,11 +1,13 @@
-// The application's code inside the library's: each hook and initializer resets the context, releases it, or calls it
-// again.
+// The application's code inside the library's: each hook, initializer, observer, merge policy, undo handler and
+// transformer resets the context, releases it, or calls it again.
 //
 // Run it under the address sanitizer too (`Tests/README.md`): without it an access to a freed object may pass.
 
 import Espalier
 import EspalierModel
 import EspalierStore
+import Foundation
+import TestSupport
 import Testing
 
 @Suite struct ReentryTests {
@@ -28,6 +30,16 @@ import Testing
             let report = try (store as? BTreeStore)?.check()
             #expect(report?.isOK == true, "\(report?.findings ?? [])")
         }
+    }
+
+    @Test func `every hook that a class can override acts in these tests`() throws {
+        let source = Checkout.root.appending(path: "Sources/Espalier/Graph/ManagedObject.swift")
+        let lines = try String(contentsOf: source, encoding: .utf8).split(separator: "\n")
+
+        let declared = Set(lines.compactMap { Hook.name(declaredIn: $0) })
+
+        #expect(declared.contains("awakeFromInsert") && declared.contains("validate(_:forKey:)"))
+        #expect(declared == Set(Hook.allCases.filter(\.isMethod).map(\.rawValue)))
     }
 
     @Test func `an object whose initializer resets the context is inserted into that context`() throws {
@@ -90,10 +102,32 @@ import Testing
     }
 }
 
-/// The methods of a class that the library calls.
+/// The application's code that the library calls: the methods that a class can override, by their names, and others.
 enum Hook: String, CaseIterable {
-    case initializer, awakeFromInsert, awakeFromFetch, prepareForDeletion, willSave, didSave
+    case awakeFromInsert, awakeFromFetch, prepareForDeletion, willSave, didSave
     case willTurnIntoFault, didTurnIntoFault, validateForInsert, validateForUpdate, validateForDelete
+    case awakeFromSnapshotEvents = "awake(fromSnapshotEvents:)"
+    case validateForKey = "validate(_:forKey:)"
+    case initializer, observer, mergePolicy, undoHandler, transformer
+
+    /// Whether it is an open method of `ManagedObject`.
+    var isMethod: Bool {
+        switch self {
+        case .initializer, .observer, .mergePolicy, .undoHandler, .transformer: false
+        default: true
+        }
+    }
+
+    /// The name of the open method that a line of Swift declares, with labels if it takes arguments; `nil` if none.
+    static func name(declaredIn line: Substring) -> String? {
+        guard let start = line.firstRange(of: "open func ")?.upperBound else { return nil }
+        let parts = line[start...].split(separator: "(", maxSplits: 1)
+        guard parts.count == 2, let end = parts[1].firstIndex(of: ")") else { return nil }
+        let labels = parts[1][..<end].split(separator: ",").compactMap { parameter in
+            parameter.split(whereSeparator: { $0 == " " || $0 == ":" }).first.map { "\($0):" }
+        }
+        return labels.isEmpty ? String(parts[0]) : "\(parts[0])(\(labels.joined()))"
+    }
 }
 
 /// The action inside such a method.
@@ -117,23 +151,63 @@ private final class Scene: @unchecked Sendable {
     private let action: Action
     private var isActing = false
     private var isArmed = true
+    private var tokens: [ObservationToken] = []
+    private let undoStack = UndoStack()
 
     init(_ context: ManagedObjectContext, _ hook: Hook?, _ action: Action) {
         (self.context, self.hook, self.action) = (context, hook, action)
+        switch hook {
+        case .observer:
+            // Only such a context merges saves of others by itself, which one of the messages is about.
+            context.automaticallyMergesChangesFromParent = true
+            tokens = Self.observers(of: context)
+        case .mergePolicy: context.mergePolicy = Self.policy
+        case .undoHandler, .awakeFromSnapshotEvents: context.undoManager = undoStack
+        default: break
+        }
     }
 
-    /// Saves a parent with four young.
+    /// An observer for each message of a context.
+    private static func observers(of context: ManagedObjectContext) -> [ObservationToken] {
+        typealias Context = ManagedObjectContext
+        return [
+            context.addObserver(for: Context.WillSaveMessage.self) { _ in Scene.present?.called(.observer) },
+            context.addObserver(for: Context.DidSaveMessage.self) { _ in Scene.present?.called(.observer) },
+            context.addObserver(for: Context.ObjectsDidChangeMessage.self) { _ in Scene.present?.called(.observer) },
+            context.addObserver(for: Context.DidMergeChangesMessage.self) { _ in Scene.present?.called(.observer) },
+            context.addObserver(for: Context.DidLoseGenerationMessage.self) { _ in Scene.present?.called(.observer) },
+            context.addObserver(for: Context.DidFailToAutosaveMessage.self) { _ in Scene.present?.called(.observer) },
+            context.addObserver(for: Context.DidBreakConstraintsMessage.self) { _ in Scene.present?.called(.observer) },
+        ]
+    }
+
+    private static var policy: MergePolicy {
+        MergePolicy { _, object in
+            Scene.present?.called(.mergePolicy, object as? Bird)
+            return MergeResolution(.objectTrump)
+        } constraints: { _, object in
+            Scene.present?.called(.mergePolicy, object as? Bird)
+            return .refuse
+        }
+    }
+
+    /// Saves a parent with four young, which stand in a queue and feed the parent.
     static func fill(_ context: ManagedObjectContext) throws {
+        try AttributeTransformers.register(SongTransformer(), forName: Song.transformerName)
         let parent = Bird(context: context)
-        parent.name = "parent"
+        (parent.name, parent.song) = ("parent", Song(text: "caw"))
+        var queue: [Bird] = []
         for number in 1..<birdCount {
             let young = Bird(context: context)
-            (young.name, young.parent) = ("young \(number)", parent)
+            (young.name, young.parent, young.song) = ("young \(number)", parent, Song(text: "peep"))
+            young.feeds = [parent]
+            queue.append(young)
         }
+        parent.queue = queue
         try context.save()
     }
 
-    /// Saves or rolls back, refreshes, and returns the names of all birds and their parents; both sides must agree.
+    /// Saves or rolls back, refreshes, and returns the values and relationships of all birds; both sides must agree.
     static func settled(_ context: ManagedObjectContext) throws -> [String] {
         do { try context.save() } catch { context.rollback() }
         #expect(!context.hasChanges)
@@ -142,8 +216,18 @@ private final class Scene: @unchecked Sendable {
         for bird in birds {
             if let parent = bird.parent { #expect(parent.young.contains(bird)) }
             for young in bird.young { #expect(young.parent === bird) }
+            if let head = bird.head { #expect(head.queue.contains(bird)) }
+            for waiting in bird.queue { #expect(waiting.head === bird) }
+            for fed in bird.feeds { #expect(fed.fedBy.contains(bird)) }
+            for feeder in bird.fedBy { #expect(feeder.feeds.contains(bird)) }
         }
-        return birds.map { "\($0.objectID) \($0.name) \($0.parent?.name ?? "")" }.sorted()
+        return birds.map { bird in
+            let names = [
+                bird.name, bird.song?.text ?? "", bird.parent?.name ?? "", bird.head?.name ?? "",
+                bird.queue.map(\.name).joined(separator: "+"), bird.feeds.map(\.name).sorted().joined(separator: "+"),
+            ]
+            return "\(bird.objectID) \(names.joined(separator: "|"))"
+        }.sorted()
     }
 
     // MARK: The hook
@@ -191,14 +275,86 @@ private final class Scene: @unchecked Sendable {
             { scene in if let bird = try scene.birds().last { try scene.context?.delete(bird) } },
             { scene in scene.context?.rollback() },
             { scene in scene.context?.refreshAllObjects() },
+            { scene in for bird in try scene.birds() where bird.isRead { _ = bird.queue } },
+            { scene in for bird in try scene.birds() where bird.isRead { _ = bird.feeds } },
+            { scene in for bird in try scene.birds() where bird.isRead { _ = bird.song } },
+            { scene in if let bird = try scene.birds().first, bird.isRead { bird.song = Song(text: "tweet") } },
+            { scene in try scene.relate { bird, others in bird.feeds = Set(others) } },
+            { scene in try scene.relate { bird, others in bird.queue = others.reversed() } },
+            { scene in try scene.context?.save() },
+            { scene in try scene.compete() },
+            { scene in try scene.context?.save() },
+            { scene in scene.context?.processPendingChanges() },
+            { scene in scene.context?.refreshAllObjects() },
+            { scene in scene.context?.rollback() },
+            { scene in try scene.undo() },
+            { scene in scene.breakConstraint() },
+            { scene in scene.context?.rollback() },
         ]
         for step in steps {
-            do { try step(self) } catch { #expect(error is ContextError, "\(error)") }
+            do { try step(self) } catch { #expect(error is ContextError || error is UndoError, "\(error)") }
         }
         isArmed = false
     }
 
+    /// Relates the first bird to all others.
+    private func relate(_ relate: (Bird, [Bird]) -> Void) throws {
+        let birds = try birds()
+        if let bird = birds.first, bird.isRead { relate(bird, Array(birds.dropFirst())) }
+    }
+
+    /// Changes the names of all birds here, and then in another context, which saves first and calls no hook of the
+    /// scene.
+    private func compete() throws {
+        for bird in try birds() where bird.isRead { bird.name += "." }
+        guard let context else { return }
+        isArmed = false
+        defer { isArmed = true }
+        let rival = ManagedObjectContext(context.persistentStoreCoordinator)
+        for bird in try rival.fetch(FetchRequest<Bird>()) { bird.name += " of a rival" }
+        try rival.save()
+    }
+
+    /// Undoes and redoes an event with an action of the application's own, if the scene has an undo manager.
+    private func undo() throws {
+        guard let context, context.undoManager != nil else { return }
+        context.processPendingChanges()
+        for bird in try birds() where bird.isRead { bird.name += "," }
+        // After the fetch, which ends an event: the action and the changes are of one group.
+        undoStack.registerUndo(withTarget: self) { $0.called(.undoHandler) }
+        context.processPendingChanges()
+        try context.undo()
+        try context.redo()
+    }
+
+    /// Gives two new birds the same ring, in a context that saves by itself at the end of the event and fails.
+    private func breakConstraint() {
+        guard let context else { return }
+        context.autosaveEnabled = true
+        for _ in 0..<2 { Bird(context: context).ring = 7 }
+        context.processPendingChanges()
+        context.autosaveEnabled = false
+    }
+
     private func birds() throws -> [Bird] { try context?.fetch(FetchRequest<Bird>()) ?? [] }
+}
+
+/// A value that a transformer of the application's makes.
+private struct Song {
+    static let transformerName = "Song of a bird"
+    let text: String
+}
+
+private struct SongTransformer: AttributeTransformer {
+    func data(from song: Song) throws -> Data {
+        Scene.present?.called(.transformer)
+        return Data(song.text.utf8)
+    }
+
+    func value(from data: Data) throws -> Song {
+        Scene.present?.called(.transformer)
+        return Song(text: String(decoding: data, as: UTF8.self))
+    }
 }
 
 private final class Bird: ManagedObject {
@@ -215,8 +371,15 @@ private final class Bird: ManagedObject {
                 EntityDescription._property("name", String.self, defaultValue: ""),
                 EntityDescription._property("parent", Bird?.self, options: .init(inverse: "young")),
                 EntityDescription._property("young", Set<Bird>.self, options: .init(inverse: "parent")),
+                EntityDescription._property("head", Bird?.self, options: .init(inverse: "queue")),
+                EntityDescription._property("queue", [Bird].self, options: .init(inverse: "head")),
+                EntityDescription._property("feeds", Set<Bird>.self, options: .init(inverse: "fedBy")),
+                EntityDescription._property("fedBy", Set<Bird>.self, options: .init(inverse: "feeds")),
+                EntityDescription._property("ring", Int?.self, options: .init(isUnique: true)),
+                EntityDescription._transformable("song", Song?.self, by: Song.transformerName),
             ])
     }
+    override class var validatedKeys: [String] { ["name", "queue"] }
     var name: String {
         get { _get("name", at: 0) }
         set { _set("name", at: 0, newValue) }
@@ -229,6 +392,30 @@ private final class Bird: ManagedObject {
         get { _get("young", at: 2) }
         set { _set("young", at: 2, newValue) }
     }
+    var head: Bird? {
+        get { _get("head", at: 3) }
+        set { _set("head", at: 3, newValue) }
+    }
+    var queue: [Bird] {
+        get { _get("queue", at: 4) }
+        set { _set("queue", at: 4, newValue) }
+    }
+    var feeds: Set<Bird> {
+        get { _get("feeds", at: 5) }
+        set { _set("feeds", at: 5, newValue) }
+    }
+    var fedBy: Set<Bird> {
+        get { _get("fedBy", at: 6) }
+        set { _set("fedBy", at: 6, newValue) }
+    }
+    var ring: Int? {
+        get { _get("ring", at: 7) }
+        set { _set("ring", at: 7, newValue) }
+    }
+    var song: Song? {
+        get { _getTransformed("song", at: 8, by: Song.transformerName) }
+        set { _setTransformed("song", at: 8, by: Song.transformerName, newValue) }
+    }
     /// Whether a context holds the object; only such an object can be read whole.
     var isHeld: Bool { managedObjectContext != nil }
     /// Whether a context still holds the object after its values were loaded and its hook was called.
@@ -236,11 +423,17 @@ private final class Bird: ManagedObject {
 
     override func awakeFromInsert() { Scene.present?.called(.awakeFromInsert, self) }
     override func awakeFromFetch() { Scene.present?.called(.awakeFromFetch, self) }
+    override func awake(fromSnapshotEvents events: SnapshotEvents) {
+        Scene.present?.called(.awakeFromSnapshotEvents, self)
+    }
     override func prepareForDeletion() { Scene.present?.called(.prepareForDeletion, self) }
     override func willSave() { Scene.present?.called(.willSave, self) }
     override func didSave() { Scene.present?.called(.didSave, self) }
     override func willTurnIntoFault() { Scene.present?.called(.willTurnIntoFault, self) }
     override func didTurnIntoFault() { Scene.present?.called(.didTurnIntoFault, self) }
+    override func validate(_ value: inout PropertyValue, forKey key: String) throws {
+        Scene.present?.called(.validateForKey, self)
+    }
     override func validateForInsert() throws { Scene.present?.called(.validateForInsert, self) }
     override func validateForUpdate() throws { Scene.present?.called(.validateForUpdate, self) }
     override func validateForDelete() throws { Scene.present?.called(.validateForDelete, self) }
