@@ -50,7 +50,7 @@ extension ManagedObjectContext {
             let pending = try pendingChanges(for: fetch, terms.includesPendingChanges)
             let positions = try positions(for: fetch)
             let isPlain = pending == nil && positions.count == 1
-            let question = isPlain ? fetch : fetch.widened(by: pending ?? PendingChanges())
+            let question = isPlain ? fetch : fetch.widened(by: pending?.hiddenCountMax ?? 0)
             let answers = try await readElsewhere(question, positions, counting: question, progress) {
                 snapshot throws(StoreError) in
                 try ManagedObjectContext.rows(question, snapshot, progress)

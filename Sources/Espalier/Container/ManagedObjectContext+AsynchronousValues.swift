@@ -92,7 +92,7 @@ extension ManagedObjectContext {
             let fetch = try processAndResolve(request)
             let pending = try pendingChanges(
                 for: fetch.rows, reading: fetch.values.inputs, request.includesPendingChanges)
-            let stored = leavingOut(pending, fetch)
+            let stored = try leavingOut(pending, fetch)
             let isInBatches = pending == nil && parent == nil && fetch.values.rowOrder != nil
             let answers = try await readElsewhere(
                 stored, try positions(for: fetch.rows), counting: isInBatches ? fetch.rows : nil, progress
