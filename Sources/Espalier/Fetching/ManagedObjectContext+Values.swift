@@ -88,7 +88,7 @@ extension ManagedObjectContext {
             collector.merge(
                 try read(position, fetch) { snapshot, fetch throws(StoreError) -> ValueCollector in
                     var stored = fetch
-                    stored.excluded = try rowsToLeaveOut(of: fetch.rows, pending, in: snapshot)
+                    stored.excluded = Set(try rowsToLeaveOut(of: fetch.rows, pending, in: snapshot))
                     return try snapshot.values(stored)
                 })
         }
@@ -102,7 +102,7 @@ extension ManagedObjectContext {
         var stored = fetch
         for position in try positions(for: fetch.rows) {
             stored.excluded.formUnion(
-                try read(position, fetch.rows) { snapshot, rows throws(StoreError) -> Set<ObjectID> in
+                try read(position, fetch.rows) { snapshot, rows throws(StoreError) -> [ObjectID] in
                     try rowsToLeaveOut(of: rows, pending, in: snapshot)
                 })
         }

@@ -154,9 +154,9 @@ extension ManagedObjectContext {
     /// - Complexity: O(changed objects and leading rows); O(rows that match) if these are fewer and an index leads there.
     func rowsToLeaveOut(
         of fetch: StoreFetch, _ pending: PendingChanges, in snapshot: any StoreSnapshot
-    ) throws(StoreError) -> Set<ObjectID> {
-        if let rows = try fewHiddenRows(of: fetch, pending, in: snapshot) { return Set(rows.hidden) }
-        return Set((pending.changedCount > 0 ? changedRows(in: fetch.family) : []) + pending.leadingRows)
+    ) throws(StoreError) -> [ObjectID] {
+        if let rows = try fewHiddenRows(of: fetch, pending, in: snapshot) { return rows.hidden }
+        return (pending.changedCount > 0 ? changedRows(in: fetch.family) : []) + pending.leadingRows
     }
 
     /// The question for those rows of a fetch that a store finds although they are tested in memory; `nil` if none is.

@@ -333,7 +333,7 @@ extension ManagedObjectContext {
         if case .several(let errors) = error { return errors.forEach(noteReported) }
         guard case .conflicts(let conflicts) = error else { return }
         reportedConflicts = [:]
-        for conflict in conflicts { reportedConflicts[conflict.object] = conflict.newVersion }
+        for reported in conflicts.flatMap(\.reported) { reportedConflicts[reported.object] = reported.newVersion }
     }
 
     /// The part of the source that has an object's row or will have it.

@@ -78,10 +78,8 @@ package struct PredicateReach {
         // A derived value changes with the objects from which it is derived.
         if case .attribute(let slot, _, _) = path.terminal {
             for way in model.waysOfDerivation(of: slot, in: steps.last?.destination ?? entity.index) {
-                for end in way.indices {
-                    ways.insert(steps + way[...end])
-                    reading.insert(steps + way[...end])
-                }
+                for end in way.indices { ways.insert(steps + way[...end]) }
+                for end in way.indices { reading.insert(steps + way[...end]) }
             }
         }
         return steps
