@@ -279,8 +279,7 @@ struct GraphSubject: PredicateSubject {
         return try loadedRow()?.value(at: slot) ?? .null
     }
 
-    /// The value of an attribute, or the destination of a to-one relationship even if it is deleted.
-    func keptValue(of property: Entity.Property) throws(ContextError) -> AttributeValue {
+    fileprivate func keptValue(of property: Entity.Property) throws(ContextError) -> AttributeValue {
         switch property {
         case .attribute(let slot): return try value(at: slot)
         case .relationship(let slot):
@@ -321,5 +320,13 @@ struct GraphSubject: PredicateSubject {
         guard object.isFault, let context = object.managedObjectContext else { return nil }
         try context.loadRow(of: object)
         return object.row
+    }
+}
+
+extension ManagedObject {
+    /// The value of an attribute, or the destination of a to-one relationship even if it is deleted: the unsaved one if
+    /// there is one; this does not fire the fault.
+    func keptValue(of property: Entity.Property) throws(ContextError) -> AttributeValue {
+        try GraphSubject(object: self).keptValue(of: property)
     }
 }

@@ -101,7 +101,7 @@ struct PendingValues {
         assert(StepCount.note())
         let (id, key) = (object.storedID, listings[position].key)
         guard object.entity.isKind(of: model.entities[key.declaredBy]) else { return }
-        let value = UniqueValue(try GraphSubject(object: object).keptValue(of: key.property))
+        let value = UniqueValue(try object.keptValue(of: key.property))
         guard listings[position].values[id] != value else { return }
         listings[position].values.set(value, for: id)
         listings[position].ids[value, default: []].append(id)

@@ -173,10 +173,7 @@ extension ManagedObjectContext {
     private func ask(_ found: [ConstraintConflict]) throws(ContextError) {
         let told = withValues(grouped(found))
         var questions: [SharedValues.Key: UniquenessConflict] = [:]
-        for conflict in told {
-            assert(StepCount.note())
-            questions[SharedValues.Key(conflict.constraint, conflict.values)] = conflict
-        }
+        for conflict in told { questions[SharedValues.Key(conflict.constraint, conflict.values)] = conflict }
         var answers = MergeAnswers()
         var seen = Set<ObjectID>()
         for conflict in found {
