@@ -141,6 +141,7 @@ public final class PersistentStoreCoordinator: Sendable {
     ///   rows that the model forbids, and says how many would be written. No other process or store object may have the
     ///   file open for writing.
     /// - Throws: `ContextError.store` if the file cannot be read; `.unsupportedStore` for a store without a file.
+    /// - Complexity: that of opening the file, and O(size of the two models); if `checkingRows`, that of the migration.
     public func migrationPlan(
         for description: PersistentStoreDescription, checkingRows: Bool = false
     ) throws(ContextError) -> MigrationPlan {
