@@ -22,8 +22,8 @@ extension ManagedObjectContext {
     /// fetch.
     ///
     /// - Throws: as `fetch(_:)`; `ContextError.fetchCancelled`.
-    /// - Complexity: that of `fetch(_:)`, and of the count that the progress expects. A limit beside c changed or deleted
-    ///   objects of the entity reads c rows more.
+    /// - Complexity: that of `fetch(_:)`, and of the count that the progress expects. A limit beside c changed or
+    ///   deleted objects of the entity reads c rows more.
     public nonisolated(nonsending) func fetch<Object: ManagedObject>(
         _ request: FetchRequest<Object>, progress: FetchProgress
     ) async throws(ContextError) -> [Object] {

@@ -45,8 +45,8 @@ extension ManagedObjectContext {
     /// cancelling takes effect after it.
     ///
     /// - Throws: as `count(for:)`; `ContextError.fetchCancelled`.
-    /// - Complexity: that of `count(for:)`, and O(c log c) beside c changed or deleted objects of the entity, whatever the
-    ///   predicate asks for.
+    /// - Complexity: that of `count(for:)`, and O(c log c) beside c changed or deleted objects of the entity, whatever
+    ///   the predicate asks for.
     public nonisolated(nonsending) func count<Result>(
         for request: FetchRequest<Result>, progress: FetchProgress
     ) async throws(ContextError) -> Int {

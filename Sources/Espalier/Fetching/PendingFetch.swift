@@ -151,7 +151,8 @@ extension ManagedObjectContext {
 
     /// The rows of a fetch for values that the store must leave out, because they are read from memory.
     ///
-    /// - Complexity: O(changed objects and leading rows); O(rows that match) if these are fewer and an index leads there.
+    /// - Complexity: O(changed objects and leading rows); O(rows that match) if these are fewer and an index leads
+    ///   there.
     func rowsToLeaveOut(
         of fetch: StoreFetch, _ pending: PendingChanges, in snapshot: any StoreSnapshot
     ) throws(StoreError) -> [ObjectID] {
@@ -198,7 +199,8 @@ extension ManagedObjectContext {
     /// The rows of each store that are enough to be joined with unsaved changes.
     ///
     /// The first rows are often those of unchanged objects, so a fetch with a limit asks for few rows first. Without an
-    /// order, a later step reads 16 times as many more; with an order, which may cost a sort, the second step is the last.
+    /// order, a later step reads 16 times as many more; with an order, which may cost a sort, the second step is the
+    /// last.
     private func storedRows(
         _ fetch: StoreFetch, _ pending: PendingChanges, _ leading: Set<ObjectID>
     ) throws(ContextError) -> [SnapshotList] {

@@ -48,8 +48,8 @@ struct ChangedObjects: Sequence {
 
     /// The objects of these entities, in the order of insertion.
     ///
-    /// - Complexity: O(these objects + places of this list since the last call); with objects of several entities, these
-    ///   are sorted by place.
+    /// - Complexity: O(these objects + places of this list since the last call); with objects of several entities,
+    ///   these are sorted by place.
     mutating func objects(of entities: [ManagedObjectModel.EntityIndex]) -> [ManagedObject] {
         guard count(of: entities) > 0 else { return [] }
         listPlaces()

@@ -10,8 +10,8 @@ public enum ContextError: Error, Sendable {
     /// Rules that unsaved objects break, and refused changes (1550 ... 1600): all of them, or the first 1,000 and the
     /// number of the others (`Violation.Reason.more(count:)`).
     case violations([Violation])
-    /// Rows that another context or process has changed since they were read, with both values (133020): all of them, or
-    /// the first 1,000 and the number of the others (`MergeConflict.moreCount`).
+    /// Rows that another context or process has changed since they were read, with both values (133020): all of them,
+    /// or the first 1,000 and the number of the others (`MergeConflict.moreCount`).
     case conflicts([MergeConflict])
     /// Answers of a merge policy of the application's own that cannot be followed, and the errors that it threw
     /// (133020).

@@ -4,8 +4,9 @@
 // Invariants
 //   1. After the queue is entered, every changed or new object that has one of the values is listed under it. Other
 //      objects may be listed too: the caller tests the objects that it finds.
-//   2. Values are compared as predicates compare them (`UniqueValue`): NaN equals itself, and 0 equals -0. A destination
-//      is listed even if it is deleted: a deletion can be taken back without a change of the objects that lead there.
+//   2. Values are compared as predicates compare them (`UniqueValue`): NaN equals itself, and 0 equals -0. A
+//      destination is listed even if it is deleted: a deletion can be taken back without a change of the objects that
+//      lead there.
 //   3. This index retains no object.
 //   4. The index is empty until a fetch has met `countMin` unsaved objects, and after a save, a rollback or a merge.
 
@@ -126,8 +127,8 @@ struct PendingValues {
 extension ManagedObjectContext {
     /// The new and changed objects that a fetch has to test.
     ///
-    /// - Complexity: O(unsaved objects of the fetch's entities); if the predicate asks for values of properties, O(objects
-    ///   with the values of one of them + changes since the last such fetch).
+    /// - Complexity: O(unsaved objects of the fetch's entities); if the predicate asks for values of properties,
+    ///   O(objects with the values of one of them + changes since the last such fetch).
     func pendingCandidates(for fetch: StoreFetch) throws(ContextError) -> [ManagedObject] {
         let family = fetch.family
         let isMany = memory.inserted.count(of: family) + memory.updated.count(of: family) >= PendingValues.countMin

@@ -32,7 +32,8 @@ public final class PersistentStoreCoordinator: Sendable {
     private struct State {
         var members: [Member] = []
         var mailboxes: [WeakMailbox] = []
-        /// The number of mailboxes at which the next subscription removes the freed ones: twice as many as were left last.
+        /// The number of mailboxes at which the next subscription removes the freed ones: twice as many as were left
+        /// last.
         var sweepCount = 16
         /// The saves between their beginning and the delivery of their messages.
         var writers: Set<UInt64> = []

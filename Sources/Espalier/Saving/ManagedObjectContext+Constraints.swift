@@ -26,8 +26,8 @@ extension ManagedObjectContext {
         }
     }
 
-    /// The report of the broken constraints that neither an action nor a policy would resolve, with rows that are not in
-    /// memory.
+    /// The report of the broken constraints that neither an action nor a policy would resolve, with rows that are not
+    /// in memory.
     func unresolvedUniquenessConflicts(lookupCountMax: Int) -> [UniquenessConflict] {
         report(uniquenessConflicts(lookupCountMax: lookupCountMax).filter(isUnresolved))
     }

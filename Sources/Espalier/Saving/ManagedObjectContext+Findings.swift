@@ -20,8 +20,8 @@ extension ManagedObjectContext {
 
     /// An error of a save together with the other reasons to refuse it, as far as the context can know them.
     ///
-    /// - Complexity: O(changed objects), a look-up for each of at most 1,000 new or changed unique values, and a read for
-    ///   each 500 of at most 1,000 rows that have such a value.
+    /// - Complexity: O(changed objects), a look-up for each of at most 1,000 new or changed unique values, and a read
+    ///   for each 500 of at most 1,000 rows that have such a value.
     func withOtherFindings(_ error: ContextError) -> ContextError {
         var errors: [ContextError] = []
         switch error {

@@ -28,8 +28,8 @@ extension ManagedObjectContext {
     ///   `.conflicts`, `.constraints`, or the store's error. The context is as it was before, except after
     ///   `.partlySaved`. Refused changes are reported once and then forgotten, because they never took effect.
     ///   `.alreadySaving` in a hook of a save of this context: the call does nothing, and that save continues.
-    /// - Complexity: O(c) in the context, and O(c log n) in the stores for each index, for c changed objects and those that
-    ///   delete rules reach, and n rows. The objects in memory that have not changed cost nothing.
+    /// - Complexity: O(c) in the context, and O(c log n) in the stores for each index, for c changed objects and those
+    ///   that delete rules reach, and n rows. The objects in memory that have not changed cost nothing.
     public func save() throws(ContextError) {
         try checkIsNotSaving()
         try source.checkIsNotSaving()

@@ -210,8 +210,8 @@ public final class UndoStack {
 
     /// Removes the actions that were registered with `target`.
     ///
-    /// - Complexity: O(registered actions, of all targets): each is looked at. Remove the actions of many targets that end
-    ///   together with `removeAllActions()`, or let them end: an undo skips the actions of targets that were freed.
+    /// - Complexity: O(registered actions, of all targets): each is looked at. Remove the actions of many targets that
+    ///   end together with `removeAllActions()`, or let them end: an undo skips the actions of targets that were freed.
     public func removeAllActions(withTarget target: AnyObject) {
         let key = ObjectIdentifier(target)
         removeAllActions { $0.target == key }
