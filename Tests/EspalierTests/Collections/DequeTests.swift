@@ -27,12 +27,15 @@ import Testing
                     deque.removeAll { $0 % 3 == 0 }
                     array.removeAll { $0 % 3 == 0 }
                 case 8:
-                    #expect(deque.popLast() == array.popLast(), "seed \(seed), step \(step)")
+                    let (found, expected) = (deque.popLast(), array.popLast())
+                    #expect(found == expected, "seed \(seed), step \(step)")
                 case 9:
                     deque.modifyFirst { $0 += 1000 }
                     if !array.isEmpty { array[0] += 1000 }
                 default:
-                    #expect(deque.popFirst() == (array.isEmpty ? nil : array.removeFirst()), "seed \(seed), \(step)")
+                    let found = deque.popFirst()
+                    let expected = array.isEmpty ? nil : array.removeFirst()
+                    #expect(found == expected, "seed \(seed), step \(step)")
                 }
                 #expect(Array(deque) == array, "seed \(seed), step \(step)")
                 #expect(deque.count == array.count && deque.isEmpty == array.isEmpty, "seed \(seed), step \(step)")
