@@ -139,7 +139,7 @@ extension ManagedObjectContext {
         guard hiddenCountMax > 0, fetch.limit == nil, let predicate = fetch.predicate,
             predicate.asksIndexedValues(of: fetch.entity)
         else { return nil }
-        assert(fetch.offset == 0, "an offset counts after the changes are joined")
+        assert(fetch.offset == 0, "the offset \(fetch.offset) skips rows before the changes are joined")
         var few = fetch
         (few.sort, few.limit) = ([], hiddenCountMax + 1)
         let ids = try snapshot.fetchIDs(few)

@@ -72,13 +72,14 @@ struct KnownCutKeys {
     /// Returns what the last save knew, if it made this commit or was refused after it, and forgets it.
     mutating func take(after commit: UInt64) -> CutKeys {
         defer { last = nil }
-        guard let last, last.commit == commit else { return CutKeys() }
-        return last.keys
+        guard let known = last, known.commit == commit else { return CutKeys() }
+        return known.keys
     }
 
     /// Notes what a save knew that made this commit, or was refused after it.
     mutating func keep(_ keys: CutKeys, after commit: UInt64) {
-        last = keys.rowCount > 0 && keys.rowCount <= Self.rowCountMax ? (commit, keys) : nil
+        last = nil
+        if keys.rowCount > 0, keys.rowCount <= Self.rowCountMax { last = (commit, keys) }
     }
 }
 
