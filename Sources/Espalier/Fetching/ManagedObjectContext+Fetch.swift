@@ -24,7 +24,7 @@ extension ManagedObjectContext {
     /// - Complexity: that of the stores' search: O(log n) and O(objects found) if an index answers predicate and order,
     ///   within the limit; otherwise O(n) for n objects of the entity, and O(m log m) to sort m that match. Also
     ///   O(objects found) to make the objects, and O(unsaved objects that may match): those with the value, if the
-    ///   predicate asks for values of attributes or to-one relationships, otherwise all of the entity.
+    ///   predicate asks for values or ranges of attributes or for to-one destinations, otherwise all of the entity.
     @inlinable
     public func fetch<Object: ManagedObject>(_ request: FetchRequest<Object>) throws(ContextError) -> [Object] {
         let terms = request.terms

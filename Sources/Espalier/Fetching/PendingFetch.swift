@@ -210,7 +210,7 @@ extension ManagedObjectContext {
         }
         var lists: [SnapshotList] = []
         for position in try positions(for: fetch) {
-            var more = min(wanted + 16, hiddenCountMax)
+            var more = min(wanted / 4 + 16, hiddenCountMax)
             while true {
                 let question = fetch.widened(by: more)
                 let rows = try read(position, question) { snapshot, question throws(StoreError) in

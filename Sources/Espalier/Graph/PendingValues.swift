@@ -1,5 +1,5 @@
-// Unsaved objects by attribute value and by to-one destination, so that a fetch for one value does not test all unsaved
-// objects.
+// Unsaved objects by attribute value and by to-one destination, so that a fetch for one value or for a range of values
+// does not test all unsaved objects.
 //
 // Invariants
 //   1. After the queue is entered, every changed or new object that has one of the values is listed under it. Other
@@ -21,10 +21,17 @@ struct PendingValues {
         let property: Entity.Property
     }
 
-    /// A condition that holds only for objects which have one of `values`.
+    /// A condition that holds only for objects with some values of a property.
     struct Condition {
+        /// The values.
+        enum Values {
+            case oneOf([AttributeValue])
+            /// A range with its ends; `nil` = no end, but null is in no range.
+            case range(from: AttributeValue?, to: AttributeValue?)
+        }
+
         let key: Key
-        let values: [AttributeValue]
+        let values: Values
     }
 
     /// Fewer unsaved objects than this are tested one by one.
@@ -37,7 +44,45 @@ struct PendingValues {
         var ids: [UniqueValue: [ObjectID]] = [:]
         /// The value under which each object is listed.
         var values = ObjectIDTable<UniqueValue>()
+        /// The same in the order of the values; `nil` if no fetch has asked for a range.
+        var runs: ValueRuns?
         var entryCount = 0
+
+        init(key: Key) { self.key = key }
+
+        /// Lists an object under its value, if that is another one than before.
+        mutating func enter(_ id: ObjectID, _ value: UniqueValue) {
+            guard values[id] != value else { return }
+            values.set(value, for: id)
+            ids[value, default: []].append(id)
+            runs?.insert(value.value, of: id)
+            entryCount += 1
+            assert(entryCount >= values.count, "invariant 1: \(values.count) objects are listed")
+        }
+
+        /// The objects that may have some values, and their number; an object may be counted several times.
+        mutating func objects(with wanted: Condition.Values) -> (count: Int, ids: () -> Set<ObjectID>) {
+            switch wanted {
+            case .oneOf(let wanted):
+                let lists = wanted.compactMap { ids[UniqueValue($0)] }
+                return (lists.reduce(0) { $0 + $1.count }, { Set(lists.joined()) })
+            case .range(let lower, let upper):
+                if runs == nil {
+                    var all = ValueRuns()
+                    values.forEach { id, value in all.insert(value.value, of: id) }
+                    runs = all
+                }
+                let slices = runs?.entries(from: lower, to: upper) ?? []
+                let present = values
+                return (
+                    slices.reduce(0) { $0 + $1.count },
+                    {
+                        let entries = slices.joined().lazy.filter { present[$0.id] == UniqueValue($0.value) }
+                        return Set(entries.map(\.id))
+                    }
+                )
+            }
+        }
     }
 
     private var listings: [Listing] = []
@@ -102,33 +147,27 @@ struct PendingValues {
         assert(StepCount.note())
         let (id, key) = (object.storedID, listings[position].key)
         guard object.entity.isKind(of: model.entities[key.declaredBy]) else { return }
-        let value = UniqueValue(try object.keptValue(of: key.property))
-        guard listings[position].values[id] != value else { return }
-        listings[position].values.set(value, for: id)
-        listings[position].ids[value, default: []].append(id)
-        listings[position].entryCount += 1
-        let listing = listings[position]
-        assert(listing.entryCount >= listing.values.count, "invariant 1: \(listing.values.count) objects are listed")
+        listings[position].enter(id, UniqueValue(try object.keptValue(of: key.property)))
     }
 
     /// The objects that may fulfil the condition which fewest may fulfil; the properties of all conditions are listed.
-    func ids(fulfilling conditions: [Condition]) -> Set<ObjectID> {
-        var least: [[ObjectID]]?
+    mutating func ids(fulfilling conditions: [Condition]) -> Set<ObjectID> {
+        var least: (count: Int, ids: () -> Set<ObjectID>)?
         for condition in conditions {
             guard let position = position(of: condition.key) else { continue }
-            let lists = condition.values.compactMap { listings[position].ids[UniqueValue($0)] }
-            if let least, least.reduce(0, { $0 + $1.count }) <= lists.reduce(0, { $0 + $1.count }) { continue }
-            least = lists
+            let found = listings[position].objects(with: condition.values)
+            if let least, least.count <= found.count { continue }
+            least = found
         }
-        return Set((least ?? []).joined())
+        return least?.ids() ?? []
     }
 }
 
 extension ManagedObjectContext {
     /// The new and changed objects that a fetch has to test.
     ///
-    /// - Complexity: O(unsaved objects of the fetch's entities); if the predicate asks for values of properties,
-    ///   O(objects with the values of one of them + changes since the last such fetch).
+    /// - Complexity: O(unsaved objects of the fetch's entities); if the predicate asks for values or ranges of
+    ///   properties, O(objects with the values of one of them), and O(log n) for each change since the last such fetch.
     func pendingCandidates(for fetch: StoreFetch) throws(ContextError) -> [ManagedObject] {
         let family = fetch.family
         let isMany = memory.inserted.count(of: family) + memory.updated.count(of: family) >= PendingValues.countMin
@@ -164,6 +203,7 @@ extension ResolvedPredicate {
     /// Whether the predicate asks for values of a property by which a store finds rows without reading all.
     func asksIndexedValues(of entity: Entity) -> Bool {
         conditionsOnValues(of: entity).contains { condition in
+            guard case .oneOf = condition.values else { return false }
             switch condition.key.property {
             case .relationship(let slot): return entity.relationships[slot].inverse != nil
             case .attribute(let slot):
@@ -174,34 +214,38 @@ extension ResolvedPredicate {
         }
     }
 
-    /// The conditions, all of which must hold, that a property of an `entity` has one of some values.
+    /// The conditions, all of which must hold, that a property of an `entity` has one of some values or is in a range.
     fileprivate func conditionsOnValues(of entity: Entity) -> [PendingValues.Condition] {
         root.conditions.compactMap { node -> PendingValues.Condition? in
             guard case .comparison(let comparison) = node, comparison.modifier == .direct, comparison.options.isEmpty,
                 case .path(let path) = comparison.left, let key = PendingValues.Key(path, of: entity)
             else { return nil }
-            let values: [AttributeValue]
+            let values: PendingValues.Condition.Values
             switch (comparison.operator, comparison.right) {
-            case (.equal, .value(let value)): values = [value]
-            case (.in, .values(let members)): values = members
+            case (.equal, .value(let value)): values = .oneOf([value])
+            case (.in, .values(let members)): values = .oneOf(members)
+            case (.lessThan, .value(let value)), (.lessThanOrEqual, .value(let value)):
+                values = .range(from: nil, to: value)
+            case (.greaterThan, .value(let value)), (.greaterThanOrEqual, .value(let value)):
+                values = .range(from: value, to: nil)
+            case (.between, .values(let bounds)) where bounds.count == 2:
+                values = .range(from: bounds[0], to: bounds[1])
             default: return nil
             }
-            guard values.allSatisfy({ key.lists($0, of: entity) }) else { return nil }
-            return PendingValues.Condition(key: key, values: values)
+            return key.lists(values, of: entity) ? PendingValues.Condition(key: key, values: values) : nil
         }
     }
 }
 
 extension PendingValues.Key {
     /// The attribute or to-one relationship of the tested object at which a path ends; `nil` if it leads on, or if the
-    /// values of the property cannot be listed.
+    /// value may change without a change of the object.
     fileprivate init?(_ path: ResolvedKeyPath, of entity: Entity) {
         guard path.base == .evaluatedObject else { return nil }
         switch (path.steps.count, path.terminal) {
-        case (0, .attribute(let slot, let type, elements: [])):
+        case (0, .attribute(let slot, _, elements: [])):
             let attribute = entity.attributes[slot]
-            // A derived value changes without a change of its object.
-            guard type.hashesAsItCompares, attribute.derivation == nil else { return nil }
+            guard attribute.derivation == nil else { return nil }
             self.init(declaredBy: attribute.declaredBy, property: .attribute(slot))
         case (1, .object) where !path.steps[0].isToMany:
             let relationship = entity.relationships[path.steps[0].slot]
@@ -210,15 +254,18 @@ extension PendingValues.Key {
         }
     }
 
-    /// Whether all objects that equal `value` are listed under it.
+    /// Whether all objects that have one of `values` are listed under it.
     ///
     /// An object whose destination is deleted has none, but is listed under the deleted one.
-    fileprivate func lists(_ value: AttributeValue, of entity: Entity) -> Bool {
-        switch property {
-        case .attribute(let slot): return entity.attributes[slot].type.accepts(value)
-        case .relationship:
-            guard case .objectID = value else { return false }
-            return true
+    fileprivate func lists(_ values: PendingValues.Condition.Values, of entity: Entity) -> Bool {
+        switch (property, values) {
+        case (.attribute(let slot), .oneOf(let values)):
+            let type = entity.attributes[slot].type
+            return type.hashesAsItCompares && values.allSatisfy(type.accepts)
+        case (.attribute(let slot), .range): return entity.attributes[slot].type.hasRanges
+        case (.relationship, .oneOf(let values)):
+            return values.allSatisfy { if case .objectID = $0 { true } else { false } }
+        case (.relationship, .range): return false
         }
     }
 }
@@ -228,6 +275,14 @@ extension AttributeType {
     fileprivate var hashesAsItCompares: Bool {
         switch self {
         case .integer16, .integer32, .integer64, .string, .uuid, .boolean, .date, .double, .float: true
+        default: false
+        }
+    }
+
+    /// Whether applications ask for ranges of values of the type.
+    fileprivate var hasRanges: Bool {
+        switch self {
+        case .integer16, .integer32, .integer64, .string, .date, .double, .float, .decimal: true
         default: false
         }
     }

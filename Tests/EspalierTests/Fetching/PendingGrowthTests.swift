@@ -99,6 +99,27 @@ import Testing
         }
     }
 
+    @Test func `pages of a walk that changes what it passes cost as much for each object`() throws {
+        try expectGrowth(1) { stack in
+            let context = stack.newContext()
+            let count = try context.count(for: FetchRequest<Paper>())
+            return try work(context) {
+                var (last, passedCount) = ("", 0)
+                while true {
+                    var page = FetchRequest<Paper>(
+                        try FetchPredicate(format: "code > %@", last), sortedBy: [SortKey("code")])
+                    page.fetchLimit = 20
+                    let papers = try context.fetch(page)
+                    for paper in papers { paper.number = -1 }
+                    passedCount += papers.count
+                    guard let code = papers.last?.code else { break }
+                    last = code
+                }
+                #expect(passedCount == count)
+            }
+        }
+    }
+
     @Test func `a limit beside many changed objects reads no more rows than it needs`() throws {
         let stack = try Stack.ofPapers(600)
         let context = stack.newContext()
@@ -113,7 +134,7 @@ import Testing
 
             #expect(found.map(\.number) == Array(300..<310), "\(format)")
             // The store finds the changed ones first if their former numbers match: these have to be passed over.
-            let rowCountMax = format.hasPrefix("code") ? 36 : 600
+            let rowCountMax = format.hasPrefix("code") ? 28 : 600
             #expect(context.rowsFetched - rowsFetched <= rowCountMax, "\(format)")
         }
 

@@ -1,5 +1,5 @@
-// Random conditions on single values beside many unsaved objects, against plain dictionaries: doubles with -0 and NaN,
-// dates, and references to stored, unsaved and deleted objects (F-3).
+// Random conditions on values and ranges beside many unsaved objects, against plain dictionaries: doubles with -0 and
+// NaN, dates, and references to stored, unsaved and deleted objects (F-3).
 //
 // `ESPALIER_PENDING_WALKS` is the number of walks for each place of the rows.
 
@@ -148,6 +148,11 @@ private struct PendingIndexWalk {
             }
             predicate = Self.condition(name, ids, asksForSeveral)
             includes = { sale in wanted.contains { $0 == sale.shop } }
+        } else if Int.random(in: 0..<3, using: &random) == 0 {
+            let (lower, upper) = (someValue(name), someValue(name))
+            let (form, isWithin) = Self.range(Int.random(in: 0..<5, using: &random), name, lower, upper)
+            predicate = form
+            includes = { sale in isWithin(sale.values[name] ?? .null) }
         } else {
             var wanted: [AttributeValue] = []
             for _ in 0..<(asksForSeveral ? 3 : 1) { wanted.append(someValue(name)) }
@@ -176,6 +181,46 @@ private struct PendingIndexWalk {
         let path = FetchExpression.keyPath(FetchKeyPath([name]))
         return asksForSeveral
             ? .comparison(.init(path, .in, .list(constants))) : .comparison(.init(path, .equal, constants[0]))
+    }
+
+    /// A condition on a range, and the same for plain values: null and NaN are in no range.
+    private static func range(
+        _ form: Int, _ name: String, _ lower: AttributeValue, _ upper: AttributeValue
+    ) -> (FetchPredicate, (AttributeValue) -> Bool) {
+        let path = FetchExpression.keyPath(FetchKeyPath([name]))
+        func compared(_ comparison: FetchPredicate.Comparison.Operator) -> FetchPredicate {
+            .comparison(.init(path, comparison, .value(lower)))
+        }
+        func holds(_ value: AttributeValue, _ isWithin: (Double, Double) -> Bool) -> Bool {
+            guard let number = Self.number(value), let bound = Self.number(lower) else { return false }
+            return isWithin(number, bound)
+        }
+        switch form {
+        case 0: return (compared(.lessThan), { holds($0, <) })
+        case 1: return (compared(.lessThanOrEqual), { holds($0, <=) })
+        case 2: return (compared(.greaterThan), { holds($0, >) })
+        case 3: return (compared(.greaterThanOrEqual), { holds($0, >=) })
+        default:
+            let bounds = FetchExpression.list([.value(lower), .value(upper)])
+            return (
+                .comparison(.init(path, .between, bounds)),
+                { value in
+                    guard let number = Self.number(value), let least = Self.number(lower), let most = Self.number(upper)
+                    else { return false }
+                    return least <= number && number <= most
+                }
+            )
+        }
+    }
+
+    /// The place of a value on a line; `nil` for null and NaN.
+    private static func number(_ value: AttributeValue) -> Double? {
+        switch value {
+        case .double(let number): number.isNaN ? nil : number
+        case .integer(let number): Double(number)
+        case .date(let date): date.timeIntervalSinceReferenceDate
+        default: nil
+        }
     }
 
     /// Whether a predicate takes two values for equal: NaN equals itself, and -0 equals 0.
