@@ -20,6 +20,7 @@ extension ManagedObjectContext {
     ///
     /// - Throws: as `PersistentStoreCoordinator.execute(_:)`; `.alreadySaving` during a save, and in the closure of a
     ///   request.
+    /// - Complexity: as `PersistentStoreCoordinator.execute(_:)`; O(rows) to tell this context and others.
     @discardableResult
     public func execute(_ request: BatchInsertRequest) throws(ContextError) -> BatchResult {
         try carryOut(LoggedWriting(request)) { () throws(ContextError) in
@@ -34,6 +35,7 @@ extension ManagedObjectContext {
     /// Objects in memory get the new values.
     ///
     /// - Throws: as `PersistentStoreCoordinator.execute(_:)`; `.alreadySaving` during a save.
+    /// - Complexity: as `PersistentStoreCoordinator.execute(_:)`; merging the rows costs as `mergeChanges(from:)`.
     @discardableResult
     public func execute(_ request: BatchUpdateRequest) throws(ContextError) -> BatchResult {
         try carryOut(LoggedWriting(request)) { () throws(ContextError) in
@@ -46,6 +48,7 @@ extension ManagedObjectContext {
     /// Objects of deleted rows leave the context; those that have unsaved changes stay until a save reports them.
     ///
     /// - Throws: as `PersistentStoreCoordinator.execute(_:)`; `.alreadySaving` during a save.
+    /// - Complexity: as `PersistentStoreCoordinator.execute(_:)`; merging the rows costs as `mergeChanges(from:)`.
     @discardableResult
     public func execute(_ request: BatchDeleteRequest) throws(ContextError) -> BatchResult {
         try carryOut(LoggedWriting(request)) { () throws(ContextError) in
@@ -61,6 +64,7 @@ extension ManagedObjectContext {
     ///
     /// - Returns: their number, without those that delete rules reach.
     /// - Throws: as `execute(_:)`; `.invalidPredicate`, with `place`, for an expression without a counterpart.
+    /// - Complexity: as `execute(_:)` of a request to delete.
     @discardableResult
     public func delete<Object: ManagedObject>(
         _ type: Object.Type, where predicate: Predicate<Object>? = nil, includesSubclasses: Bool = true,

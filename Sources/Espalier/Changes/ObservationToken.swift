@@ -19,6 +19,9 @@ public final class ObservationToken: Sendable {
     var isCancelled: Bool { isOver.load(ordering: .relaxed) }
 }
 
+/// Up to this number, observations that have ended may be kept.
+private let fewCount = 16
+
 /// The closures that observe one kind of message, in the order in which they were added.
 struct Observers<Body> {
     private struct Entry {
@@ -26,13 +29,20 @@ struct Observers<Body> {
         let body: Body
     }
     private var entries: [Entry] = []
+    /// The number of entries at which the next addition removes those that have ended: twice as many as were left last.
+    private var sweepCount = fewCount
 
     var isEmpty: Bool { entries.isEmpty }
 
     /// Adds a closure; the observation lasts as long as the caller retains the returned token.
+    ///
+    /// - Complexity: O(1), amortized.
     mutating func add(_ body: Body) -> ObservationToken {
         let token = ObservationToken()
-        forgetEnded()
+        if entries.count >= sweepCount {
+            forgetEnded()
+            sweepCount = max(fewCount, 2 * entries.count)
+        }
         entries.append(Entry(token: token, body: body))
         return token
     }

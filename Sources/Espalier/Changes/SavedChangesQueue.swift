@@ -17,7 +17,7 @@ package struct SavedChangesQueue {
     /// The most separate entries: `apartCountMax` if the others outweigh the oldest one, `saveCountMax` in any case.
     private static let (apartCountMax, saveCountMax) = (256, 32_768)
 
-    private var waiting: [SavedChanges] = []
+    private var waiting = Deque<SavedChanges>()
     /// The number of IDs in all entries.
     package private(set) var idCount = 0
     /// The number of entries.
@@ -35,7 +35,7 @@ package struct SavedChangesQueue {
         }
         waiting.append(saved)
         idCount += saved.idCount
-        let first = waiting[0].idCount
+        let first = waiting.first?.idCount ?? 0
         let outweighsFirst = waiting.count > Self.apartCountMax && idCount - first + waiting.count > first
         if outweighsFirst || waiting.count > Self.saveCountMax || idCount > Self.idCountMax || saved.isEverything {
             compact()
@@ -43,36 +43,43 @@ package struct SavedChangesQueue {
     }
 
     /// Removes and returns the oldest entry: one save, or the union of several.
+    ///
+    /// - Complexity: O(1), amortized.
     package mutating func takeFirst() -> SavedChanges? {
-        guard !waiting.isEmpty else { return nil }
-        let first = waiting.removeFirst()
+        guard let first = waiting.popFirst() else { return nil }
         idCount -= first.idCount
         return first
     }
 
     /// Removes and returns all entries, oldest first.
     package mutating func takeAll() -> [SavedChanges] {
-        defer { (waiting, idCount) = ([], 0) }
-        return waiting
+        let all = Array(waiting)
+        waiting.removeAll()
+        idCount = 0
+        return all
     }
 
     /// Unites all entries into one.
     private mutating func compact() {
         // The sender holds the IDs of a single save too, however many they are.
-        guard waiting.count > 1 else { return }
+        guard waiting.count > 1, let first = waiting.first else { return }
         var union = ChangedIDs()
         for saved in waiting where !union.isEverything { union.add(saved, idCountMax: Self.idCountMax) }
         let (names, authors) = (Set(waiting.map(\.contextName)), Set(waiting.map(\.author)))
         let isEverything = union.isEverything || waiting.contains { $0.isEverything }
         var united = isEverything ? SavedChanges(isEverything: true) : union.savedChanges
-        united.contextName = names.count == 1 ? waiting[0].contextName : nil
-        united.author = authors.count == 1 ? waiting[0].author : nil
-        (waiting, idCount) = ([united], united.idCount)
+        united.contextName = names.count == 1 ? first.contextName : nil
+        united.author = authors.count == 1 ? first.author : nil
+        waiting.removeAll()
+        waiting.append(united)
+        idCount = united.idCount
     }
 
     private mutating func unite(_ saved: SavedChanges) {
-        if saved.contextName != waiting[0].contextName { waiting[0].contextName = nil }
-        if saved.author != waiting[0].author { waiting[0].author = nil }
+        waiting.modifyFirst { first in
+            if saved.contextName != first.contextName { first.contextName = nil }
+            if saved.author != first.author { first.author = nil }
+        }
     }
 }
 

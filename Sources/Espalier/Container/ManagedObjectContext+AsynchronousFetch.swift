@@ -22,6 +22,8 @@ extension ManagedObjectContext {
     /// fetch.
     ///
     /// - Throws: as `fetch(_:)`; `ContextError.fetchCancelled`.
+    /// - Complexity: that of `fetch(_:)`, and of the count that the progress expects. A limit beside c changed or
+    ///   deleted objects of the entity reads c rows more.
     public nonisolated(nonsending) func fetch<Object: ManagedObject>(
         _ request: FetchRequest<Object>, progress: FetchProgress
     ) async throws(ContextError) -> [Object] {
@@ -50,7 +52,7 @@ extension ManagedObjectContext {
             let pending = try pendingChanges(for: fetch, terms.includesPendingChanges)
             let positions = try positions(for: fetch)
             let isPlain = pending == nil && positions.count == 1
-            let question = isPlain ? fetch : fetch.widened(by: pending ?? PendingChanges())
+            let question = isPlain ? fetch : fetch.widened(by: pending?.hiddenCountMax ?? 0)
             let answers = try await readElsewhere(question, positions, counting: question, progress) {
                 snapshot throws(StoreError) in
                 try ManagedObjectContext.rows(question, snapshot, progress)

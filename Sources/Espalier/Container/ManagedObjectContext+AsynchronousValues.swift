@@ -14,6 +14,7 @@ extension ManagedObjectContext {
     /// step: cancelling takes effect after it.
     ///
     /// - Throws: as `fetchIDs(_:)`; `ContextError.fetchCancelled`.
+    /// - Complexity: that of `fetchIDs(_:)`.
     public nonisolated(nonsending) func fetchIDs<Result>(
         _ request: FetchRequest<Result>, progress: FetchProgress
     ) async throws(ContextError) -> [ObjectID] {
@@ -44,6 +45,8 @@ extension ManagedObjectContext {
     /// cancelling takes effect after it.
     ///
     /// - Throws: as `count(for:)`; `ContextError.fetchCancelled`.
+    /// - Complexity: that of `count(for:)`, and O(c log c) beside c changed or deleted objects of the entity, whatever
+    ///   the predicate asks for.
     public nonisolated(nonsending) func count<Result>(
         for request: FetchRequest<Result>, progress: FetchProgress
     ) async throws(ContextError) -> Int {
@@ -85,6 +88,7 @@ extension ManagedObjectContext {
     /// there are no unsaved changes; otherwise after each store.
     ///
     /// - Throws: as `fetch(_:)`; `ContextError.fetchCancelled`.
+    /// - Complexity: that of `fetch(_:)`, and of the count of the objects that match.
     public nonisolated(nonsending) func fetch(
         _ request: ValueRequest, progress: FetchProgress
     ) async throws(ContextError) -> ResultRows {
@@ -92,7 +96,7 @@ extension ManagedObjectContext {
             let fetch = try processAndResolve(request)
             let pending = try pendingChanges(
                 for: fetch.rows, reading: fetch.values.inputs, request.includesPendingChanges)
-            let stored = leavingOut(pending, fetch)
+            let stored = try leavingOut(pending, fetch)
             let isInBatches = pending == nil && parent == nil && fetch.values.rowOrder != nil
             let answers = try await readElsewhere(
                 stored, try positions(for: fetch.rows), counting: isInBatches ? fetch.rows : nil, progress

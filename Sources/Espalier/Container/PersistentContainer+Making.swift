@@ -137,6 +137,7 @@ extension PersistentContainer {
     ///
     /// - Throws: `ContextError` if a store is read-only, or cannot be closed, removed or opened; a store that cannot be
     ///   removed is open again with its objects, and those after it are as they were.
+    /// - Complexity: O(stores) beside the work of the file system, and that of the view context's `reset()`.
     @MainActor public func erase() throws(ContextError) {
         for case let description in persistentStoreDescriptions where description.isReadOnly {
             throw .readOnlyStore(path: description.path)

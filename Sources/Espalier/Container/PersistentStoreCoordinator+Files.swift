@@ -30,6 +30,8 @@ extension PersistentStoreCoordinator {
     ///
     /// - Throws: `ContextError.store`, if a process has the file open for writing among other reasons; the file is as
     ///   it was.
+    /// - Complexity: O(1) beside the work of the file system; only the page that shows that the file is a store is
+    ///   read.
     public func destroyPersistentStore(_ description: PersistentStoreDescription) throws(ContextError) {
         guard description.type == .btree, let path = description.path else { return }
         do throws(StoreError) {

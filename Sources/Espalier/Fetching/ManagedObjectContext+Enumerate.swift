@@ -33,6 +33,8 @@ extension ManagedObjectContext {
     /// ```
     /// - Parameter batchSize: how many rows are read at once, 0 for all; the faults of a batch fire together.
     /// - Throws: what `fetch(_:)` throws, and what `body` throws; an error ends the enumeration.
+    /// - Complexity: the time of `fetch(_:)`; memory for one batch of objects, and 16 bytes for each object that is
+    ///   sorted or to which an index leads. Beside c unsaved objects of the entity, also O(c) in time and memory.
     @inlinable
     public func enumerate<Object: ManagedObject>(
         _ request: FetchRequest<Object>, batchSize: Int = 1000, _ body: (Object) throws -> Void

@@ -21,6 +21,10 @@ extension ManagedObjectContext {
     ///
     /// - Throws: `ContextError.unknownEntity`, `.invalidPredicate`, `.wrongResultType` for a request that does not fit
     ///   the model; `.noStore` if no open store can hold such objects; `.store` if a store fails.
+    /// - Complexity: that of the stores' search: O(log n) and O(objects found) if an index answers predicate and order,
+    ///   within the limit; otherwise O(n) for n objects of the entity, and O(m log m) to sort m that match. Also
+    ///   O(objects found) to make the objects, and O(unsaved objects that may match): those with the value, if the
+    ///   predicate asks for values or ranges of attributes or for to-one destinations, otherwise all of the entity.
     @inlinable
     public func fetch<Object: ManagedObject>(_ request: FetchRequest<Object>) throws(ContextError) -> [Object] {
         let terms = request.terms
@@ -87,6 +91,8 @@ extension ManagedObjectContext {
     /// The IDs of the matching objects, in the request's order; unsaved objects have temporary ones (FR-02).
     ///
     /// - Throws: as `fetch(_:)`.
+    /// - Complexity: as `fetch(_:)`; makes no objects, unless unsaved changes of the entity or several stores join, and
+    ///   reads no rows if an index answers.
     public func fetchIDs<Result>(_ request: FetchRequest<Result>) throws(ContextError) -> [ObjectID] {
         let fetch = try processAndResolve(request.terms)
         let pending = try pendingChanges(for: fetch, request.includesPendingChanges)
@@ -99,6 +105,9 @@ extension ManagedObjectContext {
     /// The number of objects that `fetch(_:)` would return (MC-21).
     ///
     /// - Throws: as `fetch(_:)`.
+    /// - Complexity: O(1) without predicate, O(index entries that match) if an index answers, otherwise O(n) for n
+    ///   objects of the entity; and O(unsaved objects that may match), as for `fetch(_:)`. Beside c changed or deleted
+    ///   objects of the entity, also O(c log c), unless fewer rows match and the predicate asks for values of an index.
     public func count<Result>(for request: FetchRequest<Result>) throws(ContextError) -> Int {
         var fetch = try processAndResolve(request.terms)
         fetch.sort = []
@@ -114,6 +123,7 @@ extension ManagedObjectContext {
     /// The steps in which the stores answer a request, one line for each.
     ///
     /// - Throws: as `fetch(_:)`.
+    /// - Complexity: that of planning the fetch, which reads samples of indexes and no rows.
     public func explain<Result>(_ request: FetchRequest<Result>) throws(ContextError) -> [String] {
         try storedExplanation(processAndResolve(request.terms), as: .rows)
     }

@@ -16,6 +16,9 @@ extension ManagedObjectContext {
     ///   (MC-27): a relationship may then differ between its two sides until the other side is refreshed too. A refresh
     ///   does not change new objects. With `true` it does not change objects either that have changes and whose row is
     ///   deleted: the next save reports those. The results of fetched properties are forgotten in each case (FR-24).
+    /// - Complexity: O(1) for an object without changes. If its changes are kept, a read of its row and O(changes); its
+    ///   ordered lists are read and merged, O(members). Moving to a newer generation takes O(changed objects and cached
+    ///   rows), and O(objects in memory) if the context does not merge automatically.
     public func refresh(_ object: ManagedObject, mergesChanges: Bool) {
         guard object.managedObjectContext === self else { return }
         fetchedResults?.forget(object)
@@ -53,6 +56,9 @@ extension ManagedObjectContext {
     ///
     /// The context moves to the newest generation, unless it is pinned to another one. Locks (`detectConflicts`) hold
     /// for the newer rows from now on.
+    ///
+    /// - Complexity: O(objects in memory), and for those with changes as `refresh(_:mergesChanges:)`, with one read of
+    ///   rows for each store.
     public func refreshAllObjects() {
         advanceGeneration()
         let results = fetchedResults

@@ -65,6 +65,7 @@ extension ManagedObjectContext {
     /// References to the matching objects, in the request's order, without making the objects (FR-02, F-1).
     ///
     /// - Throws: as `fetch(_:)`.
+    /// - Complexity: as `fetchIDs(_:)`.
     public func fetchRefs<Object: ManagedObject>(
         _ request: FetchRequest<Object>
     ) throws(ContextError) -> [Ref<Object>] {

@@ -15,7 +15,8 @@ extension ManagedObjectContext {
     ///   sort key that does not fit the model; `.noStore`; `.store` if a store fails.
     /// - Complexity: that of the stores: O(log n) for the least and greatest value of an indexed attribute, O(1) for
     ///   the number of all objects, O(index entries) for the numbers of groups that an index has, otherwise O(objects
-    ///   that match); and O(unsaved objects that may match).
+    ///   that match); and O(unsaved objects that may match). Also O(changed objects of the entity), unless fewer rows
+    ///   match and an index leads to them.
     public func fetch(_ request: ValueRequest) throws(ContextError) -> ResultRows {
         let fetch = try processAndResolve(request)
         let includesPendingChanges = request.terms.includesPendingChanges
@@ -82,22 +83,29 @@ extension ManagedObjectContext {
     private func joined(
         _ fetch: StoreValueFetch, _ pending: PendingChanges
     ) throws(ContextError) -> ValueCollector {
-        let stored = leavingOut(pending, fetch)
         var collector = ValueCollector(fetch.values)
         for position in try positions(for: fetch.rows) {
             collector.merge(
-                try read(position, stored) { snapshot, stored throws(StoreError) in try snapshot.values(stored) })
+                try read(position, fetch) { snapshot, fetch throws(StoreError) -> ValueCollector in
+                    var stored = fetch
+                    stored.excluded = Set(try rowsToLeaveOut(of: fetch.rows, pending, in: snapshot))
+                    return try snapshot.values(stored)
+                })
         }
         for object in try matching(fetch.rows, pending) { try collector.add(GraphSubject(object: object)) }
         return collector
     }
 
-    /// The question for the stores: without the rows of objects that are read from memory.
-    func leavingOut(_ pending: PendingChanges?, _ fetch: StoreValueFetch) -> StoreValueFetch {
+    /// The question for all stores together: without the rows of objects that are read from memory.
+    func leavingOut(_ pending: PendingChanges?, _ fetch: StoreValueFetch) throws(ContextError) -> StoreValueFetch {
         guard let pending else { return fetch }
         var stored = fetch
-        let changed = pending.changedCount > 0 ? changedRows(in: fetch.rows.family) : []
-        stored.excluded = Set(changed + pending.leadingRows)
+        for position in try positions(for: fetch.rows) {
+            stored.excluded.formUnion(
+                try read(position, fetch.rows) { snapshot, rows throws(StoreError) -> [ObjectID] in
+                    try rowsToLeaveOut(of: rows, pending, in: snapshot)
+                })
+        }
         return stored
     }
 }

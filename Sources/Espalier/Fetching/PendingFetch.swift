@@ -2,11 +2,13 @@
 //
 // Invariants
 //   1. Offset and limit are applied once, after stored rows and unsaved objects are in one order.
-//   2. The store does the search. The fetch asks it for one more row per changed object and per leading row, removes
-//      the changed objects from its answer and tests them in memory.
+//   2. The store does the search. The fetch removes the changed objects and the leading rows from its answer and tests
+//      them in memory. A fetch with a limit asks for more rows, in steps, until enough remain: at most for one more row
+//      per changed object and per leading row.
 //   3. The result for an unchanged stored row differs from the store's only if the predicate or a sort key leads from
 //      it, across stored relationships, to a changed or deleted object: such rows are tested in memory too. New objects
-//      can be reached only from changed ones.
+//      can be reached only from changed ones. A to-one relationship that is compared as a whole matters only if the
+//      object at its end is deleted.
 //   4. Among objects that are equal in all sort keys, stored ones are first, by key, then new ones, by insertion: the
 //      order after saving.
 //   5. Results of several stores are joined in the same way, also without unsaved changes.
@@ -23,13 +25,16 @@ struct PendingChanges {
     var changedCount = 0
     /// The rows of unchanged objects from which the predicate or order leads to changed or deleted ones.
     var leadingRows: [ObjectID] = []
+    /// The most rows that the store may find and that must not count, because their objects are tested in memory.
+    var hiddenCountMax: Int { changedCount + leadingRows.count }
 }
 
 extension ManagedObjectContext {
     /// The unsaved changes that affect a fetch; `nil` if there are none and the store's answer is the result.
     ///
     /// - Parameter expressions: what is read of the objects besides the terms of the fetch.
-    /// - Complexity: O(unsaved objects that may match, and rows that lead to changed ones).
+    /// - Complexity: O(unsaved objects that may match); if the predicate or order reads other objects, also O(changed
+    ///   objects of their entities, and rows that lead to these).
     func pendingChanges(
         for fetch: StoreFetch, reading expressions: [ResolvedExpression] = [], _ includesPendingChanges: Bool
     ) throws(ContextError) -> PendingChanges? {
@@ -37,7 +42,7 @@ extension ManagedObjectContext {
         let family = fetch.family
         var changes = PendingChanges()
         let count = memory.inserted.count(of: family) + memory.updated.count(of: family)
-        if count > 0 { changes.tested = try pendingCandidates(for: fetch, Set(family)) }
+        if count > 0 { changes.tested = try pendingCandidates(for: fetch) }
         if fetch.storeTags != nil { changes.tested.removeAll { !isAsked(fetch, $0) } }
         changes.changedCount = memory.updated.count(of: family) + memory.deleted.count(of: family)
         changes.leadingRows = try leadingRows(of: fetch, reading: expressions)
@@ -55,12 +60,18 @@ extension ManagedObjectContext {
         if let predicate = fetch.predicate { reach.add(predicate) }
         for key in fetch.sort { reach.add(key) }
         var ways: [(steps: [ResolvedKeyPath.Step], ids: [ObjectID])] = []
-        var changedByRoot: [Int: [ObjectID]] = [:]
+        var (changedByRoot, deletedByRoot): ([Int: [ObjectID]], [Int: [ObjectID]]) = ([:], [:])
         for steps in reach.ways {
             guard let last = steps.last else { continue }
             let root = model.entities[last.destination].root
-            if changedByRoot[root] == nil { changedByRoot[root] = changedRows(in: model.entities[root].family) }
-            ways.append((steps, changedByRoot[root] ?? []))
+            let family = model.entities[root].family
+            if reach.reads(atEndOf: steps) {
+                if changedByRoot[root] == nil { changedByRoot[root] = changedRows(in: family) }
+                ways.append((steps, changedByRoot[root] ?? []))
+            } else {
+                if deletedByRoot[root] == nil { deletedByRoot[root] = deletedRows(in: family) }
+                ways.append((steps, deletedByRoot[root] ?? []))
+            }
         }
         guard let predicate = ResolvedPredicate(ways, from: fetch.entity) else { return [] }
         let leading = StoreFetch(
@@ -81,29 +92,72 @@ extension ManagedObjectContext {
     }
 
     /// The stored rows of these entities whose objects have unsaved changes or are deleted.
-    func changedRows(in family: [Int]) -> [ObjectID] {
-        var ids: [ObjectID] = []
-        for changed in [memory.updated, memory.deleted] where changed.count(of: family) > 0 {
-            for object in changed where !object.isInserted && family.contains(object.entity.index) {
-                ids.append(object.storedID)
-            }
-        }
-        return ids
+    ///
+    /// - Complexity: O(such objects).
+    func changedRows(in family: [ManagedObjectModel.EntityIndex]) -> [ObjectID] {
+        memory.updated.objects(of: family).filter { !$0.isInserted }.map(\.storedID) + deletedRows(in: family)
     }
+
+    /// The stored rows of these entities whose objects are deleted.
+    private func deletedRows(in family: [ManagedObjectModel.EntityIndex]) -> [ObjectID] {
+        memory.deleted.objects(of: family).filter { !$0.isInserted }.map(\.storedID)
+    }
+
+    /// Whether the object of a row is tested in memory, because it has unsaved changes or is deleted.
+    private func isTestedHere(_ id: ObjectID) -> Bool { memory.registry.withObject(id, \.hasChanges) == true }
 
     /// The number of matching stored and unsaved objects; `nil` if not exactly one store may hold them.
     ///
-    /// - Complexity: that of the store's counts, and O(unsaved objects that may match).
+    /// - Complexity: that of the store's count and O(unsaved objects that may match); also O(c log c) for c changed
+    ///   objects of the entity, unless fewer rows match and an index leads to them.
     func joinedCount(_ fetch: StoreFetch, _ pending: PendingChanges) throws(ContextError) -> Int? {
         guard let position = generation.onlyPosition(for: fetch) else { return nil }
         var all = fetch
         (all.offset, all.limit) = (0, nil)
-        var count = try read(position, all) { snapshot, all throws(StoreError) in try snapshot.count(all) }
-        if let hidden = hiddenRows(of: all, pending) {
-            count -= try read(position, hidden) { snapshot, hidden throws(StoreError) in try snapshot.count(hidden) }
+        var count = try read(position, all) { snapshot, all throws(StoreError) -> Int in
+            if let rows = try fewHiddenRows(of: all, pending, in: snapshot) {
+                return rows.foundCount - rows.hidden.count
+            }
+            let foundCount = try snapshot.count(all)
+            guard let hidden = hiddenRows(of: all, pending) else { return foundCount }
+            return foundCount - (try snapshot.count(hidden))
         }
         count += try matching(fetch, pending).count
         return min(max(0, count - fetch.offset), fetch.limit ?? .max)
+    }
+
+    /// The number of rows that a store finds, and those of them that are tested in memory; `nil` if the store reads all
+    /// rows to find some, or finds more rows than can be tested in memory.
+    ///
+    /// Listing what is found costs less than listing what has changed if few of many changed objects are asked for.
+    ///
+    /// - Complexity: O(rows that match, but at most changed objects and leading rows).
+    private func fewHiddenRows(
+        of fetch: StoreFetch, _ pending: PendingChanges, in snapshot: any StoreSnapshot
+    ) throws(StoreError) -> (foundCount: Int, hidden: [ObjectID])? {
+        let hiddenCountMax = pending.hiddenCountMax
+        guard hiddenCountMax > 0, fetch.limit == nil, let predicate = fetch.predicate,
+            predicate.asksIndexedValues(of: fetch.entity)
+        else { return nil }
+        assert(fetch.offset == 0, "the offset \(fetch.offset) skips rows before the changes are joined")
+        var few = fetch
+        (few.sort, few.limit) = ([], hiddenCountMax + 1)
+        let ids = try snapshot.fetchIDs(few)
+        assert(StepCount.note(ids.count))
+        guard ids.count <= hiddenCountMax else { return nil }
+        let leading = Set(pending.leadingRows)
+        return (ids.count, ids.filter { isTestedHere($0) || leading.contains($0) })
+    }
+
+    /// The rows of a fetch for values that the store must leave out, because they are read from memory.
+    ///
+    /// - Complexity: O(changed objects and leading rows); O(rows that match) if these are fewer and an index leads
+    ///   there.
+    func rowsToLeaveOut(
+        of fetch: StoreFetch, _ pending: PendingChanges, in snapshot: any StoreSnapshot
+    ) throws(StoreError) -> [ObjectID] {
+        if let rows = try fewHiddenRows(of: fetch, pending, in: snapshot) { return rows.hidden }
+        return (pending.changedCount > 0 ? changedRows(in: fetch.family) : []) + pending.leadingRows
     }
 
     /// The question for those rows of a fetch that a store finds although they are tested in memory; `nil` if none is.
@@ -127,19 +181,50 @@ extension ManagedObjectContext {
 
     /// The matching stored and unsaved objects, in one order.
     ///
-    /// - Parameter rows: the rows of `fetch.widened(by: pending)`; `nil` = they are read.
+    /// - Parameter rows: the rows of the fetch, widened by `pending.hiddenCountMax`; `nil` = they are read.
     func joined(
         _ fetch: StoreFetch, _ pending: PendingChanges, rows: [SnapshotList]? = nil
     ) throws(ContextError) -> [ManagedObject] {
         var candidates: [ManagedObject] = []
         let lists: [SnapshotList]
-        if let rows { lists = rows } else { lists = try storedRows(fetch.widened(by: pending)) }
-        for rows in lists { candidates += materialized(rows) }
         let leading = Set(pending.leadingRows)
+        if let rows { lists = rows } else { lists = try storedRows(fetch, pending, leading) }
+        for rows in lists { candidates += materialized(rows) }
         candidates.removeAll { $0.hasChanges || (!leading.isEmpty && leading.contains($0.storedID)) }
         assert(StepCount.note(candidates.count))
         let matching = candidates + (try matching(fetch, pending))
         return Array(try inOrder(matching, fetch.sort).dropFirst(fetch.offset).prefix(fetch.limit ?? .max))
+    }
+
+    /// The rows of each store that are enough to be joined with unsaved changes.
+    ///
+    /// The first rows are often those of unchanged objects, so a fetch with a limit asks for few rows first. Without an
+    /// order, a later step reads 16 times as many more; with an order, which may cost a sort, the second step is the
+    /// last.
+    private func storedRows(
+        _ fetch: StoreFetch, _ pending: PendingChanges, _ leading: Set<ObjectID>
+    ) throws(ContextError) -> [SnapshotList] {
+        let hiddenCountMax = pending.hiddenCountMax
+        guard let wanted = fetch.limit(widenedBy: 0), wanted < hiddenCountMax else {
+            return try storedRows(fetch.widened(by: hiddenCountMax))
+        }
+        var lists: [SnapshotList] = []
+        for position in try positions(for: fetch) {
+            var more = min(wanted / 4 + 16, hiddenCountMax)
+            while true {
+                let question = fetch.widened(by: more)
+                let rows = try read(position, question) { snapshot, question throws(StoreError) in
+                    try snapshot.fetch(question)
+                }
+                let isAll = more == hiddenCountMax || rows.count < wanted + more
+                if isAll || rows.ids.count(where: { !isTestedHere($0) && !leading.contains($0) }) >= wanted {
+                    lists.append(rows)
+                    break
+                }
+                more = fetch.sort.isEmpty && more < hiddenCountMax / 16 ? 16 * more : hiddenCountMax
+            }
+        }
+        return lists
     }
 
     private func inOrder(
@@ -155,11 +240,11 @@ extension StoreFetch {
         includesSubentities ? entity.family : [entity.index]
     }
 
-    /// The fetch that has enough rows to be joined with unsaved changes.
-    func widened(by pending: PendingChanges) -> StoreFetch {
+    /// The fetch for `count` more rows than offset and limit say, of which those before the offset are not skipped.
+    func widened(by count: Int) -> StoreFetch {
         var wider = self
         wider.offset = 0
-        wider.limit = limit(widenedBy: pending.changedCount + pending.leadingRows.count)
+        wider.limit = limit(widenedBy: count)
         return wider
     }
 
@@ -198,6 +283,17 @@ struct GraphSubject: PredicateSubject {
         // No row has the value, but a hook that runs when the fault fires may set it.
         if object.isTransient(slot) { return object.attributeValue(at: slot) }
         return row?.value(at: slot) ?? .null
+    }
+
+    fileprivate func keptValue(of property: Entity.Property) throws(ContextError) -> AttributeValue {
+        switch property {
+        case .attribute(let slot): return try value(at: slot)
+        case .relationship(let slot):
+            if let unsaved = object.unsavedDestinationID(at: slot) {
+                return unsaved.map(AttributeValue.objectID) ?? .null
+            }
+            return try loadedRow()?.destination(at: slot).map(AttributeValue.objectID) ?? .null
+        }
     }
 
     func destinationID(at slot: Int) throws(ContextError) -> ObjectID? {
@@ -239,8 +335,9 @@ extension ManagedObject {
         withShape { $0.hasTransientAttributes && $0.entity.attributes[slot].isTransient }
     }
 
-    /// The value of an attribute for predicates: the unsaved one if there is one; this does not fire the fault.
-    func valueWithoutFiring(at slot: Int) throws(ContextError) -> AttributeValue {
-        try GraphSubject(object: self).value(at: slot)
+    /// The value of an attribute, or the destination of a to-one relationship even if it is deleted: the unsaved one if
+    /// there is one; this does not fire the fault.
+    func keptValue(of property: Entity.Property) throws(ContextError) -> AttributeValue {
+        try GraphSubject(object: self).keptValue(of: property)
     }
 }

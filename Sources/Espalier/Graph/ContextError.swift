@@ -10,12 +10,14 @@ public enum ContextError: Error, Sendable {
     /// Rules that unsaved objects break, and refused changes (1550 ... 1600): all of them, or the first 1,000 and the
     /// number of the others (`Violation.Reason.more(count:)`).
     case violations([Violation])
-    /// All rows that another context or process has changed since they were read, with both values (133020).
+    /// Rows that another context or process has changed since they were read, with both values (133020): all of them,
+    /// or the first 1,000 and the number of the others (`MergeConflict.moreCount`).
     case conflicts([MergeConflict])
     /// Answers of a merge policy of the application's own that cannot be followed, and the errors that it threw
     /// (133020).
     case refusedResolutions([Violation])
-    /// All values that must be unique and are not (133021).
+    /// Values that must be unique and are not (133021): all of them, or the first 1,000 and the number of the others
+    /// (`UniquenessConflict.moreCount`).
     case constraints([UniquenessConflict])
     /// Findings of several kinds (1560): the errors that the save would have reported one after the other.
     indirect case several([ContextError])
@@ -122,11 +124,15 @@ extension ContextError: CustomStringConvertible {
         case .violations(let violations):
             Self.list("the changes break these rules", violations, countedOnly: violations.countedOnly)
         case .conflicts(let conflicts):
-            Self.list("another context or process changed these objects meanwhile", conflicts)
+            Self.list(
+                "another context or process changed these objects meanwhile", conflicts,
+                countedOnly: max(0, (conflicts.last?.moreCount ?? 0) - 1))
         case .refusedResolutions(let violations):
             Self.list("the merge policy has given answers that cannot be followed", violations)
         case .constraints(let conflicts):
-            Self.list("these values must be unique, but are not", conflicts)
+            Self.list(
+                "these values must be unique, but are not", conflicts,
+                countedOnly: max(0, (conflicts.last?.moreCount ?? 0) - 1))
         case .several(let errors): errors.map { "\($0)" }.joined(separator: "\n")
         case .references(let conflicts): Self.list("the save would break these relationships", conflicts)
         case .unsettledSave(let rounds):

@@ -224,15 +224,23 @@ public final class ManagedObjectContext {
     // MARK: What it holds
 
     /// New objects (MC-31).
+    ///
+    /// - Complexity: O(new objects): each read makes a set.
     public var insertedObjects: Set<ManagedObject> { Set(memory.inserted) }
     /// Stored objects with changes (MC-31).
+    ///
+    /// - Complexity: O(such objects): each read makes a set.
     public var updatedObjects: Set<ManagedObject> { Set(memory.updated) }
     /// Stored objects that the next save deletes (MC-31); after `processPendingChanges` also those that delete rules
     /// reach.
+    ///
+    /// - Complexity: O(such objects): each read makes a set.
     public var deletedObjects: Set<ManagedObject> { Set(memory.deleted.lazy.filter { !$0.isInserted }) }
     /// New, changed and deleted objects.
     var changedObjects: [ManagedObject] { Array(memory.inserted) + Array(memory.updated) + Array(memory.deleted) }
     /// All objects in memory (MC-31).
+    ///
+    /// - Complexity: O(objects in memory): each read makes a set.
     public var registeredObjects: Set<ManagedObject> { Set(memory.registry.objects) }
     /// Whether there is something to save (MC-32).
     ///

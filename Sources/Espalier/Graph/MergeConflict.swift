@@ -4,6 +4,8 @@
 public import EspalierModel
 
 /// An object that has changed both in the context and in the store (MP-07).
+///
+/// A failed save reports the first 1,000 conflicts in full, and the number of the others (`moreCount`).
 public struct MergeConflict: Sendable, CustomStringConvertible {
     /// A property whose values differ.
     public struct Property: Sendable {
@@ -38,6 +40,12 @@ public struct MergeConflict: Sendable, CustomStringConvertible {
         /// Those in the store.
         public let stored: [ObjectID]
     }
+    /// An object whose conflict a report only counts.
+    struct Counted: Sendable {
+        let object: ObjectID
+        /// The version in the store; `nil` if the row is deleted.
+        let newVersion: UInt64?
+    }
     /// The ID of the object.
     public let object: ObjectID
     /// Whether this context deletes the object.
@@ -50,6 +58,14 @@ public struct MergeConflict: Sendable, CustomStringConvertible {
     public let properties: [Property]
     /// The destinations of the object that another context or process has deleted, if that is the conflict.
     public let missingDestinations: [ObjectID]
+    /// The objects for which this last conflict of a report stands, `object` among them; empty for every other one.
+    let others: [Counted]
+    /// 0, or the number of conflicts for which this last one of a report stands: those of `object` and of others.
+    ///
+    /// It has no properties then.
+    public var moreCount: Int { others.count }
+    /// The objects whose conflicts this one reports.
+    var reported: [Counted] { others.isEmpty ? [Counted(object: object, newVersion: newVersion)] : others }
 
     init(
         object: ObjectID, isDeletedHere: Bool, oldVersion: UInt64, newVersion: UInt64?, properties: [Property],
@@ -58,6 +74,15 @@ public struct MergeConflict: Sendable, CustomStringConvertible {
         (self.object, self.isDeletedHere, self.properties) = (object, isDeletedHere, properties)
         (self.oldVersion, self.newVersion) = (oldVersion, newVersion)
         self.missingDestinations = missingDestinations
+        others = []
+    }
+
+    /// The conflict that stands for those which a report only counts; `nil` if there are none.
+    init?(_ others: [Counted]) {
+        guard let first = others.first else { return nil }
+        (object, isDeletedHere, properties, missingDestinations) = (first.object, false, [], [])
+        (oldVersion, newVersion) = (0, first.newVersion)
+        self.others = others
     }
 
     /// The property of this name, if its values differ.
@@ -67,6 +92,7 @@ public struct MergeConflict: Sendable, CustomStringConvertible {
 
     /// The way to correct it, as a sentence without its end.
     public var remedy: String {
+        if moreCount > 0 { return "correct the reported ones and save again to see them" }
         if newVersion == nil { return "delete the object here too, or set a merge policy that inserts it again" }
         if !missingDestinations.isEmpty {
             return "relate objects that are not deleted, or set a merge policy that decides"
@@ -78,6 +104,7 @@ public struct MergeConflict: Sendable, CustomStringConvertible {
     public var description: String { "\(facts); \(remedy)" }
 
     private var facts: String {
+        if moreCount > 0 { return "and \(moreCount) more objects, \(object) among them" }
         guard let newVersion else { return "\(object): read at version \(oldVersion), deleted in the store" }
         let values = properties.map { property in
             if let destinations = property.destinations {

@@ -40,8 +40,11 @@ extension Violation {
 extension MergeConflict {
     /// The message of a table for this conflict, or its description; `{property}` and `{value}` are the first property
     /// whose values differ, and its value in the context.
+    ///
+    /// A conflict that only counts others (`moreCount`) has its description.
     public func message(_ table: MessageTable) -> String {
-        table.texts[Self.code]?.filled(parts(table, remedy: remedy(table))) ?? description
+        if moreCount > 0 { return description }
+        return table.texts[Self.code]?.filled(parts(table, remedy: remedy(table))) ?? description
     }
 
     /// The way to correct the conflict, in the words of a table.
@@ -65,8 +68,11 @@ extension MergeConflict {
 extension UniquenessConflict {
     /// The message of a table for this conflict, or its description; `{property}` and `{value}` are all properties and
     /// values of the constraint, and `{object}` is the first object of the context that has them.
+    ///
+    /// A conflict that only counts others (`moreCount`) has its description.
     public func message(_ table: MessageTable) -> String {
-        table.texts[Self.code]?.filled(parts(table, remedy: remedy(table))) ?? description
+        if moreCount > 0 { return description }
+        return table.texts[Self.code]?.filled(parts(table, remedy: remedy(table))) ?? description
     }
 
     /// The way to correct the conflict, in the words of a table.

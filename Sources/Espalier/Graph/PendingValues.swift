@@ -1,27 +1,88 @@
-// Unsaved objects by attribute value, so that a fetch for one value does not test all unsaved objects.
+// Unsaved objects by attribute value and by to-one destination, so that a fetch for one value or for a range of values
+// does not test all unsaved objects.
 //
 // Invariants
 //   1. After the queue is entered, every changed or new object that has one of the values is listed under it. Other
 //      objects may be listed too: the caller tests the objects that it finds.
-//   2. This index retains no object.
-//   3. The index is empty until a fetch has met `countMin` unsaved objects, and after a save, a rollback or a merge.
+//   2. Values are compared as predicates compare them (`UniqueValue`): NaN equals itself, and 0 equals -0. A
+//      destination is listed even if it is deleted: a deletion can be taken back without a change of the objects that
+//      lead there.
+//   3. This index retains no object.
+//   4. The index is empty until a fetch has met `countMin` unsaved objects, and after a save, a rollback or a merge.
 
 import EspalierModel
+import EspalierStore
 
-/// The IDs of unsaved objects by attribute and value.
+/// The IDs of unsaved objects by property and value.
 struct PendingValues {
+    /// A property, named by the entity that declares it.
+    struct Key: Hashable {
+        let declaredBy: ManagedObjectModel.EntityIndex
+        let property: Entity.Property
+    }
+
+    /// A condition that holds only for objects with some values of a property.
+    struct Condition {
+        /// The values.
+        enum Values {
+            case oneOf([AttributeValue])
+            /// A range with its ends; `nil` = no end, but null is in no range.
+            case range(from: AttributeValue?, to: AttributeValue?)
+        }
+
+        let key: Key
+        let values: Values
+    }
+
     /// Fewer unsaved objects than this are tested one by one.
     static let countMin = 32
     private static let queueCountMax = 1 << 20
 
-    /// The index of one attribute, of an entity and those that inherit from it.
+    /// The index of one property, of an entity and those that inherit from it.
     private struct Listing {
-        let declaredBy: ManagedObjectModel.EntityIndex
-        let slot: Int
-        var ids: [AttributeValue: [ObjectID]] = [:]
+        let key: Key
+        var ids: [UniqueValue: [ObjectID]] = [:]
         /// The value under which each object is listed.
-        var values = ObjectIDTable<AttributeValue>()
+        var values = ObjectIDTable<UniqueValue>()
+        /// The same in the order of the values; `nil` if no fetch has asked for a range.
+        var runs: ValueRuns?
         var entryCount = 0
+
+        init(key: Key) { self.key = key }
+
+        /// Lists an object under its value, if that is another one than before.
+        mutating func enter(_ id: ObjectID, _ value: UniqueValue) {
+            guard values[id] != value else { return }
+            values.set(value, for: id)
+            ids[value, default: []].append(id)
+            runs?.insert(value.value, of: id)
+            entryCount += 1
+            assert(entryCount >= values.count, "invariant 1: \(values.count) objects are listed")
+        }
+
+        /// The objects that may have some values, and their number; an object may be counted several times.
+        mutating func objects(with wanted: Condition.Values) -> (count: Int, ids: () -> Set<ObjectID>) {
+            switch wanted {
+            case .oneOf(let wanted):
+                let lists = wanted.compactMap { ids[UniqueValue($0)] }
+                return (lists.reduce(0) { $0 + $1.count }, { Set(lists.joined()) })
+            case .range(let lower, let upper):
+                if runs == nil {
+                    var all = ValueRuns()
+                    values.forEach { id, value in all.insert(value.value, of: id) }
+                    runs = all
+                }
+                let slices = runs?.entries(from: lower, to: upper) ?? []
+                let present = values
+                return (
+                    slices.reduce(0) { $0 + $1.count },
+                    {
+                        let entries = slices.joined().lazy.filter { present[$0.id] == UniqueValue($0.value) }
+                        return Set(entries.map(\.id))
+                    }
+                )
+            }
+        }
     }
 
     private var listings: [Listing] = []
@@ -49,18 +110,16 @@ struct PendingValues {
         (beginning, isActive) = (count, true)
     }
 
-    /// Whether objects are listed by an attribute.
-    func has(_ attribute: Attribute) -> Bool { position(of: attribute) != nil }
+    /// Whether objects are listed by a property.
+    func has(_ key: Key) -> Bool { position(of: key) != nil }
 
-    private func position(of attribute: Attribute) -> Int? {
-        listings.firstIndex { $0.declaredBy == attribute.declaredBy && $0.slot == attribute.slot }
-    }
+    private func position(of key: Key) -> Int? { listings.firstIndex { $0.key == key } }
 
-    /// Begins the index of one more attribute; `objects` are all unsaved objects.
+    /// Begins the index of one more property; `objects` are all unsaved objects that have it.
     mutating func list(
-        _ objects: [ManagedObject], by attribute: Attribute, _ model: ManagedObjectModel
+        _ objects: [ManagedObject], by key: Key, _ model: ManagedObjectModel
     ) throws(ContextError) {
-        listings.append(Listing(declaredBy: attribute.declaredBy, slot: attribute.slot))
+        listings.append(Listing(key: key))
         do {
             for object in objects { try enter(object, listings.count - 1, model) }
         } catch {
@@ -86,37 +145,34 @@ struct PendingValues {
         _ object: ManagedObject, _ position: Int, _ model: ManagedObjectModel
     ) throws(ContextError) {
         assert(StepCount.note())
-        let (id, slot) = (object.storedID, listings[position].slot)
-        guard object.entity.isKind(of: model.entities[listings[position].declaredBy]) else { return }
-        let value = try object.valueWithoutFiring(at: slot)
-        guard listings[position].values[id] != value else { return }
-        listings[position].values.set(value, for: id)
-        listings[position].ids[value, default: []].append(id)
-        listings[position].entryCount += 1
-        let listing = listings[position]
-        assert(listing.entryCount >= listing.values.count, "invariant 1: \(listing.values.count) objects are listed")
+        let (id, key) = (object.storedID, listings[position].key)
+        guard object.entity.isKind(of: model.entities[key.declaredBy]) else { return }
+        listings[position].enter(id, UniqueValue(try object.keptValue(of: key.property)))
     }
 
-    /// The objects that may have one of `values`.
-    func ids(having values: [AttributeValue], at attribute: Attribute) -> Set<ObjectID> {
-        guard let position = position(of: attribute) else { return [] }
-        var found = Set<ObjectID>()
-        for value in values { found.formUnion(listings[position].ids[value] ?? []) }
-        return found
+    /// The objects that may fulfil the condition which fewest may fulfil; the properties of all conditions are listed.
+    mutating func ids(fulfilling conditions: [Condition]) -> Set<ObjectID> {
+        var least: (count: Int, ids: () -> Set<ObjectID>)?
+        for condition in conditions {
+            guard let position = position(of: condition.key) else { continue }
+            let found = listings[position].objects(with: condition.values)
+            if let least, least.count <= found.count { continue }
+            least = found
+        }
+        return least?.ids() ?? []
     }
 }
 
 extension ManagedObjectContext {
-    /// The new and changed objects of `entities` that a fetch has to test.
+    /// The new and changed objects that a fetch has to test.
     ///
-    /// - Complexity: O(unsaved objects); if the predicate asks for values of an attribute, O(objects with these values
-    ///   + changes since the last such fetch).
-    func pendingCandidates(for fetch: StoreFetch, _ entities: Set<Int>) throws(ContextError) -> [ManagedObject] {
-        let isMany = memory.inserted.count + memory.updated.count >= PendingValues.countMin
-        guard isMany, let (slot, values) = fetch.predicate?.values(ofAttributeOf: fetch.entity) else {
-            return (Array(memory.inserted) + Array(memory.updated)).filter { entities.contains($0.entity.index) }
-        }
-        let attribute = fetch.entity.attributes[slot]
+    /// - Complexity: O(unsaved objects of the fetch's entities); if the predicate asks for values or ranges of
+    ///   properties, O(objects with the values of one of them), and O(log n) for each change since the last such fetch.
+    func pendingCandidates(for fetch: StoreFetch) throws(ContextError) -> [ManagedObject] {
+        let family = fetch.family
+        let isMany = memory.inserted.count(of: family) + memory.updated.count(of: family) >= PendingValues.countMin
+        let conditions = isMany ? fetch.predicate?.conditionsOnValues(of: fetch.entity) ?? [] : []
+        if conditions.isEmpty { return pendingObjects(of: family) }
         // Reading a value may load rows, so no access to the memory may last meanwhile.
         var pending = PendingValues()
         swap(&pending, &memory.pendingValues)
@@ -126,44 +182,110 @@ extension ManagedObjectContext {
         }
         pending.begin(atChange: cache.changeCount)
         try pending.enterQueued(memory.registry, model)
-        if !pending.has(attribute) {
+        for condition in conditions where !pending.has(condition.key) {
             pending.begin(atChange: cache.changeCount)
-            try pending.list(Array(memory.inserted) + Array(memory.updated), by: attribute, model)
+            let declaring = model.entities[condition.key.declaredBy]
+            try pending.list(pendingObjects(of: declaring.family), by: condition.key, model)
         }
-        return pending.ids(having: values, at: attribute).compactMap { id in
+        let entities = Set(family)
+        return pending.ids(fulfilling: conditions).compactMap { id in
             guard let object = memory.registry[id], object.hasChanges, entities.contains(object.entity.index) else {
                 return nil
             }
             return object
         }
     }
+
+    /// The new and changed objects of some entities.
+    private func pendingObjects(of family: [ManagedObjectModel.EntityIndex]) -> [ManagedObject] {
+        memory.inserted.objects(of: family) + memory.updated.objects(of: family)
+    }
 }
 
 extension ResolvedPredicate {
-    /// An attribute of `entity` that must have one of some values for the predicate to hold; `nil` if there is none.
-    fileprivate func values(ofAttributeOf entity: Entity) -> (slot: Int, values: [AttributeValue])? {
-        for case .comparison(let comparison) in root.conditions {
-            guard comparison.modifier == .direct, comparison.options.isEmpty,
-                case .path(let path) = comparison.left, path.base == .evaluatedObject, path.steps.isEmpty,
-                case .attribute(let slot, let type, elements: []) = path.terminal, type.hashesAsItCompares,
-                // A derived value changes without a change of its object.
-                entity.attributes[slot].derivation == nil
-            else { continue }
-            switch (comparison.operator, comparison.right) {
-            case (.equal, .value(let value)) where type.accepts(value): return (slot, [value])
-            case (.in, .values(let values)) where values.allSatisfy(type.accepts): return (slot, values)
-            default: continue
+    /// Whether the predicate asks for values of a property by which a store finds rows without reading all.
+    func asksIndexedValues(of entity: Entity) -> Bool {
+        conditionsOnValues(of: entity).contains { condition in
+            guard case .oneOf = condition.values else { return false }
+            switch condition.key.property {
+            case .relationship(let slot): return entity.relationships[slot].inverse != nil
+            case .attribute(let slot):
+                let name = entity.attributes[slot].name
+                return entity.indexes.contains { $0.elements.first?.property == name && $0.predicateFormat == nil }
+                    || entity.uniquenessConstraints.contains { $0.first == name }
             }
         }
-        return nil
+    }
+
+    /// The conditions, all of which must hold, that a property of an `entity` has one of some values or is in a range.
+    fileprivate func conditionsOnValues(of entity: Entity) -> [PendingValues.Condition] {
+        root.conditions.compactMap { node -> PendingValues.Condition? in
+            guard case .comparison(let comparison) = node, comparison.modifier == .direct, comparison.options.isEmpty,
+                case .path(let path) = comparison.left, let key = PendingValues.Key(path, of: entity)
+            else { return nil }
+            let values: PendingValues.Condition.Values
+            switch (comparison.operator, comparison.right) {
+            case (.equal, .value(let value)): values = .oneOf([value])
+            case (.in, .values(let members)): values = .oneOf(members)
+            case (.lessThan, .value(let value)), (.lessThanOrEqual, .value(let value)):
+                values = .range(from: nil, to: value)
+            case (.greaterThan, .value(let value)), (.greaterThanOrEqual, .value(let value)):
+                values = .range(from: value, to: nil)
+            case (.between, .values(let bounds)) where bounds.count == 2:
+                values = .range(from: bounds[0], to: bounds[1])
+            default: return nil
+            }
+            return key.lists(values, of: entity) ? PendingValues.Condition(key: key, values: values) : nil
+        }
+    }
+}
+
+extension PendingValues.Key {
+    /// The attribute or to-one relationship of the tested object at which a path ends; `nil` if it leads on, or if the
+    /// value may change without a change of the object.
+    fileprivate init?(_ path: ResolvedKeyPath, of entity: Entity) {
+        guard path.base == .evaluatedObject else { return nil }
+        switch (path.steps.count, path.terminal) {
+        case (0, .attribute(let slot, _, elements: [])):
+            let attribute = entity.attributes[slot]
+            guard attribute.derivation == nil else { return nil }
+            self.init(declaredBy: attribute.declaredBy, property: .attribute(slot))
+        case (1, .object) where !path.steps[0].isToMany:
+            let relationship = entity.relationships[path.steps[0].slot]
+            self.init(declaredBy: relationship.declaredBy, property: .relationship(relationship.slot))
+        default: return nil
+        }
+    }
+
+    /// Whether all objects that have one of `values` are listed under it.
+    ///
+    /// An object whose destination is deleted has none, but is listed under the deleted one.
+    fileprivate func lists(_ values: PendingValues.Condition.Values, of entity: Entity) -> Bool {
+        switch (property, values) {
+        case (.attribute(let slot), .oneOf(let values)):
+            let type = entity.attributes[slot].type
+            return type.hashesAsItCompares && values.allSatisfy(type.accepts)
+        case (.attribute(let slot), .range): return entity.attributes[slot].type.hasRanges
+        case (.relationship, .oneOf(let values)):
+            return values.allSatisfy { if case .objectID = $0 { true } else { false } }
+        case (.relationship, .range): return false
+        }
     }
 }
 
 extension AttributeType {
-    /// Whether values of the type that are equal in a predicate are equal as keys of a dictionary.
+    /// Whether values of the type that are equal in a predicate have equal hashes as unique values.
     fileprivate var hashesAsItCompares: Bool {
         switch self {
-        case .integer16, .integer32, .integer64, .string, .uuid, .boolean: true
+        case .integer16, .integer32, .integer64, .string, .uuid, .boolean, .date, .double, .float: true
+        default: false
+        }
+    }
+
+    /// Whether applications ask for ranges of values of the type.
+    fileprivate var hasRanges: Bool {
+        switch self {
+        case .integer16, .integer32, .integer64, .string, .date, .double, .float, .decimal: true
         default: false
         }
     }

@@ -32,6 +32,9 @@ public final class PersistentStoreCoordinator: Sendable {
     private struct State {
         var members: [Member] = []
         var mailboxes: [WeakMailbox] = []
+        /// The number of mailboxes at which the next subscription removes the freed ones: twice as many as were left
+        /// last.
+        var sweepCount = 16
         /// The saves between their beginning and the delivery of their messages.
         var writers: Set<UInt64> = []
         var lastWriter: UInt64 = 0
@@ -144,6 +147,7 @@ public final class PersistentStoreCoordinator: Sendable {
     ///   rows that the model forbids, and says how many would be written. No other process or store object may have the
     ///   file open for writing.
     /// - Throws: `ContextError.store` if the file cannot be read; `.unsupportedStore` for a store without a file.
+    /// - Complexity: that of opening the file, and O(size of the two models); if `checkingRows`, that of the migration.
     public func migrationPlan(
         for description: PersistentStoreDescription, checkingRows: Bool = false
     ) throws(ContextError) -> MigrationPlan {
@@ -229,10 +233,14 @@ public final class PersistentStoreCoordinator: Sendable {
     ///
     /// - Parameter notice: called when a save is delivered to the empty mailbox, on the thread of the context that
     ///   saved.
+    /// - Complexity: O(1), amortized.
     package func subscribe(notice: (@Sendable () -> Void)? = nil) -> SaveMailbox {
         let mailbox = SaveMailbox(notice: notice)
         state.withLock { state in
-            state.mailboxes.removeAll { $0.mailbox == nil }
+            if state.mailboxes.count >= state.sweepCount {
+                state.mailboxes.removeAll { $0.mailbox == nil }
+                state.sweepCount = max(16, 2 * state.mailboxes.count)
+            }
             state.mailboxes.append(WeakMailbox(mailbox: mailbox))
         }
         return mailbox

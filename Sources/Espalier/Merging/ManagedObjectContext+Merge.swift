@@ -19,6 +19,10 @@ extension ManagedObjectContext {
     /// everything may have changed, every object in memory is refreshed.
     ///
     /// The context moves to the newest generation. A pinned context does so too, and is pinned again there (MC-51).
+    ///
+    /// - Complexity: O(IDs of `saved`), and for changed objects among them as `refresh(_:mergesChanges:)`, with one
+    ///   read of rows for each store; O(objects in memory) if everything may have changed. Moving to a newer generation
+    ///   takes as long as for a refresh.
     public func mergeChanges(from saved: SavedChanges) {
         moveToNewestGeneration()
         merge([saved])

@@ -131,6 +131,8 @@ extension ManagedObjectContext {
     /// Makes relationships to a new object refer to another one.
     private func lead(from object: ManagedObject, to id: ObjectID) {
         let former = object.storedID
+        // References change below without a change of their objects.
+        memory.pendingValues.removeAll()
         var leading: Set<ManagedObject> = [object]
         for relationship in object.entity.relationships where relationship.inverse != nil {
             for destination in object.destinationIDs(across: relationship) {

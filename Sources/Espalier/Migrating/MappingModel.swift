@@ -49,6 +49,7 @@ public struct MappingModel: Sendable {
     /// Tries the migration and rolls it back: what it would do, and all reasons against it.
     ///
     /// - Throws: `MappingError` for rules that do not fit the models, and for hooks that fail.
+    /// - Complexity: that of the migration.
     public func migrationPlan(
         storeAt path: String, from former: ManagedObjectModel, to model: ManagedObjectModel,
         _ migration: MigrationOptions = .automatic

@@ -68,6 +68,8 @@ extension ManagedObject {
     ///
     /// - Throws: `ContextError.violations` if the entity has no such relationship; `.contextEnded` if the context has
     ///   ended.
+    /// - Complexity: O(destinations): a to-many relationship makes a list; O(1) for a to-one relationship. The list, or
+    ///   the row of a fault, is read from the store if it is not in memory.
     public final func objectIDs(forRelationshipNamed name: String) throws(ContextError) -> [ObjectID] {
         if isContextEnded { throw .contextEnded(storedID) }
         guard let relationship = entity.relationship(named: name) else {
@@ -92,6 +94,8 @@ extension ManagedObject {
     /// Removes destinations from a to-many relationship; objects that are not destinations are ignored (MO-25).
     ///
     /// - Throws: `ContextError.violations` if there is no such relationship or the object cannot be changed.
+    /// - Complexity: O(removed * log n) if the relationship has n destinations and is unordered; if it is ordered, also
+    ///   O(n) for the first change after a save.
     public final func remove(_ objects: [ManagedObject], fromRelationshipNamed name: String) throws(ContextError) {
         if let reason = removeDestinations(objects, at: try toManySlot(name)) {
             throw .violations([Violation(self, name, reason)])

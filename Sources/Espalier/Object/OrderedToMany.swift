@@ -179,6 +179,8 @@ extension OrderedToMany: Equatable {
 
 extension OrderedToMany: CustomStringConvertible {
     /// The members in the format of an array.
+    ///
+    /// - Complexity: O(n): it makes all objects and reads those that are faults.
     public var description: String { Array(self).description }
 }
 

@@ -132,6 +132,8 @@ extension ToMany: Equatable {
 
 extension ToMany: CustomStringConvertible {
     /// The members in the format of an array.
+    ///
+    /// - Complexity: O(n): it makes all objects and reads those that are faults.
     public var description: String { Array(self).description }
 }
 

@@ -23,6 +23,7 @@ extension ManagedObjectContext {
     ///   - distinct: Whether equal rows are returned once.
     /// - Throws: as `fetch(_:)` for a `ValueRequest`; `.invalidPredicate`, with `place`, for a key path or expression
     ///   without a counterpart, and for a result that the type of its column cannot have.
+    /// - Complexity: as `fetch(_:)` for a `ValueRequest`, and O(rows) for the tuples.
     public func fetch<Object: ManagedObject, each Value>(
         _ request: FetchRequest<Object>, _ columns: repeat TypedColumn<Object, each Value>,
         groupedBy groups: [PartialKeyPath<Object>] = [], having: FetchPredicate? = nil,
@@ -76,6 +77,7 @@ extension ManagedObjectContext {
     ///
     /// - Throws: as with a condition that is a `FetchPredicate`; `.invalidPredicate`, with `place`, also for a column
     ///   of the condition without a counterpart.
+    /// - Complexity: as with a condition that is a `FetchPredicate`.
     public func fetch<Object: ManagedObject, each Value>(
         _ request: FetchRequest<Object>, _ columns: repeat TypedColumn<Object, each Value>,
         groupedBy groups: [PartialKeyPath<Object>], having condition: TypedGroupCondition<Object>,

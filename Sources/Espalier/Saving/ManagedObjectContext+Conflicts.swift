@@ -47,23 +47,13 @@ extension ManagedObjectContext {
     /// The error that `save` throws for an error of a store: conflicts get the values of both sides.
     func contextError(_ error: StoreError) -> ContextError {
         switch error {
-        case .conflict(let conflicts): conflictError(conflicts)
-        case .constraint(let conflicts): .constraints(described(conflicts))
+        case .conflict(let conflicts): .conflicts(report(conflicts))
+        case .constraint(let conflicts): .constraints(report(grouped(conflicts)))
         case .references, .brokenRules, .readOnly, .closed, .storage, .incompatibleModel, .modelChanged,
             .migrationRefused, .migrationCancelled, .commandCancelled, .otherFormat, .damagedContent, .malformedFile,
             .invalidRequest, .invalidPredicate, .outside, .brokenContract, .unknownStoreType, .invalidOption:
             ContextError(error)
         }
-    }
-
-    func conflictError(_ conflicts: [VersionConflict]) -> ContextError {
-        var seen = Set<ObjectID>()
-        return .conflicts(
-            conflicts.filter { seen.insert($0.id).inserted }.map { conflict in
-                let lists = memory.registry[conflict.id]?.listConflicts ?? []
-                return described(
-                    conflict, lists.map { ($0, .init(base: $1.base, mine: $1.mine, stored: $1.stored)) })
-            })
     }
 
     /// The changed objects with a property that the store has also changed, in rows that they adopted below their
@@ -167,7 +157,7 @@ extension ManagedObjectContext {
             case .objectTrump, .overwrite: return false
             }
         }
-        guard !isUnresolvable else { throw conflictError(conflicts) }
+        guard !isUnresolvable else { throw .conflicts(report(conflicts)) }
     }
 
     /// Resolves a conflict in which another context or process has deleted the row.

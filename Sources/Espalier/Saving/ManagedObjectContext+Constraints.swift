@@ -19,14 +19,17 @@ extension ManagedObjectContext {
     /// - Complexity: O(objects in memory) if an entity with constraints has new or changed objects, otherwise O(changed
     ///   objects).
     public func uniquenessConflicts() -> [UniquenessConflict] {
-        uniquenessConflicts(lookupCountMax: 0).map { withValues($0, readsStore: false) }
+        uniquenessConflicts(lookupCountMax: 0).map { conflict in
+            conflict.with(
+                objectValues: conflict.objects.map { memory.registry[$0]?.plainValues ?? [:] },
+                storedValues: conflict.stored.flatMap { memory.registry[$0]?.plainValues } ?? [:])
+        }
     }
 
-    /// The broken constraints that neither an action nor a policy would resolve, with rows that are not in memory.
+    /// The report of the broken constraints that neither an action nor a policy would resolve, with rows that are not
+    /// in memory.
     func unresolvedUniquenessConflicts(lookupCountMax: Int) -> [UniquenessConflict] {
-        uniquenessConflicts(lookupCountMax: lookupCountMax).filter(isUnresolved).map {
-            withValues($0, readsStore: true)
-        }
+        report(uniquenessConflicts(lookupCountMax: lookupCountMax).filter(isUnresolved))
     }
 
     private func uniquenessConflicts(lookupCountMax: Int) -> [UniquenessConflict] {
@@ -72,8 +75,8 @@ extension ManagedObjectContext {
 
     // MARK: Reports
 
-    /// The conflicts that a store has found, grouped by their values, with the values of all objects.
-    func described(_ found: [ConstraintConflict]) -> [UniquenessConflict] {
+    /// The conflicts that a store has found, grouped by their values.
+    func grouped(_ found: [ConstraintConflict]) -> [UniquenessConflict] {
         moveToNewestGeneration()
         var groups = SharedValues()
         for conflict in found {
@@ -81,7 +84,7 @@ extension ManagedObjectContext {
             groups.add(conflict.other, name, conflict.values, isStored: !isOfSave(conflict.other, name))
             groups.add(conflict.object, name, conflict.values, isStored: false)
         }
-        return groups.conflicts.map { withValues($0, readsStore: true) }
+        return groups.conflicts
     }
 
     /// Whether the running save has given an object the values of a constraint.
@@ -93,23 +96,33 @@ extension ManagedObjectContext {
         }
     }
 
-    func withValues(_ conflict: UniquenessConflict, readsStore: Bool) -> UniquenessConflict {
-        var storedValues: [String: AttributeValue] = [:]
-        if !readsStore {
-            storedValues = conflict.stored.flatMap { memory.registry[$0]?.plainValues } ?? [:]
-        } else if let id = conflict.stored, let row = (try? storedRows(of: [id]))?.first ?? nil {
-            let entity = model.entities.first { $0.tag == id.entityTag }
-            for attribute in entity?.attributes ?? [] where !attribute.isTransient {
-                storedValues[attribute.name] = row.value(at: attribute.slot)
-            }
-            for relationship in entity?.relationships ?? [] where !relationship.isToMany {
-                storedValues[relationship.name] = row.destination(at: relationship.slot).map { .objectID($0) } ?? .null
-            }
+    /// The conflicts with the values of their objects and rows.
+    ///
+    /// - Parameter objectCountMax: the number of objects whose values are read.
+    /// - Complexity: O(objects), and a read of the stores for each 500 rows.
+    func withValues(_ conflicts: [UniquenessConflict], objectCountMax: Int = .max) -> [UniquenessConflict] {
+        let rows = readableRows(conflicts.compactMap(\.stored))
+        var objectCount = 0
+        return conflicts.map { conflict in
+            let objects = conflict.objects.prefix(objectCountMax - objectCount)
+            objectCount += objects.count
+            return conflict.with(
+                objectValues: objects.map { memory.registry[$0]?.plainValues ?? [:] },
+                storedValues: conflict.stored.flatMap { rows[$0] }.map(plainValues(of:)) ?? [:])
         }
-        return UniquenessConflict(
-            conflict.constraint, values: conflict.values, objects: conflict.objects,
-            objectValues: conflict.objects.map { memory.registry[$0]?.plainValues ?? [:] }, stored: conflict.stored,
-            storedValues: storedValues)
+    }
+
+    /// The values of all attributes that are stored and to-one relationships of a row, by name.
+    private func plainValues(of row: ObjectSnapshot) -> [String: AttributeValue] {
+        var values: [String: AttributeValue] = [:]
+        let entity = model.entities.first { $0.tag == row.id.entityTag }
+        for attribute in entity?.attributes ?? [] where !attribute.isTransient {
+            values[attribute.name] = row.value(at: attribute.slot)
+        }
+        for relationship in entity?.relationships ?? [] where !relationship.isToMany {
+            values[relationship.name] = row.destination(at: relationship.slot).map { .objectID($0) } ?? .null
+        }
+        return values
     }
 
     // MARK: Policies
@@ -124,14 +137,14 @@ extension ManagedObjectContext {
             let name = ConstraintName(conflict.entityName, conflict.properties)
             guard constraintActions[name] == nil, saveRun?.policyActions[name] == nil,
                 let object = memory.registry[conflict.object]
-            else { throw .constraints(described(found)) }
+            else { throw .constraints(report(grouped(found))) }
             let isNew = object.isInserted || memory.registry[conflict.other]?.isInserted == true
             switch policy(of: model.entity(named: conflict.entityName)).rule {
             case .storeTrump? where isNew, .rollback? where isNew: actions[name] = .keep
             case .objectTrump? where isNew, .overwrite? where isNew: actions[name] = .merge
             case .storeTrump?: takeStoredValues(object, of: name)
             case .rollback?: takeStoredValues(object, of: nil)
-            case .error?, .objectTrump?, .overwrite?: throw .constraints(described(found))
+            case .error?, .objectTrump?, .overwrite?: throw .constraints(report(grouped(found)))
             case nil: asked.append(conflict)
             }
         }
@@ -158,7 +171,9 @@ extension ManagedObjectContext {
 
     /// Asks the policies of the application's own, once about each object, and follows their answers.
     private func ask(_ found: [ConstraintConflict]) throws(ContextError) {
-        let told = described(found)
+        let told = withValues(grouped(found))
+        var questions: [SharedValues.Key: UniquenessConflict] = [:]
+        for conflict in told { questions[SharedValues.Key(conflict.constraint, conflict.values)] = conflict }
         var answers = MergeAnswers()
         var seen = Set<ObjectID>()
         for conflict in found {
@@ -168,7 +183,7 @@ extension ManagedObjectContext {
                 isNew || !isOtherNew ? (conflict.object, conflict.other) : (conflict.other, conflict.object)
             let name = ConstraintName(conflict.entityName, conflict.properties)
             guard let object = memory.registry[id], seen.insert(id).inserted,
-                let question = told.first(where: { $0.concerns(name, conflict.values) }),
+                let question = questions[SharedValues.Key(name, conflict.values)],
                 let resolver = policy(of: model.entity(named: conflict.entityName)).resolver
             else { continue }
             let resolution: ConstraintResolution
@@ -194,7 +209,7 @@ extension ManagedObjectContext {
             }
         }
         switch resolution {
-        case .refuse: throw .constraints(told)
+        case .refuse: throw .constraints(report(told))
         case .change(let values): choose(values, object)
         case .keep where !object.isInserted: takeStoredValues(object, of: name)
         case .merge where !object.isInserted:
@@ -208,7 +223,7 @@ extension ManagedObjectContext {
                 saveRun?.united.append((object, united))
                 if case .merge(let values) = resolution { choose(values, united) }
             } catch {
-                throw .constraints(told)
+                throw .constraints(report(told))
             }
         }
     }

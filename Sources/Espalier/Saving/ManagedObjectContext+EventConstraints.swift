@@ -35,9 +35,9 @@ extension ManagedObjectContext {
             guard objects.count > 1 || rows[key] != nil else { continue }
             let conflict = UniquenessConflict(
                 key.name, values: key.values.map(\.value), objects: objects, stored: rows[key])
-            if isUnresolved(conflict) { conflicts.append(withValues(conflict, readsStore: true)) }
+            if isUnresolved(conflict) { conflicts.append(conflict) }
         }
-        tellBrokenConstraints(conflicts)
+        tellBrokenConstraints(withValues(conflicts))
     }
 
     /// Whether neither an action nor a merge policy of this context would resolve a broken constraint.

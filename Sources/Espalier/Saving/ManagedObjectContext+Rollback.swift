@@ -7,6 +7,8 @@ extension ManagedObjectContext {
     ///
     /// The call asks no store, and forgets recorded refusals. In a hook of a save that has not written yet, the call is
     /// refused, and the save reports that.
+    ///
+    /// - Complexity: O(changed objects and their changes); with an undo manager also O(actions registered with it).
     public func rollback() {
         if refusesWhileSaving("rollback()") { return }
         forgetUndo()
@@ -34,6 +36,8 @@ extension ManagedObjectContext {
     /// Objects that the application still retains belong to no context afterwards. They refuse changes, and the next
     /// `save()` reports that. In a hook of a save that has not written yet, the call is refused, and the save reports
     /// that.
+    ///
+    /// - Complexity: O(objects in memory and cached rows); with an undo manager also O(actions registered with it).
     public func reset() {
         if refusesWhileSaving("reset()") { return }
         let (followed, observers) = (memory.hasObserved ? memory.registry.objects.filter(\.isObserved) : [], observed)

@@ -18,7 +18,9 @@ extension ManagedObjectContext {
     ///
     /// - Parameter author: the `transactionAuthor` of this save; `nil` leaves the context's own (MC-52).
     /// - Throws: what `body` throws; `ContextError` as `save()` does. After `.partlySaved`, nothing is taken back.
-    /// - Complexity: that of `body` and of the save, and O(changed objects) before.
+    /// - Complexity: that of `body` and of the save, and O(changed objects of the context) before `body`: each call
+    ///   notes the state to which a failure returns. This holds for a transaction within another one too, so n of them
+    ///   in one that changes n objects take O(n²): give many small steps one transaction.
     public func transaction<Value>(author: String? = nil, _ body: () throws -> Value) throws -> Value {
         if isInTransaction { return try reverted(body) }
         try checkIsNotSaving()

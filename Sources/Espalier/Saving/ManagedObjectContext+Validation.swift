@@ -3,9 +3,6 @@
 import EspalierModel
 import EspalierStore
 
-/// The number of violations that a save reports in full: a reader needs no more at once, and each has a text and an ID.
-private let toldViolationCountMax = 1000
-
 extension ManagedObjectContext {
     /// Checks all changes that a save would write.
     ///
@@ -18,9 +15,9 @@ extension ManagedObjectContext {
         var violations: [Violation] = []
         var untoldCount = 0
         func keepFirst() {
-            guard violations.count > toldViolationCountMax else { return }
-            untoldCount += violations.count - toldViolationCountMax
-            violations.removeLast(violations.count - toldViolationCountMax)
+            guard violations.count > Self.toldCountMax else { return }
+            untoldCount += violations.count - Self.toldCountMax
+            violations.removeLast(violations.count - Self.toldCountMax)
         }
         for object in changes.inserted {
             stage = SaveStage(.validateForInsert, object)

@@ -85,7 +85,7 @@ extension ManagedObjectContext {
             let destinations = changedDestinations(of: object, conflict, lists[conflict.id] ?? [:])
             let question = described(conflict, destinations)
             let resolution = try answer(of: resolver, question, object)
-            guard resolution.rule != .error else { throw conflictError(conflicts) }
+            guard resolution.rule != .error else { throw .conflicts(report(conflicts)) }
             answers.rules[object.storedID] = resolution.rule
             for (property, choice) in resolution.choices.sorted(by: { $0.key < $1.key }) {
                 choose(property, choice, of: object, conflict.stored, destinations, &answers)

@@ -5,9 +5,14 @@ import EspalierStore
 
 /// Groups of objects that share the values of a constraint.
 struct SharedValues {
-    private struct Key: Hashable {
+    /// The values of a constraint.
+    struct Key: Hashable {
         let name: ConstraintName
         let values: [UniqueValue]
+
+        init(_ name: ConstraintName, _ values: [AttributeValue]) {
+            (self.name, self.values) = (name, values.map(UniqueValue.init))
+        }
     }
 
     private struct Group {
@@ -20,7 +25,7 @@ struct SharedValues {
     private var groups: [Key: Group] = [:]
 
     mutating func add(_ id: ObjectID, _ name: ConstraintName, _ values: [AttributeValue], isStored: Bool) {
-        let key = Key(name: name, values: values.map(UniqueValue.init))
+        let key = Key(name, values)
         if groups[key] == nil {
             keys.append(key)
             groups[key] = Group()
@@ -50,12 +55,5 @@ struct SharedValues {
             return UniquenessConflict(
                 key.name, values: key.values.map(\.value), objects: group.objects, stored: group.stored)
         }
-    }
-}
-
-extension UniquenessConflict {
-    /// Whether it is about these values of this constraint.
-    func concerns(_ name: ConstraintName, _ values: [AttributeValue]) -> Bool {
-        constraint == name && self.values.map(UniqueValue.init) == values.map(UniqueValue.init)
     }
 }

@@ -67,8 +67,8 @@ public final class UndoStack {
         case idle, undoing, redoing
     }
 
-    private var undoStack: [Group] = []
-    private var redoStack: [Group] = []
+    private var undoStack = Deque<Group>()
+    private var redoStack = Deque<Group>()
     /// The open groups, the outermost one first.
     private var open: [Group] = []
     private var stage = Stage.idle
@@ -142,8 +142,8 @@ public final class UndoStack {
 
     private func trim() {
         guard levelsOfUndo > 0 else { return }
-        undoStack.removeFirst(max(0, undoStack.count - levelsOfUndo))
-        redoStack.removeFirst(max(0, redoStack.count - levelsOfUndo))
+        while undoStack.count > levelsOfUndo { _ = undoStack.popFirst() }
+        while redoStack.count > levelsOfUndo { _ = redoStack.popFirst() }
     }
 
     // MARK: Registering
@@ -200,6 +200,8 @@ public final class UndoStack {
     }
 
     /// Removes all actions, and the open groups.
+    ///
+    /// - Complexity: O(registered actions).
     public func removeAllActions() {
         undoStack.removeAll()
         redoStack.removeAll()
@@ -208,6 +210,9 @@ public final class UndoStack {
     }
 
     /// Removes the actions that were registered with `target`.
+    ///
+    /// - Complexity: O(registered actions, of all targets): each is looked at. Remove the actions of many targets that
+    ///   end together with `removeAllActions()`, or let them end: an undo skips the actions of targets that were freed.
     public func removeAllActions(withTarget target: AnyObject) {
         let key = ObjectIdentifier(target)
         removeAllActions { $0.target == key }
@@ -263,6 +268,7 @@ public final class UndoStack {
     /// Ends the current event, then undoes the last group.
     ///
     /// - Throws: `UndoError.nothingToUndo`; `.openGroup` if a group is open; `.isBusy` in an action.
+    /// - Complexity: O(actions of the group) and what they do; for a context's changes, O(changes of the event).
     public func undo() throws(UndoError) {
         defer { tellObservers() }
         try checkIsClosed()
@@ -274,6 +280,7 @@ public final class UndoStack {
     /// Ends the current event, then redoes the group that was undone last.
     ///
     /// - Throws: `UndoError.nothingToRedo`; `.openGroup` if a group is open; `.isBusy` in an action.
+    /// - Complexity: as `undo()`.
     public func redo() throws(UndoError) {
         defer { tellObservers() }
         try checkIsClosed()
@@ -308,7 +315,7 @@ public final class UndoStack {
     }
 
     /// Removes and returns the last group; skips groups whose targets have all been freed.
-    private func takeLast(of stack: inout [Group]) -> Group? {
+    private func takeLast(of stack: inout Deque<Group>) -> Group? {
         while let group = stack.popLast() {
             let wasEmpty = group.entries.isEmpty
             group.removeAll { !$0.body(true) }

@@ -7,6 +7,8 @@ internal import FoundationEssentials
 package struct PredicateReach {
     /// Each element is the beginning of a path: the steps from the tested object up to one of the path's steps.
     package private(set) var ways: Set<[ResolvedKeyPath.Step]> = []
+    /// Those of `ways` at whose end more than the ID of a to-one destination is read.
+    private var reading: Set<[ResolvedKeyPath.Step]> = []
     /// The steps from the object to the elements of each enclosing SUBQUERY, outermost first.
     private var collections: [[ResolvedKeyPath.Step]] = []
 
@@ -16,6 +18,11 @@ package struct PredicateReach {
 
     /// Makes a reach without paths from objects of `entity`.
     package init(from entity: Entity, in model: ManagedObjectModel) { (self.entity, self.model) = (entity, model) }
+
+    /// Whether anything is read at the end of a way: values, members of a to-many relationship, or objects beyond.
+    ///
+    /// Otherwise only the ID of the object at its end is compared, which is none if that object is deleted.
+    package func reads(atEndOf way: [ResolvedKeyPath.Step]) -> Bool { reading.contains(way) }
 
     /// Adds the paths of a sort key.
     package mutating func add(_ key: ResolvedSortKey) { add(key.expression) }
@@ -63,13 +70,16 @@ package struct PredicateReach {
         var steps: [ResolvedKeyPath.Step] = []
         if case .variable(let number) = path.base, number < collections.count { steps = collections[number] }
         for step in path.steps {
+            if !steps.isEmpty { reading.insert(steps) }
             steps.append(step)
             ways.insert(steps)
         }
+        if path.terminal != .object || path.isToMany { reading.insert(steps) }
         // A derived value changes with the objects from which it is derived.
         if case .attribute(let slot, _, _) = path.terminal {
             for way in model.waysOfDerivation(of: slot, in: steps.last?.destination ?? entity.index) {
                 for end in way.indices { ways.insert(steps + way[...end]) }
+                for end in way.indices { reading.insert(steps + way[...end]) }
             }
         }
         return steps

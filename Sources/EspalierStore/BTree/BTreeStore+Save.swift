@@ -2,6 +2,7 @@
 
 internal import EspalierEngine
 internal import EspalierModel
+internal import Synchronization
 
 extension BTreeStore {
     /// Executes the request in one write transaction: everything or nothing.
@@ -17,7 +18,7 @@ extension BTreeStore {
             }
             let execution = SaveExecution(try beginWrite(), catalog)
             do throws(StoreError) {
-                return try execution.run(request)
+                return try execution.run(request, for: self)
             } catch {
                 // The commits that refuse the save may wait for their sync. A caller that resolves the refusal must
                 // find them in a snapshot; otherwise it would be refused again until the sync has ended.
@@ -25,5 +26,13 @@ extension BTreeStore {
                 throw error
             }
         }
+    }
+
+    /// The rows with cut unique values that the last save knew; none if it made another commit than this.
+    func takeCutKeys(after commit: UInt64) -> CutKeys { knownCutKeys.withLock { $0.take(after: commit) } }
+
+    /// Notes the rows with cut unique values that a save knows after this commit.
+    func keepCutKeys(_ keys: CutKeys, after commit: UInt64) {
+        knownCutKeys.withLock { $0.keep(keys, after: commit) }
     }
 }

@@ -35,6 +35,8 @@ public final class BTreeStore: PersistentStore {
     private let isClosed = Atomic(false)
     /// Guards the newest planner statistics and their commit: most fetches have no save between them.
     let plannerStatistics = Mutex<(commit: UInt64, statistics: PlannerStatistics)?>(nil)
+    /// Guards the rows with cut unique values that the last save has read.
+    let knownCutKeys = Mutex(KnownCutKeys())
     /// Guards the samples of indexes that planners have asked for.
     let indexSamples = Mutex(KnownSamples())
     /// The plans of fetches that contexts repeat.

@@ -1,8 +1,11 @@
 // Finds rows with equal unique values that are longer than an index entry holds, by their whole codes.
 //
 // Invariants
-//   1. The rows whose entries begin alike are read once in a save, at the first new value with this beginning. Later
-//      values are looked up by a hash; the codes of a row that is found are compared, and its entry must still exist.
+//   1. The rows whose entries begin alike are read once, at the first new value with this beginning. Later values are
+//      looked up by a hash; the codes of a row that is found are compared, and its entry must still exist.
+//   2. What a save knows is for the next one, if nothing was committed between them: every save adds the rows whose
+//      entries it writes. Rows that are listed although they have changed, or were never written, are harmless by 1.
+// A hash of the whole codes in each entry would tell without memory: see Decisions, "Values that are cut".
 
 internal import EspalierEngine
 internal import EspalierModel
@@ -15,6 +18,8 @@ struct CutKeys {
     }
 
     private var runs: [Run: [Int: [ObjectID]]] = [:]
+    /// The number of rows in all runs; a row counts again for each value that it has had.
+    private(set) var rowCount = 0
 
     /// Whether the rows whose entries in a group have this beginning are known.
     func knows(_ group: Int, _ beginning: [UInt8]) -> Bool { runs[Run(group: group, beginning: beginning)] != nil }
@@ -36,6 +41,7 @@ struct CutKeys {
     mutating func add(_ id: ObjectID, _ group: Int, _ beginning: [UInt8], _ codes: [UInt8]) {
         assert(beginning.count == GroupKey.valueByteCountMax, "values of \(beginning.count) bytes are not cut")
         runs[Run(group: group, beginning: beginning)]?[codes.hashValue, default: []].append(id)
+        rowCount += 1
     }
 
     /// Adds a row by its values, if the rows with this beginning are known.
@@ -57,11 +63,32 @@ struct CutKeys {
     }
 }
 
+/// The rows with cut values that the last save knew, for the next one.
+struct KnownCutKeys {
+    /// More rows than this are forgotten: they take about 6 MiB.
+    private static let rowCountMax = 1 << 16
+    private var last: (commit: UInt64, keys: CutKeys)?
+
+    /// Returns what the last save knew, if it made this commit or was refused after it, and forgets it.
+    mutating func take(after commit: UInt64) -> CutKeys {
+        defer { last = nil }
+        guard let known = last, known.commit == commit else { return CutKeys() }
+        return known.keys
+    }
+
+    /// Notes what a save knew that made this commit, or was refused after it.
+    mutating func keep(_ keys: CutKeys, after commit: UInt64) {
+        last = nil
+        if keys.rowCount > 0, keys.rowCount <= Self.rowCountMax { last = (commit, keys) }
+    }
+}
+
 extension SaveExecution {
     /// The row with the lowest key that has the values of `source` in a unique group; `newKey` is their key, which was
     /// cut.
     ///
-    /// - Complexity: O(rows with the same beginning) for the first such key of a save, then O(log n).
+    /// - Complexity: O(log n); O(rows with the same beginning) for the first such key of a save, if the last save has
+    ///   not read them, if anything was committed since, or if they are more than 65,536.
     mutating func holder(ofCutKeyInGroup index: Int, _ source: ValueSource) throws(StoreError) -> ObjectID? {
         assert(newKey.isCut && !newKey.hasNull, "values without cut are compared by rows")
         assert(catalog.schema.groups[index].isUnique, "\(catalog.schema.groups[index].name) is no constraint")

@@ -66,13 +66,24 @@ struct SaveExecution: ~Copyable {
         updatedRows = SnapshotBuilder(numbering: catalog.numbering)
     }
 
-    /// Carries `request` out and commits.
-    consuming func run(_ request: SaveRequest) throws(StoreError) -> SaveResult {
-        var result = try carryOut(request)
+    /// Carries `request` out and commits, for `store`.
+    consuming func run(_ request: SaveRequest, for store: BTreeStore) throws(StoreError) -> SaveResult {
         let number = transaction.transactionID
+        cutKeys = store.takeCutKeys(after: number - 1)
+        var result: SaveResult
+        do throws(StoreError) {
+            result = try carryOut(request)
+        } catch {
+            // After another error, rows that had to be read may be missing.
+            if error.isRefusal { store.keepCutKeys(cutKeys, after: number - 1) }
+            throw error
+        }
+        let known = cutKeys
         // A transaction that wrote nothing makes no generation: its commit answers the last one, which is of another
         // save.
-        if try transaction.commit() == number { result.generation = number }
+        let commit = try transaction.commit()
+        store.keepCutKeys(known, after: commit)
+        if commit == number { result.generation = number }
         return result
     }
 

@@ -3,6 +3,7 @@
 import Espalier
 import EspalierModel
 import EspalierStore
+import Synchronization
 import Testing
 
 @Suite struct SaveReportTests {
@@ -140,5 +141,94 @@ import Testing
         try list.context.existingObject(with: id).setValue(.string("theirs"), forKey: "note")
         _ = try list.make("Guest", ["name": .string("Ada"), "rank": .integer(40_000)], in: child)
         #expect(kinds(contextError { try child.save() }) == [1610, 133020])
+    }
+
+    // MARK: Many findings
+
+    /// Inserts 1,500 playlists, each with a name of its own or all with one name.
+    @discardableResult
+    private func makePlaylists(_ stack: Stack, haveOneName: Bool) -> [Playlist] {
+        let owner = Listener(context: stack.context)
+        owner.name = "Ann"
+        return (0..<1500).map { number in
+            let playlist = Playlist(context: stack.context)
+            (playlist.name, playlist.owner) = (haveOneName ? "Evening" : "List \(number)", owner)
+            return playlist
+        }
+    }
+
+    @Test(arguments: StoreKind.allCases)
+    func `a refused save tells the first 1,000 values that rows have and counts the others`(_ kind: StoreKind) throws {
+        let stack = try Stack(kind)
+        makePlaylists(stack, haveOneName: false)
+        try stack.context.save()
+        makePlaylists(stack, haveOneName: false)
+        let reads = Mutex(0)
+        stack.context.requestLog = RequestLog(.requests) { record in
+            if record.kind == .rows { reads.withLock { $0 += 1 } }
+        }
+
+        let error = contextError { try stack.context.save() }
+
+        stack.context.requestLog = nil
+        guard case .constraints(let found)? = error else {
+            Issue.record("\(String(describing: error))")
+            return
+        }
+        #expect(found.count == 1001 && found.prefix(1000).allSatisfy { $0.moreCount == 0 && $0.objects.count == 1 })
+        #expect(Set(found.compactMap(\.stored)).count == 1000)
+        #expect(found.prefix(1000).allSatisfy { $0.storedValues["name"] == $0.values[0] && $0.objectValues.count == 1 })
+        let last = try #require(found.last)
+        #expect(last.moreCount == 500 && last.objects.isEmpty && last.values.isEmpty && last.entityName == "Playlist")
+        #expect("\(last)".hasPrefix("and 500 more") && "\(ContextError.constraints(found))".contains("and 1450 more"))
+        #expect(last.message(MessageTable([133021: "{value}"])) == "\(last)")
+        let readCount = reads.withLock { $0 }
+        #expect(readCount > 0 && readCount < 20, "\(readCount) reads of rows")
+    }
+
+    @Test func `a refused save tells the values of 1,000 of the objects that share a value`() throws {
+        let stack = try Stack(.inMemory)
+        let playlists = makePlaylists(stack, haveOneName: true)
+
+        let error = contextError { try stack.context.save() }
+
+        guard case .constraints(let found)? = error else {
+            Issue.record("\(String(describing: error))")
+            return
+        }
+        #expect(found.count == 1 && found[0].moreCount == 0)
+        #expect(Set(found[0].objects) == Set(playlists.map(\.objectID)) && found[0].objectValues.count == 1000)
+    }
+
+    @Test func `a refused save tells the first 1,000 conflicts whole, and a refresh settles the counted ones too`()
+        throws
+    {
+        let stack = try Stack(.inMemory)
+        let mine = (0..<1500).map { number in
+            let track = Track(context: stack.context)
+            track.name = "\(number)"
+            return track
+        }
+        try stack.context.save()
+        let other = stack.newContext()
+        for track in try other.fetch(FetchRequest<Track>()) { track.seconds = 1 }
+        try other.save()
+        for track in mine { track.seconds = 2 }
+        stack.context.mergePolicy = .error
+
+        let error = contextError { try stack.context.save() }
+
+        guard case .conflicts(let found)? = error else {
+            Issue.record("\(String(describing: error))")
+            return
+        }
+        #expect(found.count == 1001 && found.prefix(1000).allSatisfy { $0.moreCount == 0 })
+        #expect(found.prefix(1000).allSatisfy { $0["seconds"]?.stored == .integer(1) })
+        let last = try #require(found.last)
+        #expect(last.moreCount == 500 && last.properties.isEmpty && Set(found.map(\.object)).count == 1001)
+        #expect("\(last)".hasPrefix("and 500 more") && "\(ContextError.conflicts(found))".contains("and 1450 more"))
+        stack.context.refreshAllObjects()
+        try stack.context.save()
+        #expect(try stack.stored(Track.self).allSatisfy { $0.seconds == 2 })
     }
 }
