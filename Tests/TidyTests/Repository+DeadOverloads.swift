@@ -2,6 +2,8 @@
 //
 // Overloads are told apart by the labels of their parameters, not by types: of declarations with the same labels, all
 // count as used if one of them does. A name without a call after it counts as a use of all its overloads.
+//
+// Not here: initializers, whose calls often do not name the type, and subscripts.
 
 extension Repository {
     /// Each function of product code that shares its name with others and whose labels no call has.

@@ -36,15 +36,19 @@ extension Repository {
         }
     }
 
-    /// No two files below `Tests` have the same name, even in different targets: a suite has the name of its file, and
+    /// No two files and no two suites below `Tests` have the same name, even in different targets.
+    ///
     /// `swift test --filter` and the documents name suites without their targets.
     func equalNameFindings() -> [Finding] {
+        var places: [String: [String]] = [:]
         // The name of a program's file is the compiler's.
-        let tests = swiftFiles.filter { $0.isTest && $0.stem != "main" }
-        return Dictionary(grouping: tests, by: \.stem).values.flatMap { files -> [Finding] in
-            let paths = files.map(\.path).sorted()
-            return paths.dropFirst().map { Finding($0, 0, "has the name of \(paths[0]): name one of them otherwise") }
-        }.sorted { $0.path < $1.path }
+        for file in swiftFiles where file.isTest && file.stem != "main" {
+            for name in file.suiteNames().union([file.stem]) { places[name, default: []].append(file.path) }
+        }
+        return places.flatMap { name, paths -> [Finding] in
+            let paths = paths.sorted()
+            return paths.dropFirst().map { Finding($0, 0, "\(paths[0]) has the name \(name), too: change one of them") }
+        }.sorted { ($0.path, $0.message) < ($1.path, $1.message) }
     }
 
     /// If the tests of a module have folders, each has the name of a folder of the module, and `XTests.swift` is in the
@@ -86,5 +90,20 @@ extension Repository {
             let names = Set(parts.dropFirst(2)).union([name.split(separator: ".").first ?? name])
             return used.isDisjoint(with: names) ? Finding(path, 0, "no Swift file names it: use it or remove it") : nil
         }
+    }
+}
+
+extension SourceFile {
+    /// The types of the file that are marked as suites.
+    fileprivate func suiteNames() -> Set<String> {
+        let keywords: Set = ["struct", "class", "enum", "actor"]
+        let names = code.indices.dropLast().compactMap { index -> String? in
+            guard code[index].isCode("@"), code[index + 1].isCode("Suite"),
+                let keyword = code[(index + 2)...].firstIndex(where: { keywords.contains($0.text) }),
+                keyword + 1 < code.count
+            else { return nil }
+            return code[keyword + 1].text
+        }
+        return Set(names)
     }
 }

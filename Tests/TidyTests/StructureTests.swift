@@ -73,9 +73,15 @@ import Testing
             "Tests/BTests/Low/PageTests.swift", "Tests/CTests/PageTests.swift", "Tests/D/main.swift",
             "Tests/E/main.swift",
         ].map { SourceFile(path: $0, text: "") }
-        let findings = Repository(paths: [], swiftFiles: files).equalNameFindings()
+        let second = SourceFile(
+            path: "Tests/DTests/LeafTests.swift",
+            text: "@Suite struct LeafTests {}\n@Suite(.serialized) final class PageTests {}\nstruct Page {}")
+        let findings = Repository(paths: [], swiftFiles: files + [second]).equalNameFindings()
 
-        #expect(findings.map(\.path) == ["Tests/BTests/Low/PageTests.swift", "Tests/CTests/PageTests.swift"])
+        #expect(
+            findings.map(\.path) == [
+                "Tests/BTests/Low/PageTests.swift", "Tests/CTests/PageTests.swift", "Tests/DTests/LeafTests.swift",
+            ])
     }
 
     @Test func `the folders of tests are those of their module`() {
