@@ -11,9 +11,9 @@
 #if DEBUG
     /// An object that knows, in a debug build, whether its `deinit` has run to its end.
     ///
-    /// It knows that by a number that it stores anyway, so that debug builds need no memory for it: an unowned reference
-    /// keeps the memory of a freed object, with the number, until the reference is gone too. While `deinit` still runs,
-    /// the object may be used: it is found and removed where it is registered.
+    /// It knows that by a number that it stores anyway, so that debug builds need no memory for it: an unowned
+    /// reference keeps the memory of a freed object, with the number, until the reference is gone too. While `deinit`
+    /// still runs, the object may be used: it is found and removed where it is registered.
     protocol Unretainable: AnyObject {
         /// Whether `deinit` has run to its end.
         var hasEnded: Bool { get }

@@ -59,7 +59,7 @@ public final class IncrementalStore: PersistentStore {
         checks = ContractChecks(ofSource: source, type: type, schema: schema, storeTag: storeTag)
         ReferenceTable.open(forStore: storeTag)
         state = Mutex(State(goneVersions: Array(repeating: 0, count: model.entities.count)))
-        assert(schema.roots.allSatisfy(model.entities.indices.contains), "roots \(schema.roots) are no entities")
+        assert(schema.roots.allSatisfy { model.entities.indices.contains($0) }, "roots \(schema.roots) are no entities")
     }
 
     /// The place of the data.
