@@ -16,7 +16,7 @@ extension ReadSession {
     ///   was, and the plan still holds; otherwise that of `FetchPlanner.plan`.
     func plan(_ fetch: StoreFetch, wantsRows: Bool, _ store: BTreeStore) throws(StoreError) -> FetchPlan {
         // In a migration most of the rows may come after the first fetch, and no commit tells.
-        guard KnownPlan.canKeep(fetch), case .ownTransactions = store.access else {
+        guard KnownPlan.canKeep(fetch), case .ownTransactions = store.transactionUse else {
             return try planner(store).plan(fetch, wantsRows: wantsRows)
         }
         let place = KnownPlans.place(of: fetch, wantsRows: wantsRows)

@@ -11,7 +11,7 @@ internal import EspalierModel
 /// The plan of one fetch.
 struct FetchPlan: Sendable {
     /// The source of the rows.
-    enum Access {
+    enum Access: Sendable {
         /// Nothing can match.
         case nothing
         /// All rows of the hierarchy, by primary key.
@@ -25,7 +25,7 @@ struct FetchPlan: Sendable {
     }
 
     /// The order of the result.
-    enum Order {
+    enum Order: Sendable {
         /// Ascending primary key.
         case primaryKey
         /// The rows are read in the wanted order.
@@ -73,7 +73,7 @@ struct RowEstimate {
 }
 
 /// The source of the keys of candidate rows.
-indirect enum CandidateSource {
+indirect enum CandidateSource: Sendable {
     /// These rows, if they exist.
     case keys([ObjectID])
     /// The entries of an index in some ranges.
