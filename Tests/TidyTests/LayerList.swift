@@ -17,7 +17,8 @@ struct LayerList {
     init(path: String, text: String) {
         self.path = path
         var (item, isCalls, isOver) = ("", false, false)
-        for line in text.split(separator: "\n", omittingEmptySubsequences: false) + [""] {
+        let lines: [Substring] = text.split(separator: "\n", omittingEmptySubsequences: false) + [""]
+        for line in lines {
             if line.hasPrefix("  "), !item.isEmpty {
                 item.append(" ")
                 item.append(contentsOf: line.drop(while: \.isWhitespace))
