@@ -138,7 +138,9 @@ extension StoreTransaction where Base == WriteTransaction {
 
     /// Gives a tree another name; handles with the old name become invalid.
     mutating func renameTree(_ tree: AnyTree, to name: String) throws(StoreError) -> AnyTree {
-        try withStoreErrors(try base.renameTree(tree, to: name))
+        let renamed = try withStoreErrors(try base.renameTree(tree, to: name))
+        assert(renamed.id == tree.id, "tree \(tree.id) has another name, and is tree \(renamed.id) now")
+        return renamed
     }
 
     mutating func dropTree(_ tree: AnyTree) throws(StoreError) { try withStoreErrors(try base.dropTree(tree)) }
