@@ -133,7 +133,9 @@ extension StoreTransaction where Base == WriteTransaction {
     }
 
     mutating func createTree(named name: String, kind: KeyKind) throws(StoreError) -> AnyTree {
-        try withStoreErrors(try base.createTree(named: name, kind: kind))
+        let tree = try withStoreErrors(try base.createTree(named: name, kind: kind))
+        assert(tree.name == name && tree.kind == kind, "tree \(tree.name) was made for \(name)")
+        return tree
     }
 
     /// Gives a tree another name; handles with the old name become invalid.
