@@ -15,7 +15,7 @@ extension Repository {
         "EspalierEngine/FileSystem": 37, "EspalierEngine/Format": 53, "EspalierEngine/Log": 98,
         "EspalierEngine/Maintenance": 45, "EspalierEngine/Pager": 76, "EspalierEngine/Salvage": 51,
         "EspalierEngine/Tree": 70,
-        "EspalierStore": 41, "EspalierStore/BTree": 37, "EspalierStore/Batch": 39, "EspalierStore/Check": 37,
+        "EspalierStore": 42, "EspalierStore/BTree": 37, "EspalierStore/Batch": 39, "EspalierStore/Check": 37,
         "EspalierStore/Coding": 54, "EspalierStore/Contract": 28, "EspalierStore/Incremental": 24,
         "EspalierStore/Memory": 57, "EspalierStore/Migration": 39, "EspalierStore/Planning": 55,
         "EspalierStore/Rows": 53, "EspalierStore/Saving": 63, "EspalierStore/Schema": 45,

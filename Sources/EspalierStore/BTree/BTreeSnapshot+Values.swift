@@ -321,6 +321,9 @@ private struct EntryCounter {
         places = values.inputs.prefix(values.keptCount).map { input in
             input.indexedProperty.flatMap { group.place(of: $0) } ?? 0
         }
+        assert(
+            Set(places).count == group.elements.count,
+            "index \(group.name) of \(group.elements.count) properties counts groups by places \(places)")
     }
 
     mutating func count(_ key: RawSpan, _ candidate: Candidate) throws(StoreError) {

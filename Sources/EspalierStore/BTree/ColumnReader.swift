@@ -80,6 +80,9 @@ struct ColumnReader {
         needsCopy = sources.contains { if case .computed = $0 { true } else { false } }
         places = sources.map { source in source.property.flatMap { group?.place(of: $0) } }
         assert(keptCount <= sources.count, "\(keptCount) of \(sources.count) inputs are kept")
+        assert(
+            group == nil || zip(sources, places).allSatisfy { source, place in source.property == nil || place != nil },
+            "index \(group?.name ?? "") lacks one of the properties of \(sources.count) inputs")
     }
 
     /// Whether nothing is read but the ID.

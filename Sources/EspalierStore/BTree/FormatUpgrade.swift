@@ -16,6 +16,7 @@ extension StoreCatalog {
     /// - Throws: `StoreError.damagedContent` for a row that is not in that format.
     /// - Complexity: O(bytes of all rows).
     func upgradeRows(in transaction: inout StoreTransaction<WriteTransaction>) throws(StoreError) {
+        assert(rowTrees.count == model.entities.count, "\(rowTrees.count) places for \(model.entities.count) entities")
         for (root, tree) in rowTrees.enumerated() {
             guard let tree else { continue }
             // A cursor of a write transaction continues from its key, whatever was put in the meantime.
@@ -71,6 +72,9 @@ private enum FirstFormatRow {
         }
         let offsets = RowOffsets(widths, layout.extent)
         var new = [UInt8](repeating: 0, count: offsets.variableOffset + row.byteCount - variableOffset)
+        assert(
+            offsets.variableOffset + (ends.last ?? 0) == new.count,
+            "the last value ends at \(ends.last ?? 0) after \(offsets.variableOffset), in a row of \(new.count) bytes")
         new.withMutableRawSpan { new in
             offsets.begin(&new, layout, version: version)
             for (place, offset) in zip(layout.places, oldOffsets) {

@@ -30,6 +30,7 @@ final class KnownPlan: Sendable {
     ) {
         (self.plan, self.fetch, self.wantsRows) = (plan, fetch, wantsRows)
         (self.statistics, self.samples, self.commit) = (statistics, samples, commit)
+        assert(Self.canKeep(fetch), "a fetch of \(fetch.entity.name) cannot be compared with others")
     }
 
     /// Whether the plan of a fetch can be kept: whether its parts, apart from the condition, can be compared.

@@ -58,6 +58,7 @@ struct ListSearch: ~Copyable {
             let share = (Double(wanted - lowIndex) - 0.5) / Double(highIndex - lowIndex)
             let offset = halves ? (high - low) / 2 : UInt64(Double(high - low) * share)
             let guess = low + max(1, min(offset, high - low - 1))
+            assert(low < guess && guess < high, "position \(guess) is not between \(low) and \(high)")
             halves.toggle()
             guard let found = try entry(at: guess), found.position < high else {
                 high = guess

@@ -37,6 +37,9 @@ enum ModelComparison {
         for entity in storedEntities where !givenNames.contains(entity.name) {
             reasons.append("entity \(entity.name) of the file is not in the model")
         }
+        assert(
+            !reasons.isEmpty || storedEntities.count == given.entities.count,
+            "\(storedEntities.count) entities of the file store the same rows as \(given.entities.count)")
         return reasons
     }
 

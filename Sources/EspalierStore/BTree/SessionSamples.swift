@@ -35,7 +35,12 @@ struct KnownSamples {
     private var commandCommit: UInt64 = 0
 
     /// The sample of an index for sessions of a commit; `nil` if there is none, or a command has come between.
-    func sample(of group: Int, at commit: UInt64) -> DatedSample? { commit < commandCommit ? nil : samples[group] }
+    func sample(of group: Int, at commit: UInt64) -> DatedSample? {
+        assert(
+            samples[group].map { $0.commit >= commandCommit } ?? true,
+            "invariant 3: the sample of group \(group) is from before the command of commit \(commandCommit)")
+        return commit < commandCommit ? nil : samples[group]
+    }
 
     /// Keeps a sample, if it is newer than the one that is known and not from before the last command.
     mutating func keep(_ sample: DatedSample, of group: Int) {

@@ -61,6 +61,9 @@ extension StoreCatalog {
         if let index = entityNumbers.firstIndex(of: 0) {
             throw damaged("entity \(model.entities[index].name) has no entity number")
         }
+        assert(
+            entities.count > model.entities.count,
+            "\(model.entities.count) entities have different numbers below \(entities.count)")
         var layouts: [RowLayout?] = [nil]
         var current = [RowLayout?](repeating: nil, count: model.entities.count)
         while let record = try transaction.get(StoreName.layout(layouts.count), from: records) {

@@ -133,12 +133,16 @@ extension StoreTransaction where Base == WriteTransaction {
     }
 
     mutating func createTree(named name: String, kind: KeyKind) throws(StoreError) -> AnyTree {
-        try withStoreErrors(try base.createTree(named: name, kind: kind))
+        let tree = try withStoreErrors(try base.createTree(named: name, kind: kind))
+        assert(tree.name == name && tree.kind == kind, "tree \(tree.name) was made for \(name)")
+        return tree
     }
 
     /// Gives a tree another name; handles with the old name become invalid.
     mutating func renameTree(_ tree: AnyTree, to name: String) throws(StoreError) -> AnyTree {
-        try withStoreErrors(try base.renameTree(tree, to: name))
+        let renamed = try withStoreErrors(try base.renameTree(tree, to: name))
+        assert(renamed.id == tree.id, "tree \(tree.id) has another name, and is tree \(renamed.id) now")
+        return renamed
     }
 
     mutating func dropTree(_ tree: AnyTree) throws(StoreError) { try withStoreErrors(try base.dropTree(tree)) }

@@ -36,7 +36,9 @@ struct BatchUpdates {
                 switch (assignment.property, value) {
                 case (.attribute(let slot), let value): update.values.append((slot, value))
                 case (.relationship(let slot), .objectID(let id)): update.destinations.append((slot, id))
-                case (.relationship(let slot), _): update.destinations.append((slot, nil))
+                case (.relationship(let slot), let value):
+                    assert(value.isNull, "\(assignment.name) of \(row.id) becomes \(value.kindDescription), and no ID")
+                    update.destinations.append((slot, nil))
                 }
                 broken += found.map { BrokenRule($0, property: assignment.name, row: row.id) }
             }

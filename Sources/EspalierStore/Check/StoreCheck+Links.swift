@@ -253,6 +253,7 @@ extension StoreCheck {
     }
 
     private static func unique(_ links: [Link]) -> [Link] {
+        assert(zip(links, links.dropFirst()).allSatisfy { !($1 < $0) }, "\(links.count) links are not sorted")
         var result: [Link] = []
         for link in links where result.last != link { result.append(link) }
         return result

@@ -35,6 +35,7 @@ enum LinkKey {
         key.append(bigEndian: owner)
         key.append(bigEndian: position)
         key.append(bigEndian: destination)
+        assert(key.count == orderedByteCount, "the key of an ordered entry has \(key.count) bytes")
         return key
     }
 

@@ -198,6 +198,7 @@ package struct OrderedIDs: Sendable {
     private func home(of id: ObjectID) -> Int32? {
         if let homes {
             guard let number = homes[id]?.chunk, number >= 0 else { return nil }
+            assert(!chunks[Int(number)].isEmpty, "invariant 1: \(id) is in chunk \(number), which is empty")
             return number
         }
         guard let number = order.first, chunks[Int(number)].contains(id) else { return nil }

@@ -140,6 +140,7 @@ public final class IncrementalSnapshot: StoreSnapshot {
                 throw store.broken("\(found.ids.count) rows are more than the limit of \(query.limit ?? 0)")
             }
         }
+        assert(!isCut || fetch.keys == StoreFetch.allKeys, "\(found.ids.count) rows are cut, and keys not tested")
         if fetch.keys != StoreFetch.allKeys { found.ids.removeAll { !fetch.keys.contains($0.key) } }
         if !isFiltered, let predicate = fetch.predicate { try filter(&found, predicate) }
         guard !isCut else { return found }

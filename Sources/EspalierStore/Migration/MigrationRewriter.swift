@@ -61,6 +61,7 @@ struct MigrationRewriter {
     mutating func rewrite(
         _ row: RawSpan, key: UInt64, in root: Entity, into new: inout [UInt8]
     ) throws(StoreError) -> RewrittenEntry {
+        assert(root.root == root.index, "\(root.name) has no tree of its own")
         // The layout was seen before, and all of its rows are rewritten: only the structure is left to be checked.
         if key != 0, let transfer = knownTransfer(for: row), transfer.rewritesAll,
             let number = transfer.shape.entityNumber, let offsets = reader.soundOffsets(of: row, transfer.shape)
@@ -100,6 +101,9 @@ struct MigrationRewriter {
         _ new: inout [UInt8], _ row: RawSpan, _ offsets: RowOffsets, key: UInt64, _ number: UInt16,
         _ transfer: FieldTransfer
     ) -> Int {
+        assert(
+            destinations.count == transfer.related.count,
+            "\(destinations.count) destinations for \(transfer.related.count) relationships of row \(key)")
         rowCount += 1
         values.removeAll(keepingCapacity: true)
         for computed in transfer.computed { values.append(value(computed, row, offsets, key: key, number)) }

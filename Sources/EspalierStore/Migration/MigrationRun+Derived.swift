@@ -39,7 +39,10 @@ extension MigrationRun {
     // MARK: Rules and sources that stay
 
     private func keepsValues(of member: DerivationPlan.Member, _ changed: [DerivationPlan.Member]) -> Bool {
-        changes.indices.allSatisfy { position in
+        assert(
+            !isChanged(.attribute(member.slot), of: member.entity, changed),
+            "\(member.entity.name).\(member.derivation.attribute.name) is judged twice")
+        return changes.indices.allSatisfy { position in
             let number = UInt16(position)
             guard let fate = fates[number], fate.entity.isKind(of: member.entity) else { return true }
             guard let change = changes[position], let older = oldCatalog.numbering.entity(number),
@@ -56,6 +59,9 @@ extension MigrationRun {
         of member: DerivationPlan.Member, _ former: DerivationPlan.Member, _ older: Entity, _ newer: Entity,
         _ change: EntityChange, _ changed: [DerivationPlan.Member]
     ) -> Bool {
+        assert(
+            newer.isKind(of: member.entity) && older.isKind(of: former.entity),
+            "rules of \(former.entity.name) and \(member.entity.name) are compared for \(older.name) and \(newer.name)")
         switch (former.derivation.source, member.derivation.source) {
         case (.own(let oldSlot, let oldFunction), .own(let slot, let function)):
             let source = Entity.Property.attribute(slot)

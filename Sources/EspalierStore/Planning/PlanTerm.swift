@@ -73,6 +73,9 @@ final class PlanTerm {
         case .value, .values, .list, .aggregate, .subquery: return nil
         }
         guard passing != nil || atEnd != nil else { return nil }
+        assert(
+            (terminal == nil) != (expression == nil) && (expression == nil || steps.isEmpty),
+            "a term compares a path of \(steps.count) steps or an expression, and not both")
         guard !steps.isEmpty else { return }
         // Rule 1. A to-one relationship itself may be null in an index on it.
         let isOwnRelationship = steps.count == 1 && !steps[0].isToMany && terminal == .object

@@ -70,6 +70,7 @@ struct RowReader {
 
     /// Whether the beginning of a row has the attribute in `slot`, if the row has it at all.
     func isWithin(_ beginning: RawSpan, slot: Int, _ shape: RowLayout.Shape, _ offsets: RowOffsets) -> Bool {
+        assert(beginning.byteCount >= offsets.variableOffset, "\(beginning.byteCount) bytes have no ends of fields")
         guard let place = numbering.shapes.place(ofAttribute: slot, shape), place.part == .variable else { return true }
         return offsets.end(at: place.position, beginning) <= beginning.byteCount - offsets.variableOffset
     }
@@ -146,6 +147,7 @@ struct RowReader {
         guard let layout = numbering.layout(RowOffsets.layoutNumber(row)) else {
             preconditionFailure("the row was not checked")
         }
+        assert(layout.number == RowOffsets.layoutNumber(row), "layout \(layout.number) is at another place")
         return layout
     }
 
@@ -203,7 +205,9 @@ struct RowReader {
     func withDefaultRow<Answer>(
         of row: RawSpan, _ body: (RawSpan, RowLayout.Shape, RowOffsets) -> Answer
     ) -> Answer {
-        layout(of: row).defaultRow.withRawSpan { row in
+        let layout = layout(of: row)
+        assert(!layout.defaultRow.isEmpty, "layout \(layout.number) has no default row")
+        return layout.defaultRow.withRawSpan { row in
             let shape = shape(of: row)
             return body(row, shape, offsets(of: row, shape))
         }

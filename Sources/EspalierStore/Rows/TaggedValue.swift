@@ -79,6 +79,7 @@ package enum TaggedValue {
     package static func decode(_ bytes: [UInt8]) -> AttributeValue? {
         var reader = Reader(bytes: bytes)
         guard let value = reader.value(depth: 0), reader.offset == bytes.count else { return nil }
+        assert(isReadable(value), "\(bytes.count) bytes were decoded to a value that nests more than \(depthMax) deep")
         return value
     }
 

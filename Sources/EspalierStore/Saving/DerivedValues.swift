@@ -10,6 +10,8 @@
 // Invariants
 //   1. The rows that are read are the changed ones, those that lead to them, and those to which they lead; for an
 //      aggregate that is computed anew, also all destinations in its list.
+//   2. A value is written to rows of the entity that declares the attribute only: it may inherit the relationship by
+//      which the value is derived, and share that with rows of other entities.
 // Not here: which changes are noted (DerivedChanges, DerivationPlan), and values that follow from one row alone
 // (`PreparedSave.completeDerivedValues`).
 
@@ -178,7 +180,8 @@ struct DerivedValues {
     private mutating func write<State: SaveState & ~Copyable>(
         _ updates: [ObjectID: Update], _ member: DerivationPlan.Member, in state: inout State
     ) throws(StoreError) {
-        var ids = Array(updates.keys)
+        // A relationship that the entity inherits leads from rows of other entities too, which lack the attribute.
+        var ids = updates.keys.filter { schema.entity(of: $0)?.isKind(of: member.entity) == true }
         for batch in Self.batches(of: &ids) {
             try write(try state.rows(batch).compactMap(\.self), member, in: &state) { updates[$0] ?? .anew }
         }
@@ -188,6 +191,9 @@ struct DerivedValues {
         _ found: [ObjectSnapshot], _ member: DerivationPlan.Member, in state: inout State,
         _ update: (ObjectID) -> Update
     ) throws(StoreError) {
+        assert(
+            found.allSatisfy { schema.entity(of: $0.id)?.isKind(of: member.entity) == true },
+            "invariant 2: of \(found.count) rows one has no \(member.entity.name).\(member.derivation.attribute.name)")
         var changes: [(row: ObjectSnapshot, value: AttributeValue)] = []
         for row in found {
             let old = row.value(at: member.slot)

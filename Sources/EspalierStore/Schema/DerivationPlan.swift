@@ -59,6 +59,9 @@ package final class DerivationPlan: Sendable {
         watchedLists = lists
         let derived = byEntity.map { !$0.isEmpty }
         isNoted = model.entities.map { derived[$0.index] || sources.contains($0.index) }
+        assert(
+            zip(isNoted, watched).allSatisfy { isNoted, attributes in isNoted || !attributes.contains(true) },
+            "invariant 2: of \(members.count) derived attributes one follows from rows whose changes are not noted")
     }
 
     /// Whether the model has no derived attributes.

@@ -12,7 +12,10 @@ enum StoreName {
     /// The name of a tree that is created and dropped in one transaction.
     static let stamp = "stamp"
 
-    static func rows(_ root: Entity) -> String { "rows:\(root.name)" }
+    static func rows(_ root: Entity) -> String {
+        assert(root.root == root.index, "\(root.name) has no tree of rows of its own")
+        return "rows:\(root.name)"
+    }
 
     static func group(_ group: KeyGroup, _ model: ManagedObjectModel) -> String {
         "\(group.isUnique ? "unique" : "index"):\(model.entities[group.entity].name).\(group.name)"
@@ -30,8 +33,14 @@ enum StoreName {
 
     static let format = Array("format".utf8)
     static let model = Array("model".utf8)
-    static func entity(_ number: Int) -> [UInt8] { Array("entity:\(number)".utf8) }
-    static func layout(_ number: Int) -> [UInt8] { Array("layout:\(number)".utf8) }
+    static func entity(_ number: Int) -> [UInt8] {
+        assert(number > 0, "entities are numbered from 1, and not \(number)")
+        return Array("entity:\(number)".utf8)
+    }
+    static func layout(_ number: Int) -> [UInt8] {
+        assert(number > 0, "layouts are numbered from 1, and not \(number)")
+        return Array("layout:\(number)".utf8)
+    }
 }
 
 /// Keys of the counters tree.
