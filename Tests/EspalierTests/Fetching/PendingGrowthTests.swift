@@ -93,8 +93,8 @@ import Testing
                 try FetchPredicate(format: "code BEGINSWITH 'n'"), sortedBy: [SortKey("code")])
             #expect(try context.count(for: request) == 10)
             return try work(context) {
-                #expect(try context.fetch(request).count == 10)
-                #expect(try context.count(for: request) == 10)
+                let (found, count) = (try context.fetch(request), try context.count(for: request))
+                #expect(found.count == 10 && count == 10)
             }
         }
     }
