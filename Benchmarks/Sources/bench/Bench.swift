@@ -67,9 +67,9 @@ struct Bench {
             is 0 for an operation on one object among all, 1 for one on all of them; the former is repeated until it \
             has taken a millisecond, and its time is that of one run. The memory is how much more the process has in \
             use during the operation than before it, the least of these runs: it grows too fast where it grows faster \
-            than the objects, and at all where the expected exponent is 0. The last column has the reason of an exponent \
-            that is expected to be another one than a reader might think, or names the controls that grow as fast: plain \
-            Swift that does the same kind of work in the same run.
+            than the objects, and at all where the expected exponent is 0. The last column has the reason of an \
+            exponent that is expected to be another one than a reader might think, or names the controls that grow as \
+            fast: plain Swift that does the same kind of work in the same run.
 
             \(facts)
             \(table.markdown)

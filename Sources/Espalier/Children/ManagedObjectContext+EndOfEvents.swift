@@ -25,7 +25,7 @@ extension ManagedObjectContext {
         contexts.append(EndingContext(context: self))
         for ending in contexts {
             guard let context = ending.context else { continue }
-            // What observers change from now on is an event of its own.
+            // Changes that observers make from now on are an event of their own.
             context.awaitsEndOfEvent = false
             context.mergeAndRunDeleteRules()
         }

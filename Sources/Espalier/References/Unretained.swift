@@ -74,8 +74,8 @@
     #if DEBUG
         /// Stops the program if the object was freed.
         private func checkObject() {
-            guard let reference = unsafe reference else { return }
             // SAFETY: the unowned reference keeps the memory of a freed object.
+            guard let reference = unsafe reference else { return }
             let hasEnded = unsafe reference._withUnsafeGuaranteedRef { $0.hasEnded }
             precondition(!hasEnded, "invariant 1: a reference to a freed \(Object.self) is used")
         }

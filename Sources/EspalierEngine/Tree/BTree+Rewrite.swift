@@ -25,6 +25,8 @@ private struct RewritePlace {
     var hasBegun = false
     /// The high fence of the last leaf, if it has one.
     var fence: UInt64?
+    /// The number of entries that were visited.
+    var visitedCount: UInt64 = 0
     /// Memory for new values.
     var bytes: [UInt8] = []
 }
@@ -51,6 +53,11 @@ extension BTree where Source: WritablePageSource {
         var place = RewritePlace()
         let root = try copied(record.root, PageView.anyLevel, record) { _ in [] }
         guard try rewrite(below: root.view, record, &place, &load, body) else { return false }
+        // A rewrite must not hide that a damaged tree has lost entries.
+        guard place.fence == nil else { throw .corrupt(.fencesOfChild, page: record.root, tree: record.treeID) }
+        guard place.visitedCount == record.entryCount else {
+            throw .corrupt(.entryCount, page: record.root, tree: record.treeID)
+        }
         record = try load.finish()
         return true
     }
@@ -89,10 +96,11 @@ extension BTree where Source: WritablePageSource {
         of view: PageView, _ record: TreeRecord, _ place: inout RewritePlace, _ load: inout BulkLoad<Source>,
         _ body: Rewriting
     ) throws(StorageError) -> Bool {
-        let begins = view.lowFenceByteCount > 0 && place.fence == view.integerLowFence
-        guard begins || !place.hasBegun else {
+        let hasFence = view.lowFenceByteCount > 0
+        guard place.hasBegun ? hasFence && place.fence == view.integerLowFence : !hasFence else {
             throw .corrupt(.fencesOfChild, page: view.storedNumber, tree: record.treeID)
         }
+        place.visitedCount += UInt64(view.cellCount)
         (place.hasBegun, place.fence) = (true, view.highFenceByteCount > 0 ? view.integerHighFence : nil)
         for index in 0..<view.cellCount {
             let (key, value) = (view.integerKey(index), view.value(index))

@@ -1,7 +1,7 @@
 // Resolves requests, and keeps the resolved form of those that are made again, for all contexts of a coordinator.
 //
-// An application keeps a request and runs it many times, or makes an equal one each time. Both are the same here: a form
-// is found by what the request says. So a request that is changed after its first use is another request.
+// An application keeps a request and runs it many times, or makes an equal one each time. Both are the same here: a
+// form is found by what the request says. So a request that is changed after its first use is another request.
 //
 // Invariants
 //   1. A kept form is returned only for a request of the same entity whose condition and order are identical to those

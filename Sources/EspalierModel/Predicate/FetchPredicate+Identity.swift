@@ -36,8 +36,8 @@ extension FetchExpression {
         case (.variable(let left), .variable(let right)): left == right
         case (.function(let left, let leftArguments), .function(let right, let rightArguments)):
             left == right && Self.areIdentical(leftArguments, rightArguments)
-        case (.conditional(let left, let leftThen, let leftElse), .conditional(let right, let rightThen, let rightElse)):
-            left.isIdentical(to: right) && leftThen.isIdentical(to: rightThen) && leftElse.isIdentical(to: rightElse)
+        case (.conditional(let left, let then, let otherwise), .conditional(let right, let rightThen, let rightElse)):
+            left.isIdentical(to: right) && then.isIdentical(to: rightThen) && otherwise.isIdentical(to: rightElse)
         case (.subquery(let left, let leftName, let leftCondition), .subquery(let right, let rightName, let condition)):
             left == right && leftName == rightName && leftCondition.isIdentical(to: condition)
         case (.value, _), (.list, _), (.keyPath, _), (.evaluatedObject, _), (.variable, _), (.function, _),

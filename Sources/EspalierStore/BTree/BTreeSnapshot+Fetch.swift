@@ -109,8 +109,8 @@ extension BTreeSnapshot {
     /// One line for each step the store takes to answer `fetch`.
     ///
     /// The plan depends on the numbers of rows and entries, which are exact, and on samples of the keys of indexes.
-    /// These may be some commits old; so two stores with the same rows can have different plans. The plan of a fetch that
-    /// is repeated stays as long as its samples, and while the numbers change by at most a tenth.
+    /// These may be some commits old; so two stores with the same rows can have different plans. The plan of a fetch
+    /// that is repeated stays as long as its samples, and while the numbers change by at most a tenth.
     public func explain(_ fetch: StoreFetch) throws(StoreError) -> [String] { try explain(fetch, as: .rows) }
 
     /// One line for each step the store takes to answer `fetch` by rows, by their IDs or by their number.

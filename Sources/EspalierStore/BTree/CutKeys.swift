@@ -4,7 +4,8 @@
 //   1. The rows whose entries begin alike are read once, at the first new value with this beginning. Later values are
 //      looked up by a hash; the codes of a row that is found are compared, and its entry must still exist.
 //   2. What a save knows is for the next one, if nothing was committed between them: every save adds the rows whose
-//      entries it writes. Rows that are listed although they have changed, or were never written, are harmless by 1.
+//      entries it writes. Rows that are listed although they have changed are harmless by 1. A save that is rolled back
+//      leaves nothing: it may have read entries of which it had removed some before, and these are there again.
 // A hash of the whole codes in each entry would tell without memory: see Decisions, "Values that are cut".
 
 internal import EspalierEngine
@@ -18,8 +19,10 @@ struct CutKeys {
     }
 
     private var runs: [Run: [Int: [ObjectID]]] = [:]
-    /// The number of rows in all runs; a row counts again for each value that it has had.
-    private(set) var rowCount = 0
+    /// The number of bytes that all runs take, about.
+    private(set) var byteCount = 0
+    private static let runByteCount = 256
+    private static let rowByteCount = 64
 
     /// Whether the rows whose entries in a group have this beginning are known.
     func knows(_ group: Int, _ beginning: [UInt8]) -> Bool { runs[Run(group: group, beginning: beginning)] != nil }
@@ -29,6 +32,7 @@ struct CutKeys {
         assert(!knows(group, beginning), "rows with the same beginning are read twice")
         assert(beginning.count == GroupKey.valueByteCountMax, "values of \(beginning.count) bytes are not cut")
         runs[Run(group: group, beginning: beginning)] = [:]
+        byteCount += beginning.count + Self.runByteCount
     }
 
     /// The rows that may have these codes.
@@ -41,7 +45,17 @@ struct CutKeys {
     mutating func add(_ id: ObjectID, _ group: Int, _ beginning: [UInt8], _ codes: [UInt8]) {
         assert(beginning.count == GroupKey.valueByteCountMax, "values of \(beginning.count) bytes are not cut")
         runs[Run(group: group, beginning: beginning)]?[codes.hashValue, default: []].append(id)
-        rowCount += 1
+        byteCount += Self.rowByteCount
+    }
+
+    /// Removes rows that no longer have these codes, so that a value that comes and goes does not become a long list.
+    mutating func remove(_ ids: [ObjectID], _ group: Int, _ beginning: [UInt8], _ codes: [UInt8]) {
+        guard !ids.isEmpty else { return }
+        let run = Run(group: group, beginning: beginning)
+        let stays = (runs[run]?[codes.hashValue] ?? []).filter { !ids.contains($0) }
+        runs[run]?[codes.hashValue] = stays.isEmpty ? nil : stays
+        byteCount -= Self.rowByteCount * ids.count
+        assert(knows(group, beginning) && byteCount >= 0, "\(byteCount) bytes are left without \(ids.count) rows")
     }
 
     /// Adds a row by its values, if the rows with this beginning are known.
@@ -65,21 +79,20 @@ struct CutKeys {
 
 /// The rows with cut values that the last save knew, for the next one.
 struct KnownCutKeys {
-    /// More rows than this are forgotten: they take about 6 MiB.
-    private static let rowCountMax = 1 << 16
+    /// More bytes than this are forgotten.
+    private static let byteCountMax = 6 << 20
     private var last: (commit: UInt64, keys: CutKeys)?
 
-    /// Returns what the last save knew, if it made this commit or was refused after it, and forgets it.
+    /// Returns what the last save knew, if it made this commit, and forgets it.
     mutating func take(after commit: UInt64) -> CutKeys {
         defer { last = nil }
         guard let known = last, known.commit == commit else { return CutKeys() }
         return known.keys
     }
 
-    /// Notes what a save knew that made this commit, or was refused after it.
+    /// Notes what a save knew that made this commit.
     mutating func keep(_ keys: CutKeys, after commit: UInt64) {
-        last = nil
-        if keys.rowCount > 0, keys.rowCount <= Self.rowCountMax { last = (commit, keys) }
+        last = keys.byteCount > 0 && keys.byteCount <= Self.byteCountMax ? (commit, keys) : nil
     }
 }
 
@@ -88,22 +101,30 @@ extension SaveExecution {
     /// cut.
     ///
     /// - Complexity: O(log n); O(rows with the same beginning) for the first such key of a save, if the last save has
-    ///   not read them, if anything was committed since, or if they are more than 65,536.
+    ///   not read them, if it was refused, if anything was committed since, or if they are more than about 90,000.
     mutating func holder(ofCutKeyInGroup index: Int, _ source: ValueSource) throws(StoreError) -> ObjectID? {
         assert(newKey.isCut && !newKey.hasNull, "values without cut are compared by rows")
         assert(catalog.schema.groups[index].isUnique, "\(catalog.schema.groups[index].name) is no constraint")
         let (group, tree, beginning) = (catalog.schema.groups[index], catalog.groupTrees[index], newKey.bytes)
         if !cutKeys.knows(index, beginning) { try readCutKeys(index, beginning) }
         let codes = CutKeys.codes(source, group, catalog.numbering)
+        var (holder, stale): (ObjectID?, [ObjectID]) = (nil, [])
         for id in cutKeys.candidates(index, beginning, codes).sorted(by: { $0.key < $1.key }) {
+            assert(StepCount.note(rows: 1))
             var entry = beginning
             entry.append(bigEndian: id.key)
             guard try transaction.get(entry, from: tree) != nil, let row = try transaction.snapshot(of: id, catalog)
-            else { continue }
-            assert(StepCount.note(rows: 1))
-            if CutKeys.codes(.snapshot(row), group, catalog.numbering) == codes { return id }
+            else {
+                stale.append(id)
+                continue
+            }
+            // A row with other codes stays: it may be listed here because of an equal hash.
+            guard CutKeys.codes(.snapshot(row), group, catalog.numbering) == codes else { continue }
+            holder = id
+            break
         }
-        return nil
+        cutKeys.remove(stale, index, beginning, codes)
+        return holder
     }
 
     private mutating func readCutKeys(_ index: Int, _ beginning: [UInt8]) throws(StoreError) {

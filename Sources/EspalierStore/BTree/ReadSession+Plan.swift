@@ -2,8 +2,8 @@
 //
 // Invariants
 //   1. `fetch`, `explain` and `analyze` use one plan: each asks here.
-//   2. A plan that was chosen at an older commit than the one at its place does not replace it: snapshots of two commits
-//      would choose by turns.
+//   2. A plan that was chosen at an older commit than the one at its place does not replace it: snapshots of two
+//      commits would choose by turns.
 // Not here: fetches in batches and questions for values, which are planned each time.
 
 internal import EspalierModel

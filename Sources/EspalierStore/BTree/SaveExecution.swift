@@ -70,14 +70,7 @@ struct SaveExecution: ~Copyable {
     consuming func run(_ request: SaveRequest, for store: BTreeStore) throws(StoreError) -> SaveResult {
         let number = transaction.transactionID
         cutKeys = store.takeCutKeys(after: number - 1)
-        var result: SaveResult
-        do throws(StoreError) {
-            result = try carryOut(request)
-        } catch {
-            // After another error, rows that had to be read may be missing.
-            if error.isRefusal { store.keepCutKeys(cutKeys, after: number - 1) }
-            throw error
-        }
+        var result = try carryOut(request)
         let known = cutKeys
         // A transaction that wrote nothing makes no generation: its commit answers the last one, which is of another
         // save.
@@ -276,7 +269,7 @@ struct SaveExecution: ~Copyable {
         let schema = catalog.schema
         let encoder = RowEncoder(numbering: catalog.numbering)
         guard let first = save.ids.first else { return }
-        // What depends on the entity is looked up where it changes: most rows have that of the row before.
+        // Tree and groups are looked up where the entity changes: most rows have that of the row before.
         var entity = schema.entityIndex(of: first)
         var root = schema.roots[entity]
         var tree = catalog.rowTree(ofRoot: root)

@@ -1,8 +1,8 @@
 // The values in the entries of one index, decoded from their codes, which a question may read instead of rows.
 //
 // Invariants
-//   1. Each value compares as equal to that of the row, if the index does not fold the text; where `isFaithful` is true,
-//      it is that of the row.
+//   1. Each value compares as equal to that of the row, if the index does not fold the text; where `isFaithful` is
+//      true, it is that of the row.
 //   2. Consecutive entries with the same codes are decoded once.
 // Not here: entries whose codes were cut, which only their rows can complete.
 

@@ -37,11 +37,34 @@ import Testing
             let count = try save(number..<number + 1)
             #expect(count <= 2, "\(count) rows were read for one beside \(number)")
         }
+    }
 
-        // A save that is refused forgets nothing.
-        #expect(throws: StoreError.self) { try save(210..<211) }
-        let count = try save(300..<301)
-        #expect(count <= 2, "\(count) rows were read after a refused save")
+    @Test func `a save that is refused after it has removed an entry hides no value from the next one`() throws {
+        let fixture = try StoreFixture(.treeInMemory)
+        let (first, second) = (Self.isbn(1), Self.isbn(2))
+        let id = try fixture.insert("Book", ["isbn": .string(first)])
+        _ = try fixture.insert("Book", ["isbn": .string(second)])
+        // Nothing is known from the saves before a command.
+        try #require(fixture.store as? BTreeStore).setMetadata(["step": .integer(1)])
+
+        // The entry of the first value is removed before the rows are read that begin alike.
+        #expect(throws: StoreError.self) { try fixture.change(id, ["isbn": .string(second)]) }
+        #expect(throws: StoreError.self) { try fixture.insert("Book", ["isbn": .string(first)]) }
+        #expect(try fixture.store.check().isOK)
+    }
+
+    @Test func `a unique value that comes and goes is looked up in as many steps each time`() throws {
+        let fixture = try StoreFixture(.treeInMemory)
+        _ = try fixture.insert("Book", ["isbn": .string(Self.isbn(0))])
+        var counts: [Int] = []
+        for _ in 0..<30 {
+            var id: ObjectID?
+            counts.append(
+                try StepCount.count { id = try fixture.insert("Book", ["isbn": .string(Self.isbn(1))]) }.rows)
+            try fixture.delete(try #require(id))
+        }
+
+        #expect(counts[29] <= counts[2] + 1, "\(counts)")
     }
 
     @Test func `unique values that begin alike are taken, exchanged and given up as a dictionary says`() throws {

@@ -87,7 +87,7 @@ import Testing
     }
 }
 
-/// What a request asks of things.
+/// A question about things.
 private struct ThingQuestion {
     enum Condition {
         case prefix(String), range(Int, Int), oneOf([Int]), inBox(Int), box(Int), set(over: Int), either(String, Int)

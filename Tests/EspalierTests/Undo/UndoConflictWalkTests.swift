@@ -179,7 +179,7 @@ private struct UndoConflictWalk: RandomWalk {
         let before = try shown()
         mine.processPendingChanges()
         guard merges else { return expect(try shown(), before, after: "the end of an event") }
-        // What differs from the row is a change, and stays; everything else follows the store.
+        // A value that differs from the row is a change, and stays; everything else follows the store.
         let wanted = values { (before[$0] != rows[$0] ? before[$0] : stored[$0]) ?? [] }
         expect(try shown(), wanted, after: "a merge")
         rows = stored
