@@ -13,10 +13,6 @@ import EspalierModel
 struct ChangedObjects: Sequence {
     /// From this number of places on, at least half of them are in use.
     private static var longCount: Int { 32 }
-    #if DEBUG
-        /// The `changePosition` of an object that was freed, which no list reaches.
-        static var positionOfEnded: UInt32 { .max }
-    #endif
     private var places: [ManagedObject?] = []
     private(set) var count = 0
     /// The number of objects of each entity, by the index of the entity.

@@ -205,9 +205,6 @@ open class ManagedObject {
         }
         storedCohort.withObject { $0.removeObject() }
         withShape { $0.removeObject() }
-        #if DEBUG
-            changePosition = ChangedObjects.positionOfEnded
-        #endif
     }
 
     // MARK: Identity
@@ -350,12 +347,6 @@ open class ManagedObject {
 }
 
 @available(*, unavailable) extension ManagedObject: Sendable {}
-
-#if DEBUG
-    extension ManagedObject: Unretainable {
-        final var hasEnded: Bool { changePosition == ChangedObjects.positionOfEnded }
-    }
-#endif
 
 extension ManagedObject: Hashable {
     /// Whether both are the same instance (MO-42).

@@ -216,9 +216,6 @@ public final class ManagedObjectContext {
         let manager = journal?.manager
         detachObjects()
         manager?.removeSource(ObjectIdentifier(self))
-        #if DEBUG
-            eventDepth = Self.depthOfEnded
-        #endif
     }
 
     // MARK: What it holds
@@ -449,14 +446,6 @@ public final class ManagedObjectContext {
 }
 
 @available(*, unavailable) extension ManagedObjectContext: Sendable {}
-
-#if DEBUG
-    extension ManagedObjectContext: Unretainable {
-        /// The `eventDepth` of a context that was freed.
-        private static var depthOfEnded: Int { -1 }
-        var hasEnded: Bool { eventDepth == Self.depthOfEnded }
-    }
-#endif
 
 extension ManagedObject {
     /// Becomes a new object of a context, whose shape it has.

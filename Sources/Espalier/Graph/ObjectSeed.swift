@@ -37,10 +37,3 @@ public struct ObjectSeed: ~Copyable {
         (self.content, self.place, state) = (Unretained(content), place, .registered)
     }
 }
-
-#if DEBUG
-    extension RowContent: Unretainable {
-        /// Never known: the contents of rows do not change, and only seeds refer to them without retaining them.
-        var hasEnded: Bool { false }
-    }
-#endif

@@ -9,12 +9,7 @@
 class SharedByObjects {
     private final var objectCount = 0
 
-    deinit {
-        assert(objectCount == 0, "invariant 1: it is freed while \(objectCount) objects refer to it")
-        #if DEBUG
-            objectCount = Self.countOfEnded
-        #endif
-    }
+    deinit { assert(objectCount == 0, "invariant 1: it is freed while \(objectCount) objects refer to it") }
 
     /// Counts one more object that refers to it.
     @inline(__always)
@@ -32,14 +27,4 @@ class SharedByObjects {
         // SAFETY: the first `addObject` has retained it.
         if objectCount == 0 { unsafe Unmanaged.passUnretained(self).release() }
     }
-
-    #if DEBUG
-        /// The count of an instance that was freed.
-        private static var countOfEnded: Int { -1 }
-        final var hasEnded: Bool { objectCount == Self.countOfEnded }
-    #endif
 }
-
-#if DEBUG
-    extension SharedByObjects: Unretainable {}
-#endif
