@@ -69,6 +69,23 @@ import Testing
         }
     }
 
+    @Test func `two ends of a range leave only the unsaved objects between them to be tested`() throws {
+        try expectGrowth(0) { stack in
+            let context = stack.newContext()
+            let count = try context.count(for: FetchRequest<Paper>())
+            for number in 0..<count { Paper(context: context).code = Stack.code("u", number) }
+            let request = FetchRequest<Paper>(
+                try FetchPredicate(
+                    format: "code >= %@ AND code < %@", Stack.code("u", count / 2), Stack.code("u", count / 2 + 10)))
+            // The first question lists the new objects by value.
+            #expect(try context.fetch(request).count == 10)
+            return try work(context) {
+                let found = try context.fetch(request)
+                #expect(found.count == 10)
+            }
+        }
+    }
+
     @Test func `unsaved objects of another entity do not make a fetch slower`() throws {
         try expectGrowth(0) { stack in
             let context = stack.newContext()
