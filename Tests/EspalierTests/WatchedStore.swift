@@ -7,10 +7,13 @@ import EspalierStore
 import Foundation
 import Synchronization
 
-/// A store that calls a closure before each fetch of rows, each count, each reading of rows by ID, and each save.
+/// A store that calls a closure before each fetch of rows or of IDs, each count, each reading of rows by ID, and each
+/// save.
 final class WatchedStore: PersistentStore {
     enum Call {
         case fetch
+        /// A fetch of IDs.
+        case ids
         case count
         /// The reading of the rows of these IDs.
         case rows([ObjectID])
@@ -59,7 +62,10 @@ private final class WatchedSnapshot: StoreSnapshot {
         try watch(.fetch)
         return try base.fetch(fetch)
     }
-    func fetchIDs(_ fetch: StoreFetch) throws(StoreError) -> [ObjectID] { try base.fetchIDs(fetch) }
+    func fetchIDs(_ fetch: StoreFetch) throws(StoreError) -> [ObjectID] {
+        try watch(.ids)
+        return try base.fetchIDs(fetch)
+    }
     func count(_ fetch: StoreFetch) throws(StoreError) -> Int {
         try watch(.count)
         return try base.count(fetch)

@@ -88,7 +88,8 @@ extension ManagedObjectContext {
     /// there are no unsaved changes; otherwise after each store.
     ///
     /// - Throws: as `fetch(_:)`; `ContextError.fetchCancelled`.
-    /// - Complexity: that of `fetch(_:)`, and of the count of the objects that match.
+    /// - Complexity: that of `fetch(_:)`, and of the count of the objects that match; also O(changed objects of the
+    ///   entity), whatever the predicate asks for.
     public nonisolated(nonsending) func fetch(
         _ request: ValueRequest, progress: FetchProgress
     ) async throws(ContextError) -> ResultRows {
@@ -96,7 +97,7 @@ extension ManagedObjectContext {
             let fetch = try processAndResolve(request)
             let pending = try pendingChanges(
                 for: fetch.rows, reading: fetch.values.inputs, request.includesPendingChanges)
-            let stored = try leavingOut(pending, fetch)
+            let stored = leavingOut(pending, fetch)
             let isInBatches = pending == nil && parent == nil && fetch.values.rowOrder != nil
             let answers = try await readElsewhere(
                 stored, try positions(for: fetch.rows), counting: isInBatches ? fetch.rows : nil, progress

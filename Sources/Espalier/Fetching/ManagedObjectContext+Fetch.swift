@@ -107,7 +107,8 @@ extension ManagedObjectContext {
     /// - Throws: as `fetch(_:)`.
     /// - Complexity: O(1) without predicate, O(index entries that match) if an index answers, otherwise O(n) for n
     ///   objects of the entity; and O(unsaved objects that may match), as for `fetch(_:)`. Beside c changed or deleted
-    ///   objects of the entity, also O(c log c), unless fewer rows match and the predicate asks for values of an index.
+    ///   objects of the entity, also O(c log c), unless c is above 1,000, fewer rows match and the predicate asks for
+    ///   values of an index.
     public func count<Result>(for request: FetchRequest<Result>) throws(ContextError) -> Int {
         var fetch = try processAndResolve(request.terms)
         fetch.sort = []

@@ -8,8 +8,8 @@ extension ManagedObjectContext {
     /// The context moves to the newest generation, unless it is pinned to another one.
     ///
     /// If a kept change is of a property that the store has changed too, the next save reports a conflict, or lets the
-    /// merge policy decide it, unless both have the same value. If a save has reported the conflict already, the
-    /// refresh settles it: the change is based on the newer row, and the next save writes it. A lock of the object
+    /// merge policy decide it, unless both have the same value. If a save has reported the conflict in full already,
+    /// the refresh settles it: the change is based on the newer row, and the next save writes it. A lock of the object
     /// (`detectConflicts`) holds for the newer row from now on.
     ///
     /// - Parameter mergesChanges: `true` keeps unsaved changes on top of the newer row (MC-26). `false` discards them

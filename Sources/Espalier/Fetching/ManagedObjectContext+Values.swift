@@ -15,8 +15,8 @@ extension ManagedObjectContext {
     ///   sort key that does not fit the model; `.noStore`; `.store` if a store fails.
     /// - Complexity: that of the stores: O(log n) for the least and greatest value of an indexed attribute, O(1) for
     ///   the number of all objects, O(index entries) for the numbers of groups that an index has, otherwise O(objects
-    ///   that match); and O(unsaved objects that may match). Also O(changed objects of the entity), unless fewer rows
-    ///   match and an index leads to them.
+    ///   that match); and O(unsaved objects that may match). Also O(changed objects of the entity), unless these are
+    ///   more than 1,000, fewer rows match and an index leads to them.
     public func fetch(_ request: ValueRequest) throws(ContextError) -> ResultRows {
         let fetch = try processAndResolve(request)
         let includesPendingChanges = request.terms.includesPendingChanges
@@ -97,15 +97,14 @@ extension ManagedObjectContext {
     }
 
     /// The question for all stores together: without the rows of objects that are read from memory.
-    func leavingOut(_ pending: PendingChanges?, _ fetch: StoreValueFetch) throws(ContextError) -> StoreValueFetch {
+    ///
+    /// It asks no store: the caller's actor must not wait for one.
+    ///
+    /// - Complexity: O(changed objects of the entity and leading rows).
+    func leavingOut(_ pending: PendingChanges?, _ fetch: StoreValueFetch) -> StoreValueFetch {
         guard let pending else { return fetch }
         var stored = fetch
-        for position in try positions(for: fetch.rows) {
-            stored.excluded.formUnion(
-                try read(position, fetch.rows) { snapshot, rows throws(StoreError) -> [ObjectID] in
-                    try rowsToLeaveOut(of: rows, pending, in: snapshot)
-                })
-        }
+        stored.excluded = Set(rowsTestedHere(fetch.rows, pending))
         return stored
     }
 }

@@ -30,6 +30,9 @@ struct PendingChanges {
 }
 
 extension ManagedObjectContext {
+    /// Up to this number, listing changed objects costs less than a search, which may read many rows to find few.
+    private static let listedCountMax = 1000
+
     /// The unsaved changes that affect a fetch; `nil` if there are none and the store's answer is the result.
     ///
     /// - Parameter expressions: what is read of the objects besides the terms of the fetch.
@@ -109,7 +112,8 @@ extension ManagedObjectContext {
     /// The number of matching stored and unsaved objects; `nil` if not exactly one store may hold them.
     ///
     /// - Complexity: that of the store's count and O(unsaved objects that may match); also O(c log c) for c changed
-    ///   objects of the entity, unless fewer rows match and an index leads to them.
+    ///   objects of the entity, unless c is above 1,000, fewer rows match, an index leads to them, and there is no
+    ///   parent.
     func joinedCount(_ fetch: StoreFetch, _ pending: PendingChanges) throws(ContextError) -> Int? {
         guard let position = generation.onlyPosition(for: fetch) else { return nil }
         var all = fetch
@@ -126,18 +130,19 @@ extension ManagedObjectContext {
         return min(max(0, count - fetch.offset), fetch.limit ?? .max)
     }
 
-    /// The number of rows that a store finds, and those of them that are tested in memory; `nil` if the store reads all
-    /// rows to find some, or finds more rows than can be tested in memory.
+    /// The number of rows that a store finds, and those of them that are tested in memory; `nil` if listing the changed
+    /// objects costs less, the store reads all rows to find some, or finds more rows than can be tested in memory.
     ///
-    /// Listing what is found costs less than listing what has changed if few of many changed objects are asked for.
+    /// Listing what is found costs less than listing what has changed if few of many changed objects are asked for. A
+    /// child does not search: it would find the objects that its parent has changed, too, and join them for this.
     ///
     /// - Complexity: O(rows that match, but at most changed objects and leading rows).
     private func fewHiddenRows(
         of fetch: StoreFetch, _ pending: PendingChanges, in snapshot: any StoreSnapshot
     ) throws(StoreError) -> (foundCount: Int, hidden: [ObjectID])? {
         let hiddenCountMax = pending.hiddenCountMax
-        guard hiddenCountMax > 0, fetch.limit == nil, let predicate = fetch.predicate,
-            predicate.asksIndexedValues(of: fetch.entity)
+        guard hiddenCountMax > Self.listedCountMax, fetch.limit == nil, parent == nil,
+            let predicate = fetch.predicate, predicate.asksIndexedValues(of: fetch.entity)
         else { return nil }
         assert(fetch.offset == 0, "the offset \(fetch.offset) skips rows before the changes are joined")
         var few = fetch
@@ -149,20 +154,26 @@ extension ManagedObjectContext {
         return (ids.count, ids.filter { isTestedHere($0) || leading.contains($0) })
     }
 
+    /// The rows that a store may find although their objects are tested in memory.
+    ///
+    /// - Complexity: O(changed objects and leading rows).
+    func rowsTestedHere(_ fetch: StoreFetch, _ pending: PendingChanges) -> [ObjectID] {
+        (pending.changedCount > 0 ? changedRows(in: fetch.family) : []) + pending.leadingRows
+    }
+
     /// The rows of a fetch for values that the store must leave out, because they are read from memory.
     ///
-    /// - Complexity: O(changed objects and leading rows); O(rows that match) if these are fewer and an index leads
-    ///   there.
+    /// - Complexity: O(changed objects and leading rows); if these are more than 1,000, O(rows that match) if an index
+    ///   leads to fewer.
     func rowsToLeaveOut(
         of fetch: StoreFetch, _ pending: PendingChanges, in snapshot: any StoreSnapshot
     ) throws(StoreError) -> [ObjectID] {
-        if let rows = try fewHiddenRows(of: fetch, pending, in: snapshot) { return rows.hidden }
-        return (pending.changedCount > 0 ? changedRows(in: fetch.family) : []) + pending.leadingRows
+        try fewHiddenRows(of: fetch, pending, in: snapshot)?.hidden ?? rowsTestedHere(fetch, pending)
     }
 
     /// The question for those rows of a fetch that a store finds although they are tested in memory; `nil` if none is.
     func hiddenRows(of fetch: StoreFetch, _ pending: PendingChanges) -> StoreFetch? {
-        let rows = (pending.changedCount > 0 ? changedRows(in: fetch.family) : []) + pending.leadingRows
+        let rows = rowsTestedHere(fetch, pending)
         guard !rows.isEmpty else { return nil }
         var hidden = fetch
         hidden.predicate =

@@ -135,7 +135,7 @@ public final class ManagedObjectContext {
     var hasBases = false
     /// Whether some change of an unordered relationship may be marked as merged (`ToManyChange.isMerged`).
     var hasMergedSets = false
-    /// The objects in conflict that the last save has reported, and their versions in the store.
+    /// The objects whose conflicts the last save has told whole, and their versions in the store.
     var reportedConflicts: [ObjectID: UInt64] = [:]
     /// Refused changes and unreadable values, for the next save to report.
     var recorded: [Violation] = []

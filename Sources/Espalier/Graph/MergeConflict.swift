@@ -5,7 +5,8 @@ public import EspalierModel
 
 /// An object that has changed both in the context and in the store (MP-07).
 ///
-/// A failed save reports the first 1,000 conflicts in full, and the number of the others (`moreCount`).
+/// A failed save reports the first 1,000 conflicts in full, and the number of the others (`moreCount`). A refresh
+/// settles those that are reported in full; the next save reports the others.
 public struct MergeConflict: Sendable, CustomStringConvertible {
     /// A property whose values differ.
     public struct Property: Sendable {
@@ -64,7 +65,7 @@ public struct MergeConflict: Sendable, CustomStringConvertible {
     ///
     /// It has no properties then.
     public var moreCount: Int { others.count }
-    /// The objects whose conflicts this one reports.
+    /// The objects whose conflicts this one tells or counts.
     var reported: [Counted] { others.isEmpty ? [Counted(object: object, newVersion: newVersion)] : others }
 
     init(

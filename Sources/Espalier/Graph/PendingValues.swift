@@ -8,10 +8,13 @@
 //      destination is listed even if it is deleted: a deletion can be taken back without a change of the objects that
 //      lead there.
 //   3. This index retains no object.
-//   4. The index is empty until a fetch has met `countMin` unsaved objects, and after a save, a rollback or a merge.
+//   4. All ranges of one property in a predicate are looked up as the one range that is in all of them: half of all
+//      objects may be on the right side of each end.
+//   5. The index is empty until a fetch has met `countMin` unsaved objects, and after a save, a rollback or a merge.
 
 import EspalierModel
 import EspalierStore
+import FoundationEssentials
 
 /// The IDs of unsaved objects by property and value.
 struct PendingValues {
@@ -159,6 +162,7 @@ struct PendingValues {
             if let least, least.count <= found.count { continue }
             least = found
         }
+        assert(StepCount.note(least?.count ?? 0))
         return least?.ids() ?? []
     }
 }
@@ -219,7 +223,7 @@ extension ResolvedPredicate {
 
     /// The conditions, all of which must hold, that a property of an `entity` has one of some values or is in a range.
     fileprivate func conditionsOnValues(of entity: Entity) -> [PendingValues.Condition] {
-        root.conditions.compactMap { node -> PendingValues.Condition? in
+        let conditions = root.conditions.compactMap { node -> PendingValues.Condition? in
             guard case .comparison(let comparison) = node, comparison.modifier == .direct, comparison.options.isEmpty,
                 case .path(let path) = comparison.left, let key = PendingValues.Key(path, of: entity)
             else { return nil }
@@ -237,6 +241,40 @@ extension ResolvedPredicate {
             }
             return key.lists(values, of: entity) ? PendingValues.Condition(key: key, values: values) : nil
         }
+        return conditions.withOneRangeOfEach
+    }
+}
+
+extension [PendingValues.Condition] {
+    /// The same conditions, with one range for all ranges of a property.
+    ///
+    /// - Complexity: O(conditions).
+    fileprivate var withOneRangeOfEach: [PendingValues.Condition] {
+        var (result, positions): ([PendingValues.Condition], [PendingValues.Key: Int]) = ([], [:])
+        for condition in self {
+            guard case .range(let lower, let upper) = condition.values, let position = positions[condition.key],
+                case .range(let otherLower, let otherUpper) = result[position].values
+            else {
+                if case .range = condition.values { positions[condition.key] = result.count }
+                result.append(condition)
+                continue
+            }
+            result[position] = PendingValues.Condition(
+                key: condition.key,
+                values: .range(
+                    from: Self.end(lower, otherLower, .orderedDescending),
+                    to: Self.end(upper, otherUpper, .orderedAscending)))
+        }
+        return result
+    }
+
+    /// The one of two ends of ranges that is in this order to the other one; `nil` = no end.
+    private static func end(
+        _ left: AttributeValue?, _ right: AttributeValue?, _ order: ComparisonResult
+    ) -> AttributeValue? {
+        guard let left else { return right }
+        guard let right else { return left }
+        return left.compare(right) == order ? left : right
     }
 }
 

@@ -7,7 +7,7 @@
 //      already run on other objects, and reverting half of their effects would break the graph.
 //   4. Conflicts are resolved on the newest generation, to which the rows in conflict belong.
 //   5. A newer value below a change is overwritten only if the policy says so, or if the application refreshed the
-//      object after a save had reported the conflict (`reportedConflicts`).
+//      object after a save had told the conflict with its values (`reportedConflicts`).
 // Not here: how objects adopt newer rows (+NewerRows).
 
 import EspalierModel

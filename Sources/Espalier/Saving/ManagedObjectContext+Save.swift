@@ -326,12 +326,16 @@ extension ManagedObjectContext {
         return routed
     }
 
-    /// Records the conflicts that a save reports: a refresh settles them.
+    /// Records the conflicts that a save tells whole: a refresh settles them.
+    ///
+    /// Nobody has seen the values of those that a report only counts. They stay until a save tells them.
     private func noteReported(_ error: ContextError) {
         if case .several(let errors) = error { return errors.forEach(noteReported) }
         guard case .conflicts(let conflicts) = error else { return }
         reportedConflicts = [:]
-        for reported in conflicts.flatMap(\.reported) { reportedConflicts[reported.object] = reported.newVersion }
+        for conflict in conflicts where conflict.moreCount == 0 {
+            reportedConflicts[conflict.object] = conflict.newVersion
+        }
     }
 
     /// The part of the source that has an object's row or will have it.

@@ -7,34 +7,22 @@ import Testing
 
 @Suite struct PendingGrowthTests {
     @Test func `counting the objects of one value and changing one, each, costs as much for each`() throws {
-        try expectGrowth(1) { stack in
-            let context = stack.newContext()
-            let papers = try context.fetch(FetchRequest<Paper>(sortedBy: [SortKey("code")]))
-            return try work(context) {
-                for paper in papers {
-                    let request = FetchRequest<Paper>(try FetchPredicate(format: "code == %@", paper.code))
-                    #expect(try context.count(for: request) == 1)
-                    paper.number += 1
-                    #expect(try context.count(for: request) == 1)
-                }
-            }
+        try expectSameSteps { context, paper in
+            let request = FetchRequest<Paper>(try FetchPredicate(format: "code == %@", paper.code))
+            #expect(try context.count(for: request) == 1)
+            paper.number += 1
+            #expect(try context.count(for: request) == 1)
         }
     }
 
     @Test func `values of the objects of one value and a change of one, each, cost as much for each`() throws {
-        try expectGrowth(1) { stack in
-            let context = stack.newContext()
-            let papers = try context.fetch(FetchRequest<Paper>(sortedBy: [SortKey("code")]))
-            return try work(context) {
-                for paper in papers {
-                    paper.number += 1
-                    let rows = try context.fetch(
-                        ValueRequest(
-                            entityName: "Paper", predicate: try FetchPredicate(format: "code == %@", paper.code),
-                            columns: ["number"]))
-                    #expect(rows.map(\.values) == [[.integer(Int64(paper.number))]])
-                }
-            }
+        try expectSameSteps { context, paper in
+            paper.number += 1
+            let rows = try context.fetch(
+                ValueRequest(
+                    entityName: "Paper", predicate: try FetchPredicate(format: "code == %@", paper.code),
+                    columns: ["number"]))
+            #expect(rows.map(\.values) == [[.integer(Int64(paper.number))]])
         }
     }
 
@@ -77,6 +65,23 @@ import Testing
                         FetchRequest<Paper>(try FetchPredicate(format: "kind == 77 AND code == %@", code)))
                     #expect(found.count == 1)
                 }
+            }
+        }
+    }
+
+    @Test func `two ends of a range leave only the unsaved objects between them to be tested`() throws {
+        try expectGrowth(0) { stack in
+            let context = stack.newContext()
+            let count = try context.count(for: FetchRequest<Paper>())
+            for number in 0..<count { Paper(context: context).code = Stack.code("u", number) }
+            let request = FetchRequest<Paper>(
+                try FetchPredicate(
+                    format: "code >= %@ AND code < %@", Stack.code("u", count / 2), Stack.code("u", count / 2 + 10)))
+            // The first question lists the new objects by value.
+            #expect(try context.fetch(request).count == 10)
+            return try work(context) {
+                let found = try context.fetch(request)
+                #expect(found.count == 10)
             }
         }
     }
@@ -149,6 +154,30 @@ import Testing
     }
 
     // MARK: Measuring
+
+    /// Expects questions for 100 papers, which are unchanged before, to take as many steps beside many changed papers
+    /// as beside few.
+    ///
+    /// - Parameter ask: asks the context for one paper, and may change it.
+    private func expectSameSteps(_ ask: (ManagedObjectContext, Paper) throws -> Void) throws {
+        // Up to 1,000 changed objects are listed for each question: that costs less than a search.
+        let (fewCount, manyCount, askedCount) = (1100, 2200, 100)
+        func steps(_ changedCount: Int) throws -> Int {
+            let stack = try Stack.ofPapers(2400)
+            defer { withExtendedLifetime(stack) {} }
+            let context = stack.newContext()
+            let papers = try context.fetch(FetchRequest<Paper>(sortedBy: [SortKey("code")]))
+            for paper in papers.prefix(changedCount) { paper.number += 1 }
+            // The first question lists the changed objects by value.
+            try ask(context, papers[0])
+            return try work(context) { for paper in papers.suffix(askedCount) { try ask(context, paper) } }
+        }
+        let (few, many) = (try steps(fewCount), try steps(manyCount))
+        #expect(few > 0, "nothing was counted")
+        #expect(
+            many <= few + few / 4,
+            "\(few) steps beside \(fewCount) changed objects, \(many) beside \(manyCount)")
+    }
 
     /// Expects the count of `measure` to grow no faster than the number of objects to the power of `power`.
     private func expectGrowth(_ power: Double, _ measure: (Stack) throws -> Int) throws {

@@ -39,6 +39,9 @@ private struct PendingIndexWalk {
         var shop: Int?
     }
 
+    /// A condition on ranges, and the same for plain values.
+    private typealias RangeForm = (predicate: FetchPredicate, isWithin: (AttributeValue) -> Bool)
+
     private let board: SaleBoard
     private let context: ManagedObjectContext
     private var random: SeededGenerator
@@ -149,8 +152,8 @@ private struct PendingIndexWalk {
             predicate = Self.condition(name, ids, asksForSeveral)
             includes = { sale in wanted.contains { $0 == sale.shop } }
         } else if Int.random(in: 0..<3, using: &random) == 0 {
-            let (lower, upper) = (someValue(name), someValue(name))
-            let (form, isWithin) = Self.range(Int.random(in: 0..<5, using: &random), name, lower, upper)
+            let bounds = (someValue(name), someValue(name), someValue(name))
+            let (form, isWithin) = Self.range(Int.random(in: 0..<8, using: &random), name, bounds)
             predicate = form
             includes = { sale in isWithin(sale.values[name] ?? .null) }
         } else {
@@ -183,33 +186,42 @@ private struct PendingIndexWalk {
             ? .comparison(.init(path, .in, .list(constants))) : .comparison(.init(path, .equal, constants[0]))
     }
 
-    /// A condition on a range, and the same for plain values: null and NaN are in no range.
+    /// A condition on a range or on several of one property, and the same for plain values: null and NaN are in no
+    /// range.
     private static func range(
-        _ form: Int, _ name: String, _ lower: AttributeValue, _ upper: AttributeValue
-    ) -> (FetchPredicate, (AttributeValue) -> Bool) {
+        _ form: Int, _ name: String, _ bounds: (AttributeValue, AttributeValue, AttributeValue)
+    ) -> RangeForm {
         let path = FetchExpression.keyPath(FetchKeyPath([name]))
-        func compared(_ comparison: FetchPredicate.Comparison.Operator) -> FetchPredicate {
-            .comparison(.init(path, comparison, .value(lower)))
-        }
-        func holds(_ value: AttributeValue, _ isWithin: (Double, Double) -> Bool) -> Bool {
-            guard let number = Self.number(value), let bound = Self.number(lower) else { return false }
-            return isWithin(number, bound)
-        }
-        switch form {
-        case 0: return (compared(.lessThan), { holds($0, <) })
-        case 1: return (compared(.lessThanOrEqual), { holds($0, <=) })
-        case 2: return (compared(.greaterThan), { holds($0, >) })
-        case 3: return (compared(.greaterThanOrEqual), { holds($0, >=) })
-        default:
-            let bounds = FetchExpression.list([.value(lower), .value(upper)])
-            return (
-                .comparison(.init(path, .between, bounds)),
+        func compared(
+            _ comparison: FetchPredicate.Comparison.Operator, _ bound: AttributeValue,
+            _ isWithin: @escaping (Double, Double) -> Bool
+        ) -> RangeForm {
+            (
+                .comparison(.init(path, comparison, .value(bound))),
                 { value in
-                    guard let number = Self.number(value), let least = Self.number(lower), let most = Self.number(upper)
-                    else { return false }
-                    return least <= number && number <= most
+                    guard let number = Self.number(value), let end = Self.number(bound) else { return false }
+                    return isWithin(number, end)
                 }
             )
+        }
+        func between(_ lower: AttributeValue, _ upper: AttributeValue) -> RangeForm {
+            let (least, most) = (compared(.greaterThanOrEqual, lower, >=), compared(.lessThanOrEqual, upper, <=))
+            let ends = FetchExpression.list([.value(lower), .value(upper)])
+            return (.comparison(.init(path, .between, ends)), { least.isWithin($0) && most.isWithin($0) })
+        }
+        func both(_ left: RangeForm, _ right: RangeForm) -> RangeForm {
+            (.and([left.predicate, right.predicate]), { left.isWithin($0) && right.isWithin($0) })
+        }
+        let (first, second, third) = bounds
+        return switch form {
+        case 0: compared(.lessThan, first, <)
+        case 1: compared(.lessThanOrEqual, first, <=)
+        case 2: compared(.greaterThan, first, >)
+        case 3: compared(.greaterThanOrEqual, first, >=)
+        case 4: between(first, second)
+        case 5: both(compared(.lessThan, second, <), compared(.greaterThanOrEqual, first, >=))
+        case 6: both(compared(.greaterThan, first, >), between(second, third))
+        default: both(between(first, second), compared(.lessThanOrEqual, third, <=))
         }
     }
 

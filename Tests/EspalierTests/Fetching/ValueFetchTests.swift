@@ -60,6 +60,37 @@ import Testing
         #expect(try reader.fetch(request) == rows)
     }
 
+    @Test func `requests search no store for few changed objects, nor before another thread reads (FR-22)`()
+        async throws
+    {
+        let model = try ManagedObjectModel(for: paperClasses)
+        let coordinator = PersistentStoreCoordinator(managedObjectModel: model)
+        let searches = Mutex(0)
+        coordinator.add(WatchedStore(model: model) { call in if case .ids = call { searches.withLock { $0 += 1 } } })
+        let context = ManagedObjectContext(coordinator)
+        let papers = (0..<1001).map { number in
+            let paper = Paper(context: context)
+            paper.code = Stack.code("c", number)
+            return paper
+        }
+        try context.save()
+        let predicate = try FetchPredicate(format: "code == %@", Stack.code("c", 0))
+        let values = ValueRequest(entityName: "Paper", predicate: predicate, columns: ["number"])
+        let objects = FetchRequest<Paper>(predicate)
+        for (changedCount, searchCount) in [(1, 0), (1001, 1)] {
+            for paper in papers.prefix(changedCount) { paper.number = 7 }
+            let before = searches.withLock(\.self)
+            let rows = try await context.fetch(values, progress: FetchProgress())
+            #expect(searches.withLock(\.self) == before, "\(changedCount) changed objects")
+            #expect(rows.map(\.values) == [[.integer(7)]])
+
+            #expect(try context.fetch(values) == rows)
+            #expect(searches.withLock(\.self) == before + searchCount, "\(changedCount) changed objects")
+            #expect(try context.count(for: objects) == 1)
+            #expect(searches.withLock(\.self) == before + 2 * searchCount, "\(changedCount) changed objects")
+        }
+    }
+
     @Test(arguments: SaleBoard.Place.allCases, [true, false])
     func `rows have attributes, to-one paths, expressions and constants under their names (FR-02, FR-11)`(
         _ place: SaleBoard.Place, _ isSaved: Bool
