@@ -151,6 +151,13 @@ import Testing
         #expect(try !card.matches(isFetched))
     }
 
+    @Test func `transient properties take nothing from the search for a chain of stored ones`() throws {
+        // 340 chains of up to four steps are continued: with all of the 17 properties these are more key paths than the
+        // search for a chain composes, and with the 5 stored ones fewer.
+        let request = try FetchRequest<Crossing>(sortBy: [TypedSortKey(\.west?.west?.west?.west?.name)])
+        #expect(request.sortKeys == [SortKey("west.west.west.west.name")])
+    }
+
     @Test func `requests to stores refuse a transient property by name, reason and place (PX-02, PX-10)`() throws {
         let context = try context()
         let asked = FetchRequest<Flashcard>(try FetchPredicate(#Predicate<Flashcard> { $0.mood == "calm" }))
@@ -243,4 +250,25 @@ private final class CallCount: Sendable {
     }
 
     override func awakeFromFetch() { mood = "fetched" }
+}
+
+/// Four ways lead from each object, so that there are many chains of few steps.
+@Entity final class Crossing: ManagedObject {
+    var name: String = ""
+    var north: Crossing?
+    var east: Crossing?
+    var south: Crossing?
+    var west: Crossing?
+    @Transient var toll1: Int = 0
+    @Transient var toll2: Int = 0
+    @Transient var toll3: Int = 0
+    @Transient var toll4: Int = 0
+    @Transient var toll5: Int = 0
+    @Transient var toll6: Int = 0
+    @Transient var toll7: Int = 0
+    @Transient var toll8: Int = 0
+    @Transient var toll9: Int = 0
+    @Transient var toll10: Int = 0
+    @Transient var toll11: Int = 0
+    @Transient var toll12: Int = 0
 }

@@ -101,6 +101,17 @@ import Testing
         }
     }
 
+    @Test func `making a child of a context costs as much for each, however many live`() throws {
+        try expectGrowth(1, 100, 1000) { stack in
+            let context = stack.newContext()
+            let count = try context.count(for: FetchRequest<Paper>())
+            return try work(context) {
+                let children = (0..<count).map { _ in ManagedObjectContext(parent: context) }
+                #expect(children.allSatisfy { $0.parent === context })
+            }
+        }
+    }
+
     @Test func `reading in a child costs the same beside many unsaved objects of its parent`() throws {
         try expectGrowth(1) { stack in
             let root = stack.newContext()

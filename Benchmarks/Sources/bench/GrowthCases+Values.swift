@@ -151,6 +151,11 @@ extension GrowthCases {
             let papers = try all(context)
             return { blackHole(try papers.filter(FetchPredicate(format: "number < 10 AND kind == 3")).count) }
         },
+        GrowthCase("sorted(by:) of all", 1, reason: "n log n comparisons", work: .rows) { store in
+            let context = store.context()
+            let papers = try all(context)
+            return { blackHole(try papers.sorted(by: [SortKey("kind", ascending: false), SortKey("word")]).count) }
+        },
         GrowthCase("matches(_:), patterns on a text as long as all objects", 1, reason: "the text has as many letters")
         {
             store in

@@ -19,8 +19,8 @@ public final class ObservationToken: Sendable {
     var isCancelled: Bool { isOver.load(ordering: .relaxed) }
 }
 
-/// Up to this number, observations that have ended may be kept.
-private let fewCount = 16
+/// Up to this number of observations, each addition removes those that have ended.
+private let fewCount = 64
 
 /// The closures that observe one kind of message, in the order in which they were added.
 struct Observers<Body> {
@@ -29,7 +29,8 @@ struct Observers<Body> {
         let body: Body
     }
     private var entries: [Entry] = []
-    /// The number of entries at which the next addition removes those that have ended: twice as many as were left last.
+    /// The number of entries at which the next addition removes those that have ended, if they are not few: twice as
+    /// many as were left last.
     private var sweepCount = fewCount
 
     var isEmpty: Bool { entries.isEmpty }
@@ -39,9 +40,10 @@ struct Observers<Body> {
     /// - Complexity: O(1), amortized.
     mutating func add(_ body: Body) -> ObservationToken {
         let token = ObservationToken()
-        if entries.count >= sweepCount {
+        // A kind of message that is never sent would keep the closures, and these may retain the observed object.
+        if entries.count <= fewCount || entries.count >= sweepCount {
             forgetEnded()
-            sweepCount = max(fewCount, 2 * entries.count)
+            sweepCount = 2 * entries.count
         }
         entries.append(Entry(token: token, body: body))
         return token

@@ -32,9 +32,7 @@ public final class PersistentContainer: Sendable {
         context.name = "view"
         // The notice does not refer to the container: an application may keep the context alone.
         let follower = ViewContextFollower(context: context)
-        let notice = { @Sendable in
-            _ = Task { @MainActor in follower.context?.endEvents() }
-        }
+        let notice = { @Sendable in follower.requestTurn() }
         context.mergeNotice = notice
         context.eventNotice = notice
         context.automaticallyMergesChangesFromParent = true
@@ -132,9 +130,23 @@ extension PersistentContainer: CustomDebugStringConvertible {
     }
 }
 
-/// A weak reference to the main actor's context, for the notice of saves by other contexts.
+/// A weak reference to the main actor's context, for the notices of events and of saves by other contexts.
 @MainActor private final class ViewContextFollower {
-    private(set) weak var context: ManagedObjectContext?
+    private weak var context: ManagedObjectContext?
+    /// Whether a turn of the main actor was requested that has not begun.
+    private nonisolated let isRequested = Atomic(false)
 
     init(context: ManagedObjectContext) { self.context = context }
+
+    /// Ends the events of the context and of its children when the main actor is free, once for all requests.
+    ///
+    /// Any thread may call it.
+    nonisolated func requestTurn() {
+        guard !isRequested.exchange(true, ordering: .acquiringAndReleasing) else { return }
+        Task { @MainActor in
+            // Before the events end: a notice that comes meanwhile may be about changes that this turn does not see.
+            isRequested.store(false, ordering: .releasing)
+            context?.endEvents()
+        }
+    }
 }

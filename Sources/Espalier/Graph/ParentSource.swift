@@ -33,14 +33,6 @@ final class ParentSource: ObjectSource {
         let bases: [ObjectIdentifier]
     }
 
-    private struct WeakMailbox {
-        weak var mailbox: SaveMailbox?
-    }
-
-    private struct WeakChild {
-        weak var context: ManagedObjectContext?
-    }
-
     let parent: ManagedObjectContext
     let entities: [UInt32: Entity]
     var records = ObjectIDTable<Record>()
@@ -50,8 +42,8 @@ final class ParentSource: ObjectSource {
     var lastGeneration: UInt64 = 0
     private var part: SourcePart
     private var edition: UInt64
-    private var mailboxes: [WeakMailbox] = []
-    private var members: [WeakChild] = []
+    private var mailboxes = WeakList<SaveMailbox>()
+    private var members = WeakList<ManagedObjectContext>()
     /// The version that a changed object of some parent got last; no store counts as far.
     private static let lastVersion = Atomic<UInt64>(1 << 48)
 
@@ -69,13 +61,12 @@ final class ParentSource: ObjectSource {
     // MARK: Children
 
     /// The children that were not released, in the order in which they were made.
-    var children: [ManagedObjectContext] { members.compactMap(\.context) }
+    var children: [ManagedObjectContext] { members.objects }
 
     /// Adds a new child.
-    func add(_ child: ManagedObjectContext) {
-        members.removeAll { $0.context == nil }
-        members.append(WeakChild(context: child))
-    }
+    ///
+    /// - Complexity: O(1), amortized.
+    func add(_ child: ManagedObjectContext) { members.append(child) }
 
     // MARK: Parts
 
@@ -106,13 +97,12 @@ final class ParentSource: ObjectSource {
 
     func subscribe(notice: (@Sendable () -> Void)?) -> SaveMailbox {
         let mailbox = SaveMailbox(notice: notice)
-        mailboxes.removeAll { $0.mailbox == nil }
-        mailboxes.append(WeakMailbox(mailbox: mailbox))
+        mailboxes.append(mailbox)
         return mailbox
     }
 
     func tell(_ changes: SavedChanges, except sender: SaveMailbox?) {
-        for case let mailbox? in mailboxes.map(\.mailbox) where mailbox !== sender { mailbox.deliver(changes) }
+        for mailbox in mailboxes.objects where mailbox !== sender { mailbox.deliver(changes) }
     }
 
     /// Tells children that merge automatically to read everything again.

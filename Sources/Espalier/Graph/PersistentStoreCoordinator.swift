@@ -26,15 +26,9 @@ public final class PersistentStoreCoordinator: Sendable {
         /// The description from which the store was opened; `nil` if the application opened it.
         var description: PersistentStoreDescription?
     }
-    private struct WeakMailbox {
-        weak var mailbox: SaveMailbox?
-    }
     private struct State {
         var members: [Member] = []
-        var mailboxes: [WeakMailbox] = []
-        /// The number of mailboxes at which the next subscription removes the freed ones: twice as many as were left
-        /// last.
-        var sweepCount = 16
+        var mailboxes = WeakList<SaveMailbox>()
         /// The saves between their beginning and the delivery of their messages.
         var writers: Set<UInt64> = []
         var lastWriter: UInt64 = 0
@@ -57,7 +51,7 @@ public final class PersistentStoreCoordinator: Sendable {
         knownRequests = KnownRequests(managedObjectModel)
     }
 
-    deinit { for member in state.withLock(\.mailboxes) { member.mailbox?.finish() } }
+    deinit { for mailbox in state.withLock(\.mailboxes.objects) { mailbox.finish() } }
 
     // MARK: Stores
 
@@ -236,13 +230,7 @@ public final class PersistentStoreCoordinator: Sendable {
     /// - Complexity: O(1), amortized.
     package func subscribe(notice: (@Sendable () -> Void)? = nil) -> SaveMailbox {
         let mailbox = SaveMailbox(notice: notice)
-        state.withLock { state in
-            if state.mailboxes.count >= state.sweepCount {
-                state.mailboxes.removeAll { $0.mailbox == nil }
-                state.sweepCount = max(16, 2 * state.mailboxes.count)
-            }
-            state.mailboxes.append(WeakMailbox(mailbox: mailbox))
-        }
+        state.withLock { $0.mailboxes.append(mailbox) }
         return mailbox
     }
 
@@ -260,7 +248,7 @@ public final class PersistentStoreCoordinator: Sendable {
 
     /// Delivers changes to every mailbox except the sender's.
     func tell(_ changes: SavedChanges, except sender: SaveMailbox?) {
-        let mailboxes = state.withLock { $0.mailboxes.compactMap(\.mailbox) }
+        let mailboxes = state.withLock(\.mailboxes.objects)
         for mailbox in mailboxes where mailbox !== sender { mailbox.deliver(changes) }
     }
 }

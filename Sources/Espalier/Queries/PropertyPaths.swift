@@ -5,13 +5,15 @@
 //   2. A chain such as `\Album.artist?.name` is found among the chains that compose the to-one relationships of the
 //      classes, shorter ones first. `==` tells a composed key path from a literal, because it also compares the
 //      writable beginning of both; their hash values, root and type are equal, and these decide.
-//   3. The search for one chain composes at most `compositionCountMax` key paths, and its answer is kept.
+//   3. The search for one chain composes at most `compositionCountMax` key paths of stored properties, and then as many
+//      of relationships and transient properties; its answer is kept.
 //   4. Only the last property of a chain can be transient, because relationships are stored.
 
 import Synchronization
 
 final class PropertyPaths: Sendable {
-    /// The greatest number of key paths that the search for one chain composes.
+    /// The greatest number of key paths that the search for one chain composes: of stored properties, and again for
+    /// transient ones.
     static let compositionCountMax = 5_000
 
     private static let known = Mutex<[ObjectIdentifier: PropertyPaths]>([:])
@@ -111,7 +113,7 @@ final class PropertyPaths: Sendable {
 
     /// The properties along a key path across to-one relationships.
     ///
-    /// - Complexity: O(1); a chain's first look-up composes the chains that are not longer, at most
+    /// - Complexity: O(1); a chain's first look-up composes the chains that are not longer, at most twice
     ///   `compositionCountMax`.
     func chain(of path: AnyKeyPath) -> Chain? {
         if let name = name(of: path) { return Chain(names: [name], isTransient: isTransient(name)) }
@@ -125,6 +127,11 @@ final class PropertyPaths: Sendable {
     private func search(for path: AnyKeyPath) -> Chain? {
         // A chain ends in an optional.
         guard type(of: path).valueType is any OptionalType.Type else { return nil }
+        // Transient properties have a count of their own: however many a class has, they hide no chain of stored ones.
+        return search(for: path, endsInTransient: false) ?? search(for: path, endsInTransient: true)
+    }
+
+    private func search(for path: AnyKeyPath, endsInTransient: Bool) -> Chain? {
         let (root, valueType, hash) = (type(of: path).rootType, type(of: path).valueType, path.hashValue)
         var level = properties.map { (path: $0.path as AnyKeyPath, names: [$0.name]) }
         var compositionCount = 0
@@ -133,6 +140,8 @@ final class PropertyPaths: Sendable {
             for (beginning, names) in level {
                 guard let toOne = type(of: beginning).valueType as? any ToOneProperty.Type else { continue }
                 for property in PropertyPaths.of(toOne.destinationClass).properties {
+                    let isToOne = type(of: property.path).valueType is any ToOneProperty.Type
+                    guard isToOne || property.isTransient == endsInTransient else { continue }
                     compositionCount += 1
                     guard compositionCount <= Self.compositionCountMax else { return nil }
                     guard let longer = beginning.appending(path: property.chained) else { continue }
@@ -142,7 +151,7 @@ final class PropertyPaths: Sendable {
                     {
                         return Chain(names: chain, isTransient: property.isTransient)
                     }
-                    if type(of: property.path).valueType is any ToOneProperty.Type { next.append((longer, chain)) }
+                    if isToOne { next.append((longer, chain)) }
                 }
             }
             level = next

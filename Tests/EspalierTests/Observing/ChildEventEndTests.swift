@@ -166,6 +166,64 @@ import Testing
         #expect(undoManager.undoCount == 21 && undoManager.groupingLevel == 0)
     }
 
+    @Test func `changes of a parent that a child reads one by one ask for one turn (MC-36)`() async throws {
+        // Each turn tries to save an artist without a name.
+        root.autosaveEnabled = true
+        var turnCount = 0
+        let token = root.addObserver(for: ManagedObjectContext.DidFailToAutosaveMessage.self) { _ in turnCount += 1 }
+        let (artist, child) = (Artist(context: root), descendant(1))
+        for year in 1950..<1980 {
+            artist.founded = Int32(year)
+            #expect(try child.fetch(FetchRequest<Artist>()).map(\.founded) == [Int32(year)])
+        }
+        await wait { turnCount > 0 }
+        for _ in 0..<100 { await Task.yield() }
+
+        #expect((1...2).contains(turnCount), "\(turnCount) turns")
+        token.cancel()
+    }
+
+    // MARK: Events that begin while others end
+
+    @Test func `changes that an observer makes in a child while a block or job ends are saved at once (MC-36, SD-16)`()
+        async throws
+    {
+        let background = container.newBackgroundContext()
+        await background.perform { context in context.userInfo["follower"] = DraftFollower(of: context) }
+        await background.perform { context in Artist(context: context).name = "Miles" }
+        let (waits, count) = await background.perform { context in
+            let follower = context.userInfo.removeValue(forKey: "follower") as? DraftFollower
+            return (follower?.hasChanges, context.insertedObjects.count)
+        }
+        #expect(waits == false && count == 2, "\(count) objects have reached the parent")
+
+        let leader = Leader(container)
+        await leader.begin()
+        // A task of its own: two calls of one task can be one job.
+        await Task { await leader.add("Miles") }.value
+        #expect(await leader.followerWaits == false)
+    }
+
+    @Test func `a pinned child, which merges nothing, does not make its root end events again (MC-36)`() throws {
+        let root = ManagedObjectContext(container.persistentStoreCoordinator)
+        // Each round tries to save an artist without a name.
+        root.autosaveEnabled = true
+        var roundCount = 0
+        let token = root.addObserver(for: ManagedObjectContext.DidFailToAutosaveMessage.self) { _ in
+            roundCount += 1
+        }
+        let (pinned, sibling) = (ManagedObjectContext(parent: root), ManagedObjectContext(parent: root))
+        try pinned.setQueryGeneration(from: .current)
+        Artist(context: root).founded = 1959
+        // It merges the change, of which all children are told.
+        sibling.processPendingChanges()
+        try #require(pinned.mailbox?.isEmpty == false)
+
+        root.endEvents()
+        #expect((1...2).contains(roundCount), "\(roundCount) rounds")
+        token.cancel()
+    }
+
     // MARK: Released children
 
     @Test func `a child that was released before the turn ends does no harm (MC-36)`() async throws {
@@ -244,6 +302,42 @@ import Testing
 /// The owner of a draft, which may release it at any time.
 private final class DraftHolder {
     var draft: ManagedObjectContext?
+}
+
+/// A child with autosave that gets an object of its own at the end of the first event in which its parent changes.
+private final class DraftFollower {
+    private let child: ManagedObjectContext
+    private var token: ObservationToken?
+
+    init(of parent: ManagedObjectContext) {
+        child = ManagedObjectContext(parent: parent)
+        child.autosaveEnabled = true
+        token = parent.addObserver(for: ManagedObjectContext.ObjectsDidChangeMessage.self) { [weak self] _ in
+            self?.follow()
+        }
+    }
+
+    private func follow() {
+        guard token != nil else { return }
+        token = nil
+        Artist(context: child).name = "Nina"
+    }
+
+    var hasChanges: Bool { child.hasChanges }
+}
+
+/// An actor whose changes a child of its context follows.
+private actor Leader: ContextActor {
+    let isolatedContext: IsolatedContext
+    private var follower: DraftFollower?
+
+    init(_ container: PersistentContainer) { isolatedContext = container.newIsolatedContext() }
+
+    func begin() { follower = DraftFollower(of: context) }
+
+    func add(_ name: String) { Artist(context: context).name = name }
+
+    var followerWaits: Bool? { follower?.hasChanges }
 }
 
 /// An actor whose methods change a draft.

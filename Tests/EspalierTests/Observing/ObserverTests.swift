@@ -251,6 +251,26 @@ import Testing
         #expect(calls == ["first", "second", "second"])
     }
 
+    @Test(arguments: [0, 40])
+    func `the closure of an observation that has ended is released when another one begins (NT-09)`(
+        livingCount: Int
+    ) throws {
+        // Nothing sends this message.
+        typealias Message = ManagedObjectContext.DidLoseGenerationMessage
+        let stack = try Stack(.inMemory)
+        let context = stack.context
+        var tokens = (0..<livingCount).map { _ in context.addObserver(for: Message.self) { _ in } }
+        var log: Log? = Log()
+        weak let captured = log
+        _ = context.addObserver(for: Message.self) { [log] _ in log?.lines.append("lost") }
+        log = nil
+        #expect(captured != nil, "nothing retained the log")
+
+        tokens.append(context.addObserver(for: Message.self) { _ in })
+        #expect(captured == nil, "a closure is retained whose token is gone")
+        withExtendedLifetime(tokens) {}
+    }
+
     @MainActor @Test func `the view context tells what changed when the main actor is free`() async throws {
         let container = try PersistentContainer(model: ManagedObjectModel(for: musicClasses), stores: [.inMemory])
         let context = container.viewContext
