@@ -45,12 +45,13 @@ import Testing
         let id = try fixture.insert("Book", ["isbn": .string(first)])
         _ = try fixture.insert("Book", ["isbn": .string(second)])
         // Nothing is known from the saves before a command.
-        try #require(fixture.store as? BTreeStore).setMetadata(["step": .integer(1)])
+        let store = try #require(fixture.store as? BTreeStore)
+        try store.setMetadata(["step": .integer(1)])
 
         // The entry of the first value is removed before the rows are read that begin alike.
         #expect(throws: StoreError.self) { try fixture.change(id, ["isbn": .string(second)]) }
         #expect(throws: StoreError.self) { try fixture.insert("Book", ["isbn": .string(first)]) }
-        #expect(try fixture.store.check().isOK)
+        #expect(try store.check().isOK)
     }
 
     @Test func `a unique value that comes and goes is looked up in as many steps each time`() throws {
