@@ -175,7 +175,7 @@ extension FetchPredicateError.Reason: CustomStringConvertible {
         case .propertyOfSubentity(let name, let entity, let subentity):
             "entity '\(entity)' has no property '\(name)', but its subentity '\(subentity)' has; fetch that entity"
         case .transientProperty(let name, let entity):
-            "'\(entity).\(name)' is transient: no store has its values, so a fetch cannot find or sort objects by it; "
+            "'\(entity).\(name)' is not stored, because it is transient, so a fetch cannot find or sort objects by it; "
                 + "fetch the objects, and filter or sort them in memory"
         case .fetchedProperty(let name, let entity):
             "'\(entity).\(name)' is a fetched property: read it, and use its objects as an argument"

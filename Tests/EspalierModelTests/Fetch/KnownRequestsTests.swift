@@ -85,7 +85,6 @@ import Testing
 
     private static let pairs: [(String, AttributeValue, AttributeValue)] = [
         ("rating", .double(0), .double(-0.0)), ("weight", .float(-0.0), .float(0)),
-        ("price", .decimal(Decimal(1)), .decimal(Decimal(sign: .plus, exponent: -2, significand: Decimal(100)))),
         ("title", .string("caf\u{E9}"), .string("cafe\u{301}")), ("title", .string("\u{212A}"), .string("K")),
         ("title", .string("e\u{327}\u{301}"), .string("e\u{301}\u{327}")),
         (
@@ -128,7 +127,7 @@ import Testing
         let store = UUID()
         let uri = "x-espalier://\(store.uuidString)/Band/p7"
         let terms = album(try FetchPredicate(format: "artist != CAST(%@, 'NSManagedObjectID')", uri))
-        for _ in 0..<3 { #expect(try constant(resolve(terms)).isNull) }
+        for _ in 0..<3 { #expect(throws: FetchPredicateError.self) { try requests.resolve(terms) } }
 
         let id = ObjectID(entityName: "Band", storeIdentifier: store, key: 7)
 

@@ -429,7 +429,7 @@ import Testing
             #expect(found.hasPrefix(expected), "\(found)", sourceLocation: sourceLocation)
         }
         check(["text", "txt"], "column 'txt': entity 'Sale' has no property 'txt'")
-        check(["hidden"], "column 'hidden': 'Sale.hidden' is transient: no store has its values")
+        check(["hidden"], "column 'hidden': 'Sale.hidden' is not stored")
         // Case 12: a to-many relationship is refused there, too, and a condition on groups is not.
         check(["shop.sales"], "column 'shop.sales': 'shop.sales' leads to many values")
         check(["shop.sales.text"], "column 'shop.sales.text': 'shop.sales.text' leads to many values")
