@@ -5,7 +5,8 @@
 //      of an action restores exactly the state before it, if nothing else has changed the objects since.
 //   2. If a save or a merge has changed them since, the steps restore the values that they have and skip objects whose
 //      rows are deleted, and what was done to and with new objects before a save has merged them into rows; in the end
-//      both ends of the relationships that they have changed agree.
+//      both ends of the relationships agree that they have changed, or that an object has whose deletion they have
+//      taken back.
 //   3. Undoing a step appends steps to the journal: a redo undoes those.
 
 import EspalierModel
@@ -28,6 +29,8 @@ struct Reversal {
     /// Objects whose deletion was saved, and which this run has inserted again.
     private var returned = Set<ManagedObject>()
     private var pairs: [Pair] = []
+    /// The objects whose deletion, which is not saved, this run has taken back, unless it is exact.
+    private var undeleted: [ManagedObject] = []
 
     init(in context: ManagedObjectContext, _ edition: Int) {
         (self.context, self.edition) = (context, edition)
@@ -59,6 +62,7 @@ struct Reversal {
                 restore(relations, of: object)
             } else if object.state.contains(.deleted) {
                 context.takeBackDeletion(of: object)
+                if !isExact { undeleted.append(object) }
             }
         case .attribute(let slot, let value):
             if let reason = object.setAttributeValue(value, at: slot) {
@@ -278,7 +282,39 @@ struct Reversal {
                 drop(other, from: object, across: relationship)
             }
         }
+        for object in undeleted { settleEnds(of: object) }
         pairs = []
+    }
+
+    /// Makes the relationships of an object whose deletion was taken back agree with their other ends.
+    ///
+    /// A merge leaves a deleted object as it is. It empties other ends that the store has related to the object, and
+    /// no step says so.
+    ///
+    /// - Complexity: O(destinations).
+    private mutating func settleEnds(of object: ManagedObject) {
+        guard object.isUsable, !object.state.contains(.deleted) else { return }
+        for relationship in object.entity.relationships {
+            let slot = relationship.slot
+            guard let inverse = object.withShape({ $0.inverses[slot] }) else { continue }
+            let ids =
+                relationship.isToMany
+                ? object.destinationIDs(at: slot) : object.destinationID(at: slot).map { [$0] } ?? []
+            assert(StepCount.note(ids.count))
+            for id in ids {
+                // Two ends without changes are as the store has them.
+                guard let other = context.memory.registry[id], other.hasChanges || object.changes != nil,
+                    other.isUsable, !other.state.contains(.deleted), !other.leads(to: object, across: inverse)
+                else { continue }
+                if inverse.isToMany {
+                    add(object, to: other, across: inverse, nil)
+                } else if other.mayLeadBack(to: object, at: inverse.slot) {
+                    setDestination(.object(object), of: other, at: inverse.slot)
+                } else {
+                    drop(other, from: object, across: relationship)
+                }
+            }
+        }
     }
 
     private mutating func drop(_ other: ManagedObject, from object: ManagedObject, across relationship: Relationship) {
@@ -304,6 +340,12 @@ extension ManagedObject {
     /// restore it.
     fileprivate var isUsable: Bool {
         state.contains(.registered) && state.isDisjoint(with: [.ended, .inaccessible, .merged])
+    }
+
+    /// Whether a to-one relationship is empty, but not because another context has emptied it: then the row leads to
+    /// `other`, or there is no row.
+    fileprivate func mayLeadBack(to other: ManagedObject, at slot: Int) -> Bool {
+        destinationID(at: slot) == nil && row.map { $0.destination(at: slot) == other.storedID } != false
     }
 
     /// Whether this side of a relationship leads to `other`.

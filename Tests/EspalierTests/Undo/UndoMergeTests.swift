@@ -84,6 +84,57 @@ import Testing
         try context.saveAndCompare()
     }
 
+    @Test func `undoing a deletion leaves both ends equal where a merge has emptied the other one (MO-24, MC-56)`()
+        throws
+    {
+        let (mine, theirs) = (try beads(context), try beads(other))
+        // A row that is read below changes must decide at once about the deleted object to which it leads.
+        try mine[1].setValue(.integer(7), forKey: "a")
+        context.processPendingChanges()
+        try context.delete(mine[4])
+        context.processPendingChanges()
+        try theirs[1].setValue(.toOne(theirs[4]), forKey: "best")
+        try other.save()
+        context.processPendingChanges()
+        #expect(try board.shown(mine[1], .best) == [] && undoManager.undoCount == 2)
+
+        for _ in 0..<2 {
+            try context.undo()
+
+            #expect(try !mine[4].isDeleted && board.shown(mine[4], .fans) == [1])
+            #expect(try board.shown(mine[1], .best) == [4], "the undo leaves one end empty, as the merge has left it")
+            #expect(try board.shown(mine[1], .a) == [7])
+            try context.redo()
+            #expect(try mine[4].isDeleted && board.shown(mine[1], .best) == [])
+        }
+        try context.undo()
+        try context.saveAndCompare()
+    }
+
+    @Test func `undoing a deletion relates nothing again that another context has led away meanwhile (MC-56)`() throws {
+        // With `nullify` the deletion would empty the other ends itself, and its undo would restore them.
+        let board = try BeadBoard(.memory, count: 5, rules: [.queue: .noAction])
+        let (context, other) = (ManagedObjectContext(board.coordinator), ManagedObjectContext(board.coordinator))
+        let theirs = try (0..<5).map { try board.bead($0, in: other) }
+        try theirs[0].setValue(.toMany([theirs[2], theirs[3]]), forKey: "queue")
+        try other.save()
+        context.automaticallyMergesChangesFromParent = true
+        context.undoManager = UndoStack()
+        let mine = try (0..<5).map { try board.bead($0, in: context) }
+        try mine[2].setValue(.toOne(nil), forKey: "head")
+        context.processPendingChanges()
+        try context.delete(mine[0])
+        context.processPendingChanges()
+        try theirs[3].setValue(.toOne(nil), forKey: "head")
+        try other.save()
+        context.processPendingChanges()
+
+        try context.undo()
+
+        #expect(try !mine[0].isDeleted && board.shown(mine[3], .head) == [])
+        #expect(try board.shown(mine[0], .queue) == [], "a changed list has an object that does not lead back")
+    }
+
     @Test func `what a merge relates is not undone`() throws {
         let (mine, theirs) = (try beads(context), try beads(other))
         for bead in mine.prefix(2) { try bead.setValue(.integer(7), forKey: "a") }
