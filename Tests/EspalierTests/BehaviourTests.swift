@@ -389,7 +389,7 @@ import Testing
 
         let error = contextError { _ = try stack.context.fetch(FetchRequest<Track>(sortedBy: [SortKey("plays")])) }
 
-        #expect(error.map { "\($0)" }?.contains("is transient: no store has its values") == true)
+        #expect(error.map { "\($0)" }?.contains("is not stored") == true)
     }
 
     @Test(arguments: [
