@@ -123,17 +123,6 @@ import Testing
         }
     }
 
-    @Test func `an object that a text names is looked for each time: its store may be opened later`() throws {
-        let store = UUID()
-        let uri = "x-espalier://\(store.uuidString)/Band/p7"
-        let terms = album(try FetchPredicate(format: "artist != CAST(%@, 'NSManagedObjectID')", uri))
-        for _ in 0..<3 { #expect(throws: FetchPredicateError.self) { try requests.resolve(terms) } }
-
-        let id = ObjectID(entityName: "Band", storeIdentifier: store, key: 7)
-
-        #expect(try constant(resolve(terms)) == .objectID(id))
-    }
-
     @Test func `a request that does not fit is refused each time, also beside one that fits`() throws {
         let template = try FetchPredicate(format: "title BEGINSWITH $NAME")
         let wrong = album(try FetchPredicate(format: "titel BEGINSWITH 'A'"))
