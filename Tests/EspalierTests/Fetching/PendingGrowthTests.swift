@@ -27,7 +27,7 @@ import Testing
     }
 
     @Test func `finding or making objects by a to-one relationship costs as much for each, saved or not`() throws {
-        try expectGrowth(1) { stack in
+        try expectGrowth(1, 600, 2400) { stack in
             let context = stack.newContext()
             var drawers = try context.fetch(FetchRequest<Drawer>(sortedBy: [SortKey("code")]))
             drawers = Array(drawers.prefix(drawers.count / 2))
@@ -51,7 +51,7 @@ import Testing
     }
 
     @Test func `of two conditions the one that fewer unsaved objects may fulfil is looked up`() throws {
-        try expectGrowth(1) { stack in
+        try expectGrowth(1, 600, 2400) { stack in
             let context = stack.newContext()
             let count = try context.count(for: FetchRequest<Paper>())
             for number in 0..<count {
@@ -70,7 +70,7 @@ import Testing
     }
 
     @Test func `two ends of a range leave only the unsaved objects between them to be tested`() throws {
-        try expectGrowth(0) { stack in
+        try expectGrowth(0, 600, 2400) { stack in
             let context = stack.newContext()
             let count = try context.count(for: FetchRequest<Paper>())
             for number in 0..<count { Paper(context: context).code = Stack.code("u", number) }
@@ -87,7 +87,7 @@ import Testing
     }
 
     @Test func `unsaved objects of another entity do not make a fetch slower`() throws {
-        try expectGrowth(0) { stack in
+        try expectGrowth(0, 600, 2400) { stack in
             let context = stack.newContext()
             let count = try context.count(for: FetchRequest<Paper>())
             for number in 0..<count { Author(context: context).name = "\(number)" }
@@ -105,7 +105,7 @@ import Testing
     }
 
     @Test func `pages of a walk that changes what it passes cost as much for each object`() throws {
-        try expectGrowth(1) { stack in
+        try expectGrowth(1, 600, 2400) { stack in
             let context = stack.newContext()
             let count = try context.count(for: FetchRequest<Paper>())
             return try work(context) {
@@ -177,23 +177,5 @@ import Testing
         #expect(
             many <= few + few / 4,
             "\(few) steps beside \(fewCount) changed objects, \(many) beside \(manyCount)")
-    }
-
-    /// Expects the count of `measure` to grow no faster than the number of objects to the power of `power`.
-    private func expectGrowth(_ power: Double, _ measure: (Stack) throws -> Int) throws {
-        let (fewCount, manyCount) = (600, 2400)
-        let (few, many) = (try measure(Stack.ofPapers(fewCount)), try measure(Stack.ofPapers(manyCount)))
-        let exponent = log(Double(max(many, 1)) / Double(max(few, 1))) / log(Double(manyCount) / Double(fewCount))
-        #expect(few > 0, "nothing was counted")
-        #expect(
-            exponent <= power + 0.2,
-            "\(few) steps with \(fewCount) objects, \(many) with \(manyCount): exponent \(exponent)")
-    }
-
-    /// The steps of `body`, plus its reads from the store: 16 for each trip and 1 for each row.
-    private func work(_ context: ManagedObjectContext, _ body: () throws -> Void) throws -> Int {
-        let (trips, rows) = (context.faultTrips, context.rowsFetched)
-        let (steps, _) = try StepCount.count(of: body)
-        return steps + 16 * (context.faultTrips - trips) + context.rowsFetched - rows
     }
 }
