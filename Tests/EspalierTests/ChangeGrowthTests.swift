@@ -212,6 +212,20 @@ import Testing
         }
     }
 
+    @Test func `a rollback passes over the changed objects twice, once for their values and once for their hooks`()
+        throws
+    {
+        let stack = try Stack.ofPapers(1000)
+        let context = stack.newContext()
+        let papers = try context.fetch(FetchRequest<Paper>())
+        for paper in papers { try context.delete(paper) }
+
+        let (steps, _) = StepCount.count { context.rollback() }
+
+        #expect(!context.hasChanges && papers.allSatisfy { !$0.isDeleted })
+        #expect((papers.count...2 * papers.count + 100).contains(steps), "\(steps) steps for \(papers.count) objects")
+    }
+
     // MARK: Many rows
 
     @Test(arguments: [false, true])

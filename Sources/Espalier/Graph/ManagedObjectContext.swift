@@ -238,7 +238,7 @@ public final class ManagedObjectContext {
     /// All objects in memory (MC-31).
     ///
     /// - Complexity: O(objects in memory): each read makes a set.
-    public var registeredObjects: Set<ManagedObject> { Set(memory.registry.objects) }
+    public var registeredObjects: Set<ManagedObject> { memory.registry.objectSet }
     /// Whether there is something to save (MC-32).
     ///
     /// `withObservationTracking` follows it in a context with `isObservable`.

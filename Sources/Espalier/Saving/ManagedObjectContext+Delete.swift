@@ -85,14 +85,20 @@ extension ManagedObjectContext {
                 runRule(of: relationship, inverse: shape.inverses[relationship.slot], for: object)
             }
         }
-        let processed = unpropagated.filter { $0.state.contains(.deleted) }
+        var (gone, unsaved): ([ManagedObject], [ManagedObject]) = ([], [])
+        for object in unpropagated where object.state.contains(.deleted) {
+            if object.state.contains(.gone) {
+                gone.append(object)
+            } else if object.isInserted {
+                unsaved.append(object)
+            }
+        }
         unpropagated.removeAll()
         runsRulesAgain = false
         // Another context has deleted these rows already, so this one need not.
-        let gone = processed.filter { $0.state.contains(.gone) }
         for object in gone where object.state.contains(.deleted) { leave(object) }
         forgetPairs(with: Set(gone.map(\.storedID)))
-        endUnsaved(processed.filter { $0.isInserted && $0.state.contains(.deleted) })
+        endUnsaved(unsaved)
     }
 
     /// Removes deleted objects that were never saved from the context.
