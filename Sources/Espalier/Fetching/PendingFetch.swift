@@ -6,13 +6,12 @@
 //      them in memory. A fetch with a limit asks for more rows, in steps, until enough remain: at most for one more row
 //      per changed object and per leading row.
 //   3. The result for an unchanged stored row differs from the store's only if the predicate or a sort key leads from
-//      it, across stored relationships, to a changed or deleted object: such rows are tested in memory too. New objects
-//      can be reached only from changed ones. A to-one relationship that is compared as a whole matters only if the
-//      object at its end is deleted.
+//      it, across stored relationships, to a changed or deleted object: such rows, the leading ones, are tested in
+//      memory too. New objects can be reached only from changed ones.
 //   4. Among objects that are equal in all sort keys, stored ones are first, by key, then new ones, by insertion: the
 //      order after saving.
 //   5. Results of several stores are joined in the same way, also without unsaved changes.
-// Not here: which unsaved objects are tested (PendingValues).
+// Not here: which unsaved objects are tested (PendingValues), and which rows lead to changed ones (+LeadingRows).
 
 import EspalierModel
 import EspalierStore
@@ -36,8 +35,8 @@ extension ManagedObjectContext {
     /// The unsaved changes that affect a fetch; `nil` if there are none and the store's answer is the result.
     ///
     /// - Parameter expressions: what is read of the objects besides the terms of the fetch.
-    /// - Complexity: O(unsaved objects that may match); if the predicate or order reads other objects, also O(changed
-    ///   objects of their entities, and rows that lead to these).
+    /// - Complexity: O(unsaved objects that may match); if the predicate or order reads other objects, also that of
+    ///   `leadingRows`.
     func pendingChanges(
         for fetch: StoreFetch, reading expressions: [ResolvedExpression] = [], _ includesPendingChanges: Bool
     ) throws(ContextError) -> PendingChanges? {
@@ -51,41 +50,6 @@ extension ManagedObjectContext {
         changes.leadingRows = try leadingRows(of: fetch, reading: expressions)
         let concerns = count > 0 || changes.changedCount > 0 || !changes.leadingRows.isEmpty
         return concerns ? changes : nil
-    }
-
-    /// The rows of unchanged objects from which the predicate or order of a fetch leads to changed or deleted objects.
-    private func leadingRows(
-        of fetch: StoreFetch, reading expressions: [ResolvedExpression]
-    ) throws(ContextError) -> [ObjectID] {
-        guard !(memory.updated.isEmpty && memory.deleted.isEmpty) else { return [] }
-        var reach = PredicateReach(from: fetch.entity, in: model)
-        reach.add(expressions)
-        if let predicate = fetch.predicate { reach.add(predicate) }
-        for key in fetch.sort { reach.add(key) }
-        var ways: [(steps: [ResolvedKeyPath.Step], ids: [ObjectID])] = []
-        var (changedByRoot, deletedByRoot): ([Int: [ObjectID]], [Int: [ObjectID]]) = ([:], [:])
-        for steps in reach.ways {
-            guard let last = steps.last else { continue }
-            let root = model.entities[last.destination].root
-            let family = model.entities[root].family
-            if reach.reads(atEndOf: steps) {
-                if changedByRoot[root] == nil { changedByRoot[root] = changedRows(in: family) }
-                ways.append((steps, changedByRoot[root] ?? []))
-            } else {
-                if deletedByRoot[root] == nil { deletedByRoot[root] = deletedRows(in: family) }
-                ways.append((steps, deletedByRoot[root] ?? []))
-            }
-        }
-        guard let predicate = ResolvedPredicate(ways, from: fetch.entity) else { return [] }
-        let leading = StoreFetch(
-            entity: fetch.entity, includesSubentities: fetch.includesSubentities, predicate: predicate)
-        var ids: [ObjectID] = []
-        for position in generation.positions(for: fetch) {
-            ids += try read(position, leading) { snapshot, leading throws(StoreError) in
-                try snapshot.fetchIDs(leading)
-            }
-        }
-        return ids.filter { memory.registry.withObject($0, \.hasChanges) != true }
     }
 
     /// Whether a fetch asks the store of an object, or the store to which a new one will go.
@@ -102,12 +66,12 @@ extension ManagedObjectContext {
     }
 
     /// The stored rows of these entities whose objects are deleted.
-    private func deletedRows(in family: [ManagedObjectModel.EntityIndex]) -> [ObjectID] {
+    func deletedRows(in family: [ManagedObjectModel.EntityIndex]) -> [ObjectID] {
         memory.deleted.objects(of: family).filter { !$0.isInserted }.map(\.storedID)
     }
 
     /// Whether the object of a row is tested in memory, because it has unsaved changes or is deleted.
-    private func isTestedHere(_ id: ObjectID) -> Bool { memory.registry.withObject(id, \.hasChanges) == true }
+    func isTestedHere(_ id: ObjectID) -> Bool { memory.registry.withObject(id, \.hasChanges) == true }
 
     /// The number of matching stored and unsaved objects; `nil` if not exactly one store may hold them.
     ///
