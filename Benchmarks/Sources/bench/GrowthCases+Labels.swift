@@ -7,10 +7,10 @@ import Foundation
 extension GrowthCases {
     /// An operation on all labels in memory.
     private static func label(
-        _ name: String, _ power: Double = 1, reason: String = "", work: GrowthCase.Work? = nil,
+        _ name: String, work: GrowthCase.Work? = nil,
         _ body: @escaping @Sendable (ManagedObjectContext, [Label]) throws -> Void
     ) -> GrowthCase {
-        GrowthCase("labels: " + name, power, reason: reason, work: work) { store in
+        GrowthCase("labels: " + name, 1, work: work) { store in
             let context = try store.labels().context()
             let labels = try context.fetch(FetchRequest<Label>())
             return { try body(context, labels) }

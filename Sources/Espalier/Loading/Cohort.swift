@@ -53,8 +53,8 @@ final class Cohort: SharedByObjects {
     ) {
         (self.members, self.fetchedRows, self.cache) = (members, fetchedRows, cache)
         self.origin = origin.map { ($0.declaredBy, $0.slot, $0.isToMany) }
-        rowCredit = Self.testsMax(members.count)
-        listCredit = rowCredit
+        let credit = Self.testsMax(members.count)
+        (rowCredit, listCredit) = (credit, credit)
     }
 
     deinit {
