@@ -40,7 +40,7 @@ extension ResolvedPredicate {
             guard case .comparison(let comparison) = node, comparison.modifier == .direct, !comparison.passesNull,
                 case .path(let path) = comparison.left, path.base == .evaluatedObject, path.steps == way
             else { return nil }
-            return comparison.atEndOfPath.map { .comparison($0) }
+            return comparison.atEndOfPath.map(Node.comparison)
         }
         guard let first = nodes.first else { return nil }
         return ResolvedPredicate(root: nodes.count == 1 ? first : .and(nodes), of: entity)
