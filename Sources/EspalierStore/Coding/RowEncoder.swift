@@ -122,11 +122,7 @@ struct RowEncoder {
         guard let layout = numbering.currentLayouts[entity], RowOffsets.layoutNumber(row.bytes) == layout.number
         else { return false }
         let offsets = RowOffsets(RowOffsets.Widths(byte: row.bytes.byte(at: 0)), layout.extent)
-        var widths = offsets.widths
-        widths.include(version: version)
-        for (slot, value) in values where layout.attributes[slot]?.part == .integers {
-            if case .integer(let number) = value { widths.include(integer: number) }
-        }
+        var widths = self.widths(offsets.widths, holding: version, values, layout)
         for case (_, let destination?) in destinations { widths.include(reference: numbering.reference(destination)) }
         guard widths == offsets.widths else { return false }
         row.write(version, at: RowOffsets.versionOffset(row.bytes), power: widths.version)
@@ -145,6 +141,56 @@ struct RowEncoder {
             encode(destination, at: place, offsets, &row)
         }
         return true
+    }
+
+    /// Writes a row over `new` that has other values, another version and more bytes for its numbers.
+    ///
+    /// The result is that of `patch` for a row with the room.
+    ///
+    /// - Parameters:
+    ///   - row: a checked row with the layout of new rows of the entity.
+    ///   - values: of attributes outside of the variable part.
+    /// - Complexity: O(fields + bytes).
+    func widen(
+        _ row: RawSpan, _ entity: ManagedObjectModel.EntityIndex, version: UInt64,
+        values: [(slot: Int, value: AttributeValue)], into new: inout [UInt8]
+    ) {
+        let layout = currentLayout(entity)
+        assert(RowOffsets.layoutNumber(row) == layout.number, "a row of layout \(RowOffsets.layoutNumber(row))")
+        let former = RowOffsets(RowOffsets.Widths(byte: row.byte(at: 0)), layout.extent)
+        let offsets = RowOffsets(widths(former.widths, holding: version, values, layout), layout.extent)
+        let byteCount = offsets.variableOffset + row.byteCount - former.variableOffset
+        new.removeAll(keepingCapacity: true)
+        new.append(contentsOf: repeatElement(0, count: byteCount))
+        let isPatched = new.withMutableRawSpan { new in
+            offsets.begin(&new, layout, version: version)
+            new.write(row.extracting(former.nullOffset..<former.integerOffset), at: offsets.nullOffset)
+            for position in 0..<Int(layout.extent.integerCount) {
+                offsets.write(integer: former.integer(at: position, row), at: position, &new)
+            }
+            for position in 0..<Int(layout.extent.referenceCount) {
+                offsets.write(reference: former.reference(at: position, row), at: position, &new)
+            }
+            for position in 0..<Int(layout.extent.variableCount) {
+                offsets.write(end: former.end(at: position, row), at: position, &new)
+            }
+            new.write(row.extracting(former.variableOffset..<row.byteCount), at: offsets.variableOffset)
+            return patch(&new, entity, version: version, values: values, destinations: [])
+        }
+        assert(isPatched, "the widened row has no room for its values")
+    }
+
+    /// Widths that hold a version and values, too.
+    private func widths(
+        _ widths: RowOffsets.Widths, holding version: UInt64, _ values: [(slot: Int, value: AttributeValue)],
+        _ layout: RowLayout
+    ) -> RowOffsets.Widths {
+        var widths = widths
+        widths.include(version: version)
+        for (slot, value) in values where layout.attributes[slot]?.part == .integers {
+            if case .integer(let number) = value { widths.include(integer: number) }
+        }
+        return widths
     }
 
     /// Resets a field to its state in a new row: not null, zero bytes.
