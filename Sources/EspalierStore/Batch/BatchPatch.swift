@@ -97,6 +97,7 @@ struct BatchPatch {
         var visitedCount = 0
         try transaction.withMutableValues(of: keys, in: tree) { position, row throws(StoreError) in
             visitedCount += 1
+            assert(StepCount.note(rows: 1))
             try change(&row, ids[ids.startIndex + position], of: entity, &findings)
             return !findings.isFull
         }
