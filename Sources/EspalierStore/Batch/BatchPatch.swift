@@ -2,23 +2,25 @@
 // the visits go from leaf to leaf.
 //
 // Invariants
-//   1. The assignments read nothing but the row, and write attributes outside of its variable part, from which no index
-//      entry, no list and no derived value follows.
+//   1. The assignments read nothing but the row, and write attributes from which no index entry, no list and no derived
+//      value follows.
 //   2. An expression sees the row as it was before the command: each row is changed once.
 //   3. The evaluation of an assignment cannot be stopped, as that of a regular expression can: `OwnBytes` has no error.
-//   4. A row whose numbers have too few bytes for a value is written anew after the visit, and nothing else changes.
-//   5. Any other row that cannot be changed so stays as it is: it is updated as a save updates rows.
+//   4. A row is changed in place if its length stays. If an attribute of variable width gets a value, or a number has
+//      too few bytes, the row is written anew, and nothing else changes.
+//   5. A row of an older layout stays as it is: it is updated as a save updates rows. So is a row that cannot have a
+//      value for another reason than a broken rule.
 
 internal import EspalierEngine
 internal import EspalierModel
 
-/// Updates rows in place.
+/// Updates rows without a save.
 struct BatchPatch {
     /// The findings of a call of `update`.
     private struct Findings {
         /// The rows that stay as they are (invariant 5).
         var rest: [ObjectID] = []
-        /// The rows without room (invariant 4).
+        /// The rows of an entity whose numbers have too few bytes (invariant 4).
         var narrow: [ObjectID] = []
         /// The rules that new values break.
         var broken: [BrokenRule] = []
@@ -32,13 +34,15 @@ struct BatchPatch {
     private let encoder: RowEncoder
     /// `nil` if the command does not validate.
     private var rules: BatchRules?
-    /// The entity of the last row, and the assignments for its rows; `nil` if these cannot be changed in place.
+    /// The entity of the last row, and the assignments for its rows; `nil` if these need more than themselves.
     private var entity: Entity?
     private var compiled: CompiledAssignments?
+    /// Whether rows of the entity keep their lengths, if their numbers have the room.
+    private var keepsLengths = false
     // Reused for every row, or for every call.
     private var keys: [UInt64] = []
     private var bytes: [UInt8] = []
-    private var wideBytes: [UInt8] = []
+    private var newBytes: [UInt8] = []
     private var values: [(slot: Int, value: AttributeValue)]
 
     /// `nil` if the assignments need more than the row (invariant 1), or can fail (invariant 3).
@@ -63,7 +67,7 @@ struct BatchPatch {
     /// - Parameter ids: by entity and ascending key.
     /// - Throws: `.brokenRules`; the errors of damaged rows.
     /// - Complexity: O(rows, and log rows of the store for each leaf that has some of them); O(log rows) for each row
-    ///   without room.
+    ///   that is written anew.
     mutating func update(
         _ ids: [ObjectID], in transaction: inout StoreTransaction<WriteTransaction>
     ) throws(StoreError) -> [ObjectID] {
@@ -91,69 +95,73 @@ struct BatchPatch {
             findings.rest += ids
             return
         }
+        assert(values.count == assignments.count, "\(values.count) values of \(assignments.count) assignments")
+        guard keepsLengths else {
+            for id in ids where !findings.isFull { try rewrite(id, of: entity, in: &transaction, &findings) }
+            return
+        }
         keys.removeAll(keepingCapacity: true)
         for id in ids { keys.append(id.key) }
         let tree = catalog.rowTree(of: entity)
         var visitedCount = 0
         try transaction.withMutableValues(of: keys, in: tree) { position, row throws(StoreError) in
             visitedCount += 1
-            assert(StepCount.note(rows: 1))
             try change(&row, ids[ids.startIndex + position], of: entity, &findings)
             return !findings.isFull
         }
         assert(visitedCount == ids.count || findings.isFull, "\(visitedCount) of \(ids.count) rows still exist")
         guard findings.broken.isEmpty else { return }
-        for id in findings.narrow { try widen(id, of: entity, in: &transaction) }
-        findings.narrow.removeAll(keepingCapacity: true)
+        let narrow = findings.narrow
+        findings.narrow.removeAll()
+        for id in narrow { try rewrite(id, of: entity, in: &transaction, &findings) }
     }
 
     /// Changes a row in place, or notes why it stays as it is.
     private mutating func change(
         _ row: inout MutableRawSpan, _ id: ObjectID, of entity: Entity, _ findings: inout Findings
     ) throws(StoreError) {
-        let offsets = compiled?.offsets(of: row.bytes)
-        if offsets == nil {
-            let number = try catalog.check(row.bytes, in: entity, key: id.key)
-            guard number == catalog.numbering.entityNumbers[entity.index] else {
-                findings.rest.append(id)
-                return
-            }
-        }
-        guard compute(row.bytes, offsets, id, of: entity, &findings.broken) else {
+        guard try compute(row.bytes, id, of: entity, &findings.broken) else {
             findings.rest.append(id)
             return
         }
         let isPatched = encoder.patch(
             &row, entity.index, version: RowReader.version(of: row.bytes) &+ 1, values: values, destinations: [])
-        if isPatched { return }
-        if offsets == nil { findings.rest.append(id) } else { findings.narrow.append(id) }
+        if !isPatched { findings.narrow.append(id) }
     }
 
-    /// Writes a row anew that has no room for its new values.
-    private mutating func widen(
-        _ id: ObjectID, of entity: Entity, in transaction: inout StoreTransaction<WriteTransaction>
+    /// Writes a row anew, or notes that it stays as it is.
+    private mutating func rewrite(
+        _ id: ObjectID, of entity: Entity, in transaction: inout StoreTransaction<WriteTransaction>,
+        _ findings: inout Findings
     ) throws(StoreError) {
         let tree = catalog.rowTree(of: entity)
-        var broken: [BrokenRule] = []
-        let isWidened = try transaction.withValue(of: id.key, in: tree) { row throws(StoreError) -> Bool in
-            guard let offsets = compiled?.offsets(of: row), compute(row, offsets, id, of: entity, &broken) else {
-                return false
-            }
-            encoder.widen(
-                row, entity.index, version: RowReader.version(of: row) &+ 1, values: values, into: &wideBytes)
+        let isRewritten = try transaction.withValue(of: id.key, in: tree) { row throws(StoreError) -> Bool in
+            guard try compute(row, id, of: entity, &findings.broken) else { return false }
+            encoder.rewrite(
+                row, entity.index, version: RowReader.version(of: row) &+ 1, values: values, into: &newBytes)
             return true
         }
-        assert(isWidened == true && broken.isEmpty, "the row of \(id) is not the one that was visited")
-        if isWidened == true { try transaction.put(wideBytes, for: id.key, in: tree) }
+        assert(isRewritten != nil, "\(id) was found and is gone")
+        guard isRewritten == true else {
+            findings.rest.append(id)
+            return
+        }
+        try transaction.put(newBytes, for: id.key, in: tree)
     }
 
-    /// Computes the new values of a checked row into `values`, and adds the rules that they break to `broken`.
+    /// Checks a row, computes its new values into `values`, and adds the rules that they break to `broken`.
     ///
-    /// - Parameter offsets: `nil` for a row of another layout than that of new rows.
-    /// - Returns: whether the row can have the values, apart from the rules.
+    /// - Returns: whether the row has the layout of new rows and can have the values, apart from the rules.
+    /// - Throws: the error of a damaged row.
     private mutating func compute(
-        _ row: RawSpan, _ offsets: RowOffsets?, _ id: ObjectID, of entity: Entity, _ broken: inout [BrokenRule]
-    ) -> Bool {
+        _ row: RawSpan, _ id: ObjectID, of entity: Entity, _ broken: inout [BrokenRule]
+    ) throws(StoreError) -> Bool {
+        assert(StepCount.note(rows: 1))
+        let offsets = compiled?.offsets(of: row)
+        if offsets == nil {
+            let number = try catalog.check(row, in: entity, key: id.key)
+            guard number == catalog.numbering.entityNumbers[entity.index] else { return false }
+        }
         bytes.removeAll(keepingCapacity: true)
         for position in assignments.indices {
             if let offsets, let value = compiled?.value(position, row, offsets) {
@@ -163,7 +171,7 @@ struct BatchPatch {
             if bytes.isEmpty { bytes.append(copying: row) }
             guard evaluate(position, id, of: entity, &broken) else { return false }
         }
-        return true
+        return offsets != nil
     }
 
     /// Evaluates the assignment at `position` for the row in `bytes`.
@@ -172,6 +180,7 @@ struct BatchPatch {
     private mutating func evaluate(
         _ position: Int, _ id: ObjectID, of entity: Entity, _ broken: inout [BrokenRule]
     ) -> Bool {
+        assert(!bytes.isEmpty, "the bytes of \(id) are not copied")
         let (slot, assignment) = assignments[position]
         let subject = OwnBytes(
             bytes: bytes, reader: RowReader(numbering: catalog.numbering), entity: entity, objectID: id)
@@ -187,15 +196,16 @@ struct BatchPatch {
         return true
     }
 
-    /// Compiles the assignments for rows of an entity; returns whether these can be changed in place.
+    /// Compiles the assignments for rows of an entity; returns whether these need nothing but themselves.
     private mutating func compile(for entity: Entity) -> Bool {
         if self.entity === entity { return compiled != nil }
         self.entity = entity
         let slots = assignments.map { (slot: $0.slot, value: AttributeValue.null) }
         let isPossible =
             assignments.allSatisfy { entity.isKind(of: $0.assignment.entity) }
-            && catalog.isPatch(slots, of: entity.index)
+            && catalog.isConfined(slots, of: entity.index)
         compiled = isPossible ? CompiledAssignments(assignments, of: entity, &rules, catalog.numbering) : nil
+        keepsLengths = encoder.canPatch(entity.index, slots)
         return compiled != nil
     }
 }

@@ -59,6 +59,7 @@ struct CompiledAssignments {
         _ slot: Int, _ assignment: ResolvedAssignment, of entity: Entity, _ rules: inout BatchRules?,
         _ layout: RowLayout
     ) -> Origin {
+        assert(entity.isKind(of: assignment.entity), "\(assignment.name) is no attribute of \(entity.name)")
         let type = entity.attributes[slot].type
         if let constant = assignment.constant {
             let isValid = rules?.broken(constant, at: slot, of: entity).isEmpty ?? true

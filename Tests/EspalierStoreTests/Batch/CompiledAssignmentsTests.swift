@@ -128,7 +128,8 @@ import Testing
         ("small", "small + 1", true), ("large", "middle * 2 - small", true), ("real", "real / 3", true),
         ("large", "middle % 7", true), ("single", "single + 0.5", true), ("real", "large ** 2", true),
         ("middle", "small", true), ("large", "4000000000", true), ("real", "nil", true), ("flag", "YES", true),
-        ("price", "1.5", true), ("when", "when", false), ("real", "price + 1", false), ("large", "abs(small)", false),
+        ("price", "1.5", true), ("text", "'b'", true), ("text", "uppercase(text)", false), ("when", "when", false),
+        ("real", "price + 1", false), ("large", "abs(small)", false),
         ("large", "TERNARY(flag == YES, 1, 2)", false), ("price", "small", false),
         // Broken rules are found by an evaluation.
         ("middle", "nil", false), ("large", "-2000000000", false), ("large", "0 - middle * 1000000000", false),
@@ -144,6 +145,7 @@ import Testing
         let values: [String: AttributeValue] = [
             "small": .integer(-3), "middle": .integer(5), "large": .integer(4), "real": .double(0.75),
             "single": .float(2), "price": .decimal(2), "flag": .boolean(true), "when": .date(Date()),
+            "text": .string("a"),
         ]
         let row = RowEncoder(numbering: numbering).row(
             of: entity.index, version: 1, RowValues(entity.attributes.map { values[$0.name] ?? .null }, [nil]))
@@ -173,6 +175,8 @@ import Testing
         "single * 2", "real - small",
     ]
 
+    private static let textFormats = ["'x'", "nil", "'a text that is longer than before'", "uppercase(text)", "text"]
+
     /// The keys of the updated rows, or the rules that they would break.
     private static func outcome(_ command: StoreCommand, _ store: any PersistentStore) throws -> (
         keys: [UInt64], broken: [String]
@@ -191,7 +195,7 @@ import Testing
     ) throws -> [ResolvedAssignment] {
         let entity = try store.entity("Sample")
         let count = random.pick([1, 1, 2, 4])
-        let names = (numberNames + ["when", "flag", "price"]).shuffled(using: &random).prefix(count)
+        let names = (numberNames + ["when", "flag", "price", "text"]).shuffled(using: &random).prefix(count)
         var assignments: [ResolvedAssignment] = []
         for name in names {
             let other: FetchExpression? =
@@ -199,6 +203,7 @@ import Testing
                 case "when": try FetchExpression(format: random.pick(["when + small", "nil", "CAST(0, 'date')"]))
                 case "flag": try FetchExpression(format: random.pick(["YES", "nil", "flag"]))
                 case "price": try FetchExpression(format: random.pick(["price + 1", "1.25", "middle"]))
+                case "text": try FetchExpression(format: random.pick(textFormats))
                 case _ where random.oneIn(4): nil
                 case "real", "single": try FetchExpression(format: random.pick(binaryFormats))
                 default: try FetchExpression(format: random.pick(integerFormats))
@@ -278,7 +283,7 @@ import Testing
         #expect(updatedCount > 0 && refusedCount > 0, "seed \(seed): \(updatedCount) rows, \(refusedCount) refusals")
     }
 
-    @Test func `rows without room for a number or a version keep all other values, destinations and lists`() throws {
+    @Test func `rows without room for a value or a version keep all other values and destinations`() throws {
         let tree = try BTreeStore.inMemory(model: try Self.model())
         let memory = InMemoryStore(model: try Self.model())
         var random = SeededGenerator(seed: 5)
@@ -301,6 +306,18 @@ import Testing
                 #expect(try store.execute(StoreCommand(.update(try store.rows("Sample"), update))).count == 40)
             }
             #expect(try tree.content() == memory.content(), "\(format)")
+        }
+        let long = String(repeating: "Größe ", count: 800)
+        for format in ["'x'", "nil", "'\(long)'", "uppercase(text)", "'short'"] {
+            for store in [tree, memory] as [any PersistentStore] {
+                let values = [("text", format), ("middle", "middle / 2")]
+                let sample = try store.entity("Sample")
+                let update = try values.map {
+                    try ResolvedAssignment($0, try FetchExpression(format: $1), for: sample, in: store.model)
+                }
+                #expect(try store.execute(StoreCommand(.update(try store.rows("Sample"), update))).count == 40)
+            }
+            #expect(try tree.content() == memory.content(), "\(format.prefix(20))")
         }
         // The version needs a second byte.
         for _ in 0..<260 {
