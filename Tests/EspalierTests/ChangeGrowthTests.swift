@@ -244,6 +244,21 @@ import Testing
         }
     }
 
+    @Test func `a batch update costs contexts with one object as much, however many rows it changes`() throws {
+        try expectGrowth(0, 100, 1000) { stack in
+            let (context, merging) = (stack.newContext(), stack.newContext())
+            merging.automaticallyMergesChangesFromParent = true
+            var request = FetchRequest<Paper>()
+            request.fetchLimit = 1
+            let papers = try context.fetch(request) + merging.fetch(request)
+            return try work(context) {
+                try context.execute(BatchUpdateRequest(entityName: "Paper", propertiesToUpdate: ["number": 7]))
+                merging.processPendingChanges()
+                #expect(papers.count == 2 && papers.allSatisfy { $0.number == 7 })
+            }
+        }
+    }
+
     @Test(arguments: ["kind", "number", "drawer"])
     func `grouping rows costs as much for each row, with few groups and with many`(_ key: String) throws {
         try expectGrowth(1, 100, 1000) { stack in

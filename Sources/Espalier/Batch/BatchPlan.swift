@@ -125,9 +125,9 @@ extension BatchPlan.Outcome {
             changes = SavedChanges(isEverything: true)
             return
         }
-        changes.inserted += store.inserted
-        changes.updated += store.updated
-        changes.deleted += store.deleted
+        changes.insertedIDs.add(store.inserted)
+        changes.updatedIDs.add(store.updated)
+        changes.deletedIDs.add(store.deleted)
     }
 }
 
