@@ -34,7 +34,7 @@ final class ParentSource: ObjectSource {
     }
 
     let parent: ManagedObjectContext
-    let entities: [UInt32: Entity]
+    let entities: EntitiesByTag
     var records = ObjectIDTable<Record>()
     var changes: OverlayChanges
     /// The snapshot that children got last, and the moment of it.
@@ -49,7 +49,7 @@ final class ParentSource: ObjectSource {
 
     init(_ parent: ManagedObjectContext) {
         self.parent = parent
-        entities = Dictionary(parent.model.entities.map { ($0.tag, $0) }, uniquingKeysWith: { first, _ in first })
+        entities = EntitiesByTag(parent.model)
         changes = OverlayChanges(entityCount: parent.model.entities.count)
         edition = parent.source.partsEdition
         part = Self.newPart()
