@@ -25,7 +25,10 @@ struct ParentChange {
     }
 
     /// Makes the changes of a request, apart from the effects of delete rules, which it only predicts.
-    func make(_ request: SaveRequest) -> Effects {
+    ///
+    /// - Parameter objects: the context's objects of the updates, and then of the deletions; `nil` for those that are
+    ///   searched.
+    func make(_ request: SaveRequest, of objects: [ManagedObject?]) -> Effects {
         let inserted = request.insertions.compactMap { insertion in
             insert(insertion).map { (object: $0, insertion: insertion) }
         }
@@ -35,16 +38,12 @@ struct ParentChange {
                 relate(object, to: id, across: relationship)
             }
         }
-        for update in request.updates {
-            guard let object = object(update.id) else { continue }
-            for (slot, value) in update.values {
-                if let reason = object.setAttributeValue(value, at: slot) {
-                    object.refuse(object.entity.attributes[slot].name, reason)
-                }
-            }
-            for (slot, id) in update.destinations {
-                relate(object, to: id, across: object.entity.relationships[slot])
-            }
+        for (position, update) in request.updates.enumerated() {
+            var known = objects[position]
+            // A hook may have made the context forget its objects.
+            if known?.managedObjectContext !== context { known = object(update.id) }
+            guard let target = known else { continue }
+            change(target, update)
         }
         for link in request.links where !link.hasOrder { change(link) }
         let deletedIDs = Set(request.deletions.map(\.id))
@@ -56,6 +55,15 @@ struct ParentChange {
     }
 
     private func object(_ id: ObjectID) -> ManagedObject? { try? context.object(with: permanentID(id)) }
+
+    private func change(_ object: ManagedObject, _ update: SaveRequest.Update) {
+        for (slot, value) in update.values {
+            if let reason = object.setAttributeValue(value, at: slot) {
+                object.refuse(object.entity.attributes[slot].name, reason)
+            }
+        }
+        for (slot, id) in update.destinations { relate(object, to: id, across: object.entity.relationships[slot]) }
+    }
 
     // MARK: New objects
 

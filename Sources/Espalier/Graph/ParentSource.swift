@@ -37,6 +37,8 @@ final class ParentSource: ObjectSource {
     let entities: EntitiesByTag
     var records = ObjectIDTable<Record>()
     var changes: OverlayChanges
+    /// The number of changes that children have seen and that the parent has taken back, other than by a save.
+    var revokedCount = 0
     /// The snapshot that children got last, and the moment of it.
     var latest: (snapshot: OverlaySnapshot, moment: Moment)?
     var lastGeneration: UInt64 = 0
