@@ -27,7 +27,7 @@ extension ParentSource {
         parent.endUndoEvent()
         parent.beginEvent()
         let change = ParentChange(parent) { ids[$0] ?? $0 }
-        let effects = change.make(request, of: objects)
+        let effects = change.make(request, of: objects, from: senders)
         parent.runDeleteRules()
         parent.registerUndo()
         parent.endUndoEvent()

@@ -357,14 +357,18 @@ extension ManagedObject {
         let orders = lists.isEmpty ? lists : lists.filter { $0.value.order != nil }
         var row: ObjectSnapshot
         if let stored = self.row, newValues == nil {
-            let (attributes, destinations) = differences(from: stored)
-            if attributes.isEmpty, destinations.isEmpty, orders.allSatisfy(isStoredOrder) {
-                // The row is the store's: only unordered lists have changed.
-                return OverlayEntry(kind: kind, row: stored, lists: lists)
+            if let shown = shownRow(over: stored) {
+                row = shown
+            } else {
+                let (attributes, destinations) = differences(from: stored)
+                if attributes.isEmpty, destinations.isEmpty, orders.allSatisfy(isStoredOrder) {
+                    // The row is the store's: only unordered lists have changed.
+                    return OverlayEntry(kind: kind, row: stored, lists: lists)
+                }
+                row = ObjectSnapshot(
+                    stored, of: entity, version: ParentSource.newVersion(), attributes: attributes,
+                    destinations: destinations)
             }
-            row = ObjectSnapshot(
-                stored, of: entity, version: ParentSource.newVersion(), attributes: attributes,
-                destinations: destinations)
         } else {
             row = newRow
         }
@@ -373,7 +377,21 @@ extension ManagedObject {
         {
             row = seen
         }
+        // The record that follows shares the changes.
+        changes?.shownRow = row.content
         return OverlayEntry(kind: kind, row: row, lists: lists)
+    }
+
+    /// The row that a context below this one has shown to its children for the same changes of the same row; `nil` if
+    /// none has.
+    ///
+    /// Both contexts then show the same row at the same version, so that a save of the one below changes nothing for
+    /// its children.
+    private func shownRow(over stored: ObjectSnapshot) -> ObjectSnapshot? {
+        guard let changes, changes.isShared, changes.values.toMany.isEmpty, let shown = changes.shownRow,
+            shown.isChange(of: stored.content, at: stored.place)
+        else { return nil }
+        return ObjectSnapshot(id: storedID, content: shown, place: .none)
     }
 
     /// The attributes and to-one destinations that differ from a row of this object.

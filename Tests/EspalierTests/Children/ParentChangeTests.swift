@@ -59,12 +59,24 @@ import Testing
         let grandchild = ManagedObjectContext(parent: child)
         let duties = try store.duties(in: grandchild)
         for duty in duties { duty.number += 1 }
+        let changes = try duties.map { try #require($0.changes) }
         let before = store.rowsReadCount
 
         try grandchild.save()
+        let between = duties.map { child.registeredObject(for: $0.objectID)?.changes }
         try child.save()
 
         #expect(store.rowsReadCount == before)
+        let isHandedOn = between.elementsEqual(changes, by: ===)
+        #expect(isHandedOn)
+        for (duty, changes) in zip(duties, changes) {
+            let here = try #require(child.registeredObject(for: duty.objectID))
+            #expect(root.registeredObject(for: duty.objectID)?.changes === changes)
+            #expect(duty.changes == nil && here.changes == nil)
+            let contents = [duty, here].map { $0.withRow { content, _ in ObjectIdentifier(content) } }
+            #expect(contents[0] == contents[1] && contents[0] != nil)
+        }
+        #expect(child.childSource?.changes.savedVersions.isEmpty == true)
         try root.save()
         for duty in duties { duty.number += 1 }
         for context in [grandchild, child, root] { try context.save() }
@@ -86,6 +98,39 @@ import Testing
 
         #expect(store.rowsReadCount == before)
         #expect(above.map(\.number) == Array(1...19) + [119])
+    }
+
+    @Test func `changes that a child has saved are its parent's alone afterwards`() throws {
+        let stack = try Stack(.inMemory)
+        try stack.makeMusic(artists: 1, tracks: 1)
+        let (root, child) = (stack.context, ManagedObjectContext(parent: stack.context))
+        let (above, here) = (try artist("Artist 0", in: root), try artist("Artist 0", in: child))
+        here.name = "a"
+        try child.save()
+
+        here.name = "b"
+        #expect(above.name == "a")
+        above.founded = 1
+        #expect(above.name == "a" && here.name == "b" && here.founded == 1950)
+        child.rollback()
+        #expect(here.name == "a" && above.name == "a")
+        root.rollback()
+        #expect(above.name == "Artist 0" && above.founded == 1950)
+    }
+
+    @Test func `an undo of a parent takes back values of attributes that a child has saved alone`() throws {
+        let stack = try Stack(.inMemory)
+        try stack.makeMusic(artists: 1, tracks: 1)
+        let (root, child) = (stack.context, ManagedObjectContext(parent: stack.context))
+        root.undoManager = UndoStack()
+        let above = try artist("Artist 0", in: root)
+        try artist("Artist 0", in: child).name = "Bea"
+        try child.save()
+        #expect(above.name == "Bea")
+
+        try root.undo()
+
+        #expect(above.name == "Artist 0")
     }
 
     @Test(arguments: StoreKind.allCases)
@@ -148,6 +193,25 @@ import Testing
         bells[1].number = 8
 
         #expect(conflicts(child) == [bells[1].objectID])
+    }
+
+    @Test(arguments: StoreKind.allCases)
+    func `a child sees what its parent reads anew below a change that the child has seen`(_ kind: StoreKind) throws {
+        let stack = try Stack(kind)
+        try stack.makeMusic(artists: 1, tracks: 1)
+        let (root, other) = (stack.newContext(), stack.newContext())
+        let child = ManagedObjectContext(parent: root)
+        let above = try artist("Artist 0", in: root)
+        above.name = "Bea"
+        let here = try artist("Bea", in: child)
+        #expect(here.founded == 1950)
+        try artist("Artist 0", in: other).founded = 1
+        try other.save()
+
+        root.refresh(above, mergesChanges: true)
+        child.processPendingChanges()
+
+        #expect(here.name == "Bea" && here.founded == 1)
     }
 }
 
