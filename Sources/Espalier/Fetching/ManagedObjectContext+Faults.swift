@@ -88,7 +88,10 @@ extension ManagedObjectContext {
             if cohort != nil { cache.add(row) }
         }
         memory.rowsFetched += rowCount
-        if !object.hasRow, hasLeftGenerations { object.row = leftRow(of: id) }
+        if !object.hasRow, hasLeftGenerations, let row = leftRow(of: id) {
+            object.row = row
+            generation.noteOlderRows()
+        }
     }
 
     /// The destinations that the store holds for a to-many relationship of an object; loads the lists of the whole

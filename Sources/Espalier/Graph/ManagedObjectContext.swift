@@ -155,7 +155,9 @@ public final class ManagedObjectContext {
     /// The properties that have changed in the current event; `nil` unless the application asks for them.
     var eventRecord: EventRecord? { didSet { updateNoting() } }
     /// The objects that `withObservationTracking` follows; `nil` if the context does not care.
-    var observed: ObservedObjects?
+    var observed: ObservedObjects? {
+        didSet { withExtendedLifetime(oldValue) { for shape in madeShapes { shape.observed = Unretained(observed) } } }
+    }
     /// The results of fetched properties; `nil` if none was read.
     var fetchedResults: FetchedResults?
     /// The reads of stores in the block of an assertion; `nil` outside of such blocks.

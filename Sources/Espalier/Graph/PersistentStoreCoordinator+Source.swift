@@ -21,7 +21,9 @@ extension PersistentStoreCoordinator: ObjectSource {
         return ids
     }
 
-    func save(_ request: SaveRequest, in part: SourcePart) throws(StoreError) -> SaveResult {
+    func save(
+        _ request: SaveRequest, from origin: SaveOrigin, in part: SourcePart
+    ) throws(StoreError) -> SaveResult {
         let (store, checks) = try storeAndChecks(of: part)
         let result = try store.save(request)
         try checks?.check(result, of: request)

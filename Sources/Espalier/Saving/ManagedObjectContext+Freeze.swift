@@ -27,6 +27,7 @@ extension ManagedObjectContext {
             request.insertions.append(insertion(of: object))
             freezeLinks(of: object, &request)
         }
+        request.updates.reserveCapacity(changes.updated.count)
         for object in changes.updated {
             guard try freezeUpdate(of: object, &request) else {
                 gone.append(VersionConflict(id: object.storedID, expectedVersion: 0, stored: nil))
