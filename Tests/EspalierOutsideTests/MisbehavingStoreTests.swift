@@ -58,7 +58,8 @@ import Testing
             #expect(try library.titles() == ["Lathe", "Planet", "Rocannon"], "\(what)")
         }
         try library.context.save()
-        #expect(try library.titles() == ["Planet", "Rocannon", book.title])
+        let title = book.title
+        #expect(try library.titles() == ["Planet", "Rocannon", title])
     }
 
     // MARK: Answers to saves
@@ -363,7 +364,10 @@ private struct BookStore {
 
     /// The titles of the stored books, in order.
     func titles() throws -> [String?] {
-        try ManagedObjectContext(coordinator).fetch(FetchRequest<Book>(sortedBy: [SortKey("title")])).map(\.title)
+        let reader = ManagedObjectContext(coordinator)
+        return try withExtendedLifetime(reader) {
+            try reader.fetch(FetchRequest<Book>(sortedBy: [SortKey("title")])).map(\.title)
+        }
     }
 
     /// Makes the store refuse the next save.

@@ -13,10 +13,10 @@ internal import Synchronization
 /// A store whose rows the code of an application loads when they are asked for (PS-13).
 ///
 /// The store remembers the version of every row that it has read, which is how it notices a row that goes back to an
-/// earlier version: about 40 bytes for each row. A row that is deleted and inserted again under its ID, after the store
-/// was opened anew, begins at version 1 again. Derived attributes (MD-27) have the values that the data give them. A
-/// save computes only those that follow from one row alone; in a new row, values that are derived across relationships
-/// are those of a row without destinations.
+/// earlier version: about 40 bytes for each row, and a bit for each one that was deleted. A row that is deleted and
+/// inserted again under its ID, after the store was opened anew, begins at version 1 again. Derived attributes (MD-27)
+/// have the values that the data give them. A save computes only those that follow from one row alone; in a new row,
+/// values that are derived across relationships are those of a row without destinations.
 public final class IncrementalStore: PersistentStore, BuiltInStore {
     /// The last version of a row that was read.
     private struct SeenVersion {

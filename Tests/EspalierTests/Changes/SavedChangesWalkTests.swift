@@ -65,6 +65,7 @@ import Testing
             #expect(artist.isDeleted == (twin == nil), "seed \(seed): \(artist.objectID)")
             if let twin { #expect(artist.name == twin.name, "seed \(seed): \(artist.objectID)") }
         }
+        withExtendedLifetime((receiver, writer)) {}
     }
 }
 
