@@ -30,8 +30,7 @@ package final class RowContent: @unchecked Sendable {
 
     /// The memory of all content without encoded rows.
     // SAFETY: never read, written or freed: no row has a byte of it.
-    nonisolated(unsafe) private static let noMemory = unsafe UnsafeMutableRawPointer.allocate(
-        byteCount: 1, alignment: 1)
+    nonisolated(unsafe) private static let noMemory = UnsafeMutableRawPointer.allocate(byteCount: 1, alignment: 1)
 
     /// Room for rows of `capacity` bytes.
     init(capacity: Int, numbering: StoreNumbering) {
