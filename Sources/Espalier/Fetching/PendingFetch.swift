@@ -343,9 +343,10 @@ struct GraphSubject: PredicateSubject {
     /// The context, if it deletes objects or rows to which a relationship may lead.
     private func deletingContext(at slot: Int) -> ManagedObjectContext? {
         guard let context = object.managedObjectContext, !context.memory.deleted.isEmpty else { return nil }
-        let destination = object.entity.relationships[slot].destination
-        if context.memory.reached.isIncomplete { context.followCascades(to: context.model.entities[destination]) }
-        return context
+        let destination = context.model.entities[object.entity.relationships[slot].destination]
+        if context.memory.reached.isIncomplete { context.followCascades(to: destination) }
+        let family = destination.family
+        return context.memory.deleted.count(of: family) > 0 || context.memory.reached.mayReach(family) ? context : nil
     }
 
     func destination(at slot: Int) throws(ContextError) -> GraphSubject? {
