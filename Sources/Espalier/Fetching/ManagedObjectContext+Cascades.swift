@@ -1,8 +1,8 @@
 // Following cascades by ID, to the rows that a save will delete and that are not in memory (MC-14, MC-18).
 //
-// Delete rules run on objects in memory (Saving: +Delete), and a save leaves all other rows to the store. A fetch answers
-// as if the save were done, and a relationship does not lead to what it deletes: when one of them asks, the cascades are
-// followed here, as the store will follow them.
+// Delete rules run on objects in memory (Saving: +Delete), and a save leaves all other rows to the store. A fetch
+// answers as if the save were done, and a relationship does not lead to what it deletes: when one of them asks, the
+// cascades are followed here, as the store will follow them.
 //
 // Invariants
 //   1. Lists are read, and the rows of entities with to-one cascades; no object is made. Those in memory that cascades

@@ -1,4 +1,5 @@
-// The destinations of relationships that an application reads: without those that the next save takes out (MC-13, MC-18).
+// The destinations of relationships that an application reads: without those that the next save takes out (MC-13,
+// MC-18).
 //
 // A delete rule changes the objects in memory that it reaches. An object that comes into memory later has the stored
 // destinations, deleted ones too, until the store takes them out in the save. Reading it leaves them out, and does not

@@ -1,5 +1,5 @@
-// Deletions that are not saved, in contexts that hold nothing but what they delete: every fetch, relationship and set of
-// objects gives what it gives after the same deletions are saved (F-3, MC-14, MC-18, MC-31, MC-44).
+// Deletions that are not saved, in contexts that hold nothing but what they delete: every fetch, relationship and set
+// of objects gives what it gives after the same deletions are saved (F-3, MC-14, MC-18, MC-31, MC-44).
 //
 // The oracle is another grove of the same seed, in which the deletions are saved; it is asked the same questions.
 // `ESPALIER_UNSAVED_WALKS` is the number of walks for each kind of store.
@@ -10,7 +10,7 @@ import TestSupport
 import Testing
 
 @Suite struct UnsavedDeletionWalkTests {
-    private static let walkCount = campaignCount("ESPALIER_UNSAVED_WALKS", default: 12)
+    private static let walkCount = campaignCount("ESPALIER_UNSAVED_WALKS", default: 8)
 
     @Test(arguments: Grove.Place.allCases)
     func `deletions whose cascades nobody has in memory are seen as if they were saved, by each kind of context (F-3)`(
