@@ -1,5 +1,5 @@
 // The unchanged rows whose answer to a fetch may differ from the store's, because the predicate, the order or a column
-// leads from them to changed or deleted objects.
+// leads from them to changed or deleted objects, or to rows that cascades reach.
 //
 // Invariants
 //   1. A to-one relationship that is compared as a whole matters only if the object at its end is deleted.
@@ -10,7 +10,8 @@ import EspalierModel
 import EspalierStore
 
 extension ManagedObjectContext {
-    /// The rows of unchanged objects from which a fetch leads to changed or deleted objects.
+    /// The rows of unchanged objects from which a fetch leads to changed or deleted objects, or to rows that cascades
+    /// reach.
     ///
     /// - Complexity: O(rows that lead to these objects, and changed objects of the entities to which the fetch leads).
     ///   Where the predicate asks for values of an indexed attribute, only the changed objects count that have one of
@@ -19,10 +20,7 @@ extension ManagedObjectContext {
         of fetch: StoreFetch, reading expressions: [ResolvedExpression]
     ) throws(ContextError) -> [ObjectID] {
         guard !(memory.updated.isEmpty && memory.deleted.isEmpty) else { return [] }
-        var reach = PredicateReach(from: fetch.entity, in: model)
-        reach.add(expressions)
-        if let predicate = fetch.predicate { reach.add(predicate) }
-        for key in fetch.sort { reach.add(key) }
+        let reach = reach(of: fetch, reading: expressions)
         var ways: [(steps: [ResolvedKeyPath.Step], ids: [ObjectID])] = []
         var (changedByRoot, deletedByRoot): ([Int: [ObjectID]], [Int: [ObjectID]]) = ([:], [:])
         for steps in reach.ways {

@@ -150,6 +150,17 @@ final class ObservedObjects {
         }
     }
 
+    /// Records a change of each relationship of a followed object for which `isChanged` is true.
+    ///
+    /// - Complexity: O(followed objects).
+    func noteChange(of isChanged: (Relationship) -> Bool) {
+        for object in followed.values.compactMap(\.object.object) where !object.isDeleted {
+            for relationship in object.entity.relationships where isChanged(relationship) {
+                noteChange(.relationship(relationship.slot), of: object)
+            }
+        }
+    }
+
     /// Whether a change of an object has to be recorded.
     func follows(_ object: ManagedObject) -> Bool {
         object.isObserved || (!followed.isEmpty && dependents.isSource(object.entity))

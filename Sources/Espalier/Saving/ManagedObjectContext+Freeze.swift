@@ -36,6 +36,8 @@ extension ManagedObjectContext {
             freezeLinks(of: object, &request)
         }
         for object in changes.deleted {
+            // An object that was deleted from its beginning may still be a fault.
+            if !object.hasRow { try loadRow(of: object) }
             request.deletions.append(.init(id: object.storedID, expectedVersion: object.row?.version ?? 0))
             if object.changes != nil { freezeFollowedDestinations(of: object, &request) }
         }

@@ -76,7 +76,8 @@ extension ManagedObjectContext {
         replace(\.updated, by: ChangedObjects())
         replace(\.deleted, by: ChangedObjects())
         unpropagated.removeAll()
-        leavesCascadesToStore = false
+        noteHiddenDestinations()
+        replaceReached(by: ReachedRows())
         memory.unreadInverses.removeAll()
         recorded.removeAll()
         locked.removeAll()
