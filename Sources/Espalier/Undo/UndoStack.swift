@@ -78,8 +78,13 @@ public final class UndoStack {
     private var told = Observed()
     /// Whether observers are being notified: a registrar forgets an observer only after it has run.
     private var isTelling = false
-    /// For each source, the closure that makes it register its waiting changes (`addSource`).
-    private var sources: [ObjectIdentifier: () -> UndoError?] = [:]
+    /// The objects that register their changes at the end of an event (`addSource`).
+    private var sources: [ObjectIdentifier: Source] = [:]
+
+    private struct Source {
+        let register: () -> UndoError?
+        let afterEvent: () -> Void
+    }
 
     /// The properties of an undo manager that a menu shows.
     private struct Observed: Equatable {
@@ -185,11 +190,17 @@ public final class UndoStack {
 
     /// Adds a source: an object that registers its changes when `register` is called, before each undo and redo.
     ///
-    /// - Parameter register: returns the reason if undo and redo are impossible now.
-    func addSource<Source: AnyObject>(_ source: Source, _ register: @escaping (Source) -> UndoError?) {
-        sources[ObjectIdentifier(source)] = { [weak source] in
+    /// - Parameters:
+    ///   - register: ends no group; returns the reason if undo and redo are impossible now.
+    ///   - afterEvent: is called when all sources have registered their changes and their common group has ended.
+    func addSource<Object: AnyObject>(
+        _ source: Object, _ register: @escaping (Object) -> UndoError?, afterEvent: @escaping (Object) -> Void
+    ) {
+        sources[ObjectIdentifier(source)] = Source { [weak source] in
             guard let source else { return nil }
             return register(source)
+        } afterEvent: { [weak source] in
+            if let source { afterEvent(source) }
         }
     }
 
@@ -267,7 +278,8 @@ public final class UndoStack {
 
     /// Ends the current event, then undoes the last group.
     ///
-    /// - Throws: `UndoError.nothingToUndo`; `.openGroup` if a group is open; `.isBusy` in an action.
+    /// - Throws: `UndoError.nothingToUndo`; `.openGroup` if a group is open; `.isBusy` in an action; `.contextIsSaving`
+    ///   in a hook of a save that may still fail.
     /// - Complexity: O(actions of the group) and what they do; for a context's changes, O(changes of the event).
     public func undo() throws(UndoError) {
         defer { tellObservers() }
@@ -279,7 +291,7 @@ public final class UndoStack {
 
     /// Ends the current event, then redoes the group that was undone last.
     ///
-    /// - Throws: `UndoError.nothingToRedo`; `.openGroup` if a group is open; `.isBusy` in an action.
+    /// - Throws: `UndoError.nothingToRedo`; otherwise as `undo()`.
     /// - Complexity: as `undo()`.
     public func redo() throws(UndoError) {
         defer { tellObservers() }
@@ -291,14 +303,19 @@ public final class UndoStack {
 
     /// Undoes the last group, which may be nested in an open group.
     ///
-    /// - Throws: `UndoError.nothingToUndo` if there is no group; `.isBusy` in an action.
+    /// Contexts register first the changes that wait for the end of the event: these came after a nested group that has
+    /// ended, and belong to the innermost open group, which is then the last one. If that is the group of the event,
+    /// all of it is undone, as by `undo()`.
+    ///
+    /// - Throws: `UndoError.nothingToUndo` if there is no group; `.openGroup` if the last group is open and not that of
+    ///   the event; `.isBusy` in an action; `.contextIsSaving` in a hook of a save that may still fail.
     public func undoNestedGroup() throws(UndoError) {
-        guard stage == .idle else { throw .isBusy }
         defer { tellObservers() }
+        try registerWaiting()
         guard let outer = open.last else { return try undo() }
         guard case .group(let group)? = outer.entries.last else {
-            guard open.count == 1, outer.isEvent else { throw .nothingToUndo }
-            return try undo()
+            if open.count == 1, outer.isEvent { return try undo() }
+            throw outer.entries.isEmpty ? UndoError.nothingToUndo : UndoError.openGroup(level: open.count)
         }
         outer.entries.removeLast()
         let others = open
@@ -308,10 +325,16 @@ public final class UndoStack {
     }
 
     private func checkIsClosed() throws(UndoError) {
-        guard stage == .idle else { throw .isBusy }
-        for register in Array(sources.values) { if let error = register() { throw error } }
+        try registerWaiting()
         endEvent()
+        for source in Array(sources.values) { source.afterEvent() }
         guard open.isEmpty else { throw .openGroup(level: open.count) }
+    }
+
+    /// Makes all sources register the changes that wait for the end of the event.
+    private func registerWaiting() throws(UndoError) {
+        guard stage == .idle else { throw .isBusy }
+        for source in Array(sources.values) { if let error = source.register() { throw error } }
     }
 
     /// Removes and returns the last group; skips groups whose targets have all been freed.

@@ -27,8 +27,12 @@ extension ManagedObjectContext {
             journal = newValue.map { UndoJournal($0) }
             newValue?.addSource(self) { context in
                 if context.mayTakeBack { return .contextIsSaving }
-                context.processPendingChanges()
+                context.mergeAndRunDeleteRules()
+                // Observers were told of the event; what they have changed must not wait until something is undone.
+                context.registerUndo()
                 return nil
+            } afterEvent: { context in
+                if context.autosaveEnabled { context.autosave() }
             }
         }
     }

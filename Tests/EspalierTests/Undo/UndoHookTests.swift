@@ -129,6 +129,25 @@ import Testing
         #expect(gauge.number == 3 && gauge.isUpdated && undoManager.redoCount == 1)
     }
 
+    @Test func `a nested group is not undone in a hook before the commit, and can be after a save that fails`() throws {
+        let gauge = Gauge(context: context)
+        try context.save()
+        undoManager.beginUndoGrouping()
+        gauge.number = 5
+        context.processPendingChanges()
+        try undoManager.endUndoGrouping()
+        gauge.onSave = { [undoManager] gauge in
+            #expect(undoError { try undoManager.undoNestedGroup() } == .contextIsSaving)
+            gauge.number = -1
+        }
+
+        #expect(contextError { try context.save() } != nil)
+
+        #expect(gauge.number == 5)
+        try undoManager.undoNestedGroup()
+        #expect(gauge.number == 3)
+    }
+
     @Test func `what didSave changes is new, and is undone on its own (MO-32)`() throws {
         let gauge = Gauge(context: context)
         gauge.afterSave = { gauge.number = 9 }

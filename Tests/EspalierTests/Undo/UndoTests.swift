@@ -115,6 +115,77 @@ func undoError(_ body: () throws -> Void) -> UndoError? {
         #expect(scene.artist.founded == 7 && scene.artist.name == "A")
     }
 
+    @Test func `a nested group is undone alone, and leaves what the event has changed before`() throws {
+        let scene = try Scene()
+        scene.artist.name = "A"
+        _ = try scene.context.count(for: FetchRequest<Album>())
+        scene.undoManager.beginUndoGrouping()
+        scene.artist.founded = 7
+        scene.context.processPendingChanges()
+        try scene.undoManager.endUndoGrouping()
+
+        try scene.undoManager.undoNestedGroup()
+
+        #expect(scene.artist.founded == 1952 && scene.artist.name == "A")
+        try scene.context.undo()
+        #expect(scene.artist.name == "Artist 2" && scene.undoManager.redoCount == 2)
+    }
+
+    @Test func `changes that wait when a nested group is undone come after it, and are undone with the event (MC-54)`()
+        throws
+    {
+        let scene = try Scene()
+        scene.undoManager.beginUndoGrouping()
+        scene.artist.founded = 7
+        scene.context.processPendingChanges()
+        try scene.undoManager.endUndoGrouping()
+        scene.artist.name = "A"
+
+        try scene.undoManager.undoNestedGroup()
+
+        #expect(scene.artist.founded == 1952 && scene.artist.name == "Artist 2")
+        #expect(!scene.undoManager.canUndo && scene.undoManager.redoCount == 1)
+        try scene.context.redo()
+        #expect(scene.artist.founded == 7 && scene.artist.name == "A" && scene.undoManager.undoCount == 1)
+        try scene.context.undo()
+        #expect(scene.artist.founded == 1952 && scene.artist.name == "Artist 2")
+    }
+
+    @Test func `a nested group is not undone below a later change of the open group around it`() throws {
+        let scene = try Scene()
+        for _ in 0..<2 { scene.undoManager.beginUndoGrouping() }
+        scene.artist.founded = 7
+        scene.context.processPendingChanges()
+        try scene.undoManager.endUndoGrouping()
+        scene.artist.name = "A"
+
+        #expect(undoError { try scene.undoManager.undoNestedGroup() } == .openGroup(level: 2))
+
+        #expect(scene.artist.founded == 7 && scene.artist.name == "A")
+        try scene.undoManager.endUndoGrouping()
+        try scene.context.undo()
+        #expect(scene.artist.founded == 1952 && scene.artist.name == "Artist 2")
+        try scene.context.redo()
+        #expect(scene.artist.founded == 7 && scene.artist.name == "A")
+    }
+
+    @Test func `what waits in contexts that share an undo manager is one group when an undo ends the event (MC-54)`()
+        throws
+    {
+        let scene = try Scene()
+        let others = (0..<3).map { _ in scene.stack.newContext() }
+        for other in others {
+            other.undoManager = scene.undoManager
+            Listener(context: other).name = "Ann"
+        }
+        scene.artist.name = "A"
+
+        try scene.undoManager.undo()
+
+        #expect(scene.artist.name == "Artist 2" && others.allSatisfy { !$0.hasChanges })
+        #expect(!scene.undoManager.canUndo && scene.undoManager.redoCount == 1)
+    }
+
     @Test func `as many levels are kept as are wanted, of the newest groups`() throws {
         let scene = try Scene()
         scene.undoManager.levelsOfUndo = 3
