@@ -154,6 +154,8 @@ public final class ManagedObjectContext {
     var observers: ContextObservers?
     /// The steps that undo the changes of the current event; `nil` without an undo manager.
     var journal: UndoJournal? { didSet { updateNoting() } }
+    /// The number of nested calls of `withoutSteps`.
+    var journalPauseCount = 0
     /// The properties that have changed in the current event; `nil` unless the application asks for them.
     var eventRecord: EventRecord? { didSet { updateNoting() } }
     /// The objects that `withObservationTracking` follows; `nil` if the context does not care.

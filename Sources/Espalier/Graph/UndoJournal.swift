@@ -2,7 +2,8 @@
 //
 // Invariants
 //   1. A step is appended before its change, in order. Changes by merges, refreshes and stores have no steps: only
-//      changes by the application, its hooks and delete rules can be undone.
+//      changes by the application, its hooks and delete rules can be undone. Changes by observers of a merge or
+//      refresh have steps.
 //   2. A save that fails removes its steps together with its changes.
 //   3. The cost is that of the change: O(1) steps, but O(destinations) for an ordered relationship that is assigned as
 //      a whole, and for the relationships of an object that is deleted.
@@ -20,7 +21,7 @@ final class UndoJournal {
     private(set) var edition = 0
     /// The edition in which the first of the steps was made: a merge in the middle of an event makes another one.
     private var firstEdition = 0
-    private var pauseCount = 0
+    private var pauseCount: Int
     /// The last step, if nothing has changed without a step since.
     private(set) var latest: UndoStep?
     /// The objects that became those of rows when a save merged them, and the edition of that save.
@@ -32,7 +33,9 @@ final class UndoJournal {
         weak var object: ManagedObject?
     }
 
-    init(_ manager: UndoStack) { self.manager = manager }
+    /// - Parameter pauseCount: the number of calls of `withoutSteps` that run: an application may set an undo manager
+    ///   in a hook of a merge.
+    init(_ manager: UndoStack, pauseCount: Int) { (self.manager, self.pauseCount) = (manager, pauseCount) }
 
     /// Whether changes append steps.
     var isRecording: Bool { pauseCount == 0 && manager.isUndoRegistrationEnabled }
@@ -99,6 +102,22 @@ final class UndoJournal {
         assert(steps.isEmpty || firstEdition <= edition, "steps of edition \(firstEdition) in edition \(edition)")
         defer { (steps, latest, hasNotice) = ([], nil, false) }
         return (steps, firstEdition)
+    }
+}
+
+extension ManagedObjectContext {
+    /// Calls `body`, whose changes cannot be undone.
+    ///
+    /// Observers are told afterwards, so that their changes can be undone.
+    func withoutSteps<R, Failure: Error>(_ body: () throws(Failure) -> R) throws(Failure) -> R {
+        journalPauseCount += 1
+        journal?.pause()
+        defer {
+            // A hook may have set another undo manager: its journal has begun with all pauses that have not ended.
+            journal?.resume()
+            journalPauseCount -= 1
+        }
+        return try body()
     }
 }
 

@@ -6,6 +6,7 @@
 //   2. The context moves to the newest generation before it merges: that contains all saves that have arrived.
 //   3. Messages may arrive in another order than that of the commits. Whether a deleted row exists again is therefore
 //      read from the newest generation, and not concluded from the order.
+//   4. Observers are told when all is merged. Their changes are part of the event, and can be undone (MC-54).
 
 import EspalierModel
 import EspalierStore
@@ -22,9 +23,9 @@ extension ManagedObjectContext {
     /// The context moves to the newest generation. A pinned context does so too, and is pinned again there (MC-51).
     ///
     /// - Complexity: O(IDs of `saved`), or O(objects in memory × log of their number) if the message is that of a batch
-    ///   request with more rows than that; for changed objects among them as `refresh(_:mergesChanges:)`, with one read
-    ///   of rows for each store; O(objects in memory) if everything may have changed. Moving to a newer generation takes
-    ///   as long as for a refresh.
+    ///   request with more rows than that; for changed objects among them as `refresh(_:mergesChanges:)`, with one
+    ///   read of rows for each store; O(objects in memory) if everything may have changed. Moving to a newer generation
+    ///   takes as long as for a refresh.
     public func mergeChanges(from saved: SavedChanges) {
         moveToNewestGeneration()
         merge([saved])
@@ -45,10 +46,14 @@ extension ManagedObjectContext {
 
     private func merge(_ saves: [SavedChanges]) {
         guard !saves.isEmpty else { return }
-        journal?.pause()
-        defer { journal?.resume() }
         beginEvent()
         defer { endEvent() }
+        withoutSteps { adopt(saves) }
+        for saved in saves { tellDidMerge(saved) }
+    }
+
+    /// Gives the objects in memory the values that others have saved, and tells children of it.
+    private func adopt(_ saves: [SavedChanges]) {
         if saves.contains(where: \.isEverything) { refreshAll(isAsked: false) }
         var (changed, left): ([ManagedObject], Set<ObjectID>) = ([], [])
         var (seen, inserted, deleted) = (Set<ObjectID>(), Set<ObjectID>(), Set<ObjectID>())
@@ -81,7 +86,6 @@ extension ManagedObjectContext {
         adoptNewerRows(of: changed)
         changeCount &+= 1
         if let childSource { for saved in current { childSource.tell(saved, except: nil) } }
-        for saved in saves { tellDidMerge(saved) }
     }
 
     /// The IDs of a message that objects in memory have, in its order.

@@ -55,9 +55,7 @@ extension ManagedObjectContext {
             let changes = try validatedChanges()
             stage = SaveStage(.storing)
             // Changes by merge policies and by the store cannot be undone.
-            journal?.pause()
-            defer { journal?.resume() }
-            outcome = try write(changes)
+            outcome = try withoutSteps { () throws(ContextError) in try write(changes) }
         } catch let first {
             let error = withOtherFindings(first)
             checkpoint.restore(self)
@@ -67,7 +65,7 @@ extension ManagedObjectContext {
             noteReported(error)
             throw error
         }
-        let savedChanges = applyForAll(outcome)
+        let savedChanges = withoutSteps { applyForAll(outcome) }
         registerUndoOfSave()
         forgetDestinations()
         uniqueCheck?.renew(self)
@@ -77,8 +75,6 @@ extension ManagedObjectContext {
 
     /// Applies what the parts have written, to this context and to the state that its children read (step 7).
     private func applyForAll(_ outcome: SaveOutcome) -> SavedChanges {
-        journal?.pause()
-        defer { journal?.resume() }
         let seen = childSource?.seen(of: outcome.saved)
         let savedChanges = apply(outcome)
         // The last pair first: an insertion may have been united with another one that a later pair unites again.

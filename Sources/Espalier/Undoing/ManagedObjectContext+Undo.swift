@@ -24,7 +24,7 @@ extension ManagedObjectContext {
             guard newValue !== journal?.manager else { return }
             forgetUndo()
             journal?.manager.removeSource(ObjectIdentifier(self))
-            journal = newValue.map { UndoJournal($0) }
+            journal = newValue.map { UndoJournal($0, pauseCount: journalPauseCount) }
             newValue?.addSource(self) { context in
                 if context.mayTakeBack { return .contextIsSaving }
                 context.mergeAndRunDeleteRules()
