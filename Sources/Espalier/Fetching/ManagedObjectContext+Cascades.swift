@@ -146,7 +146,8 @@ extension ManagedObjectContext {
             }
             try followRows(ids, &walk)
         }
-        for object in walk.objects { markDeleted(object) }
+        // Only rules of deletions without steps have left rows to the store (Saving: +Delete).
+        withoutSteps { for object in walk.objects { markDeleted(object) } }
     }
 
     /// Follows the cascades of rows that are all of one entity and one store.

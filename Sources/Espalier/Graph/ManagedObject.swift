@@ -47,7 +47,7 @@ open class ManagedObject {
 
     /// The flags of an object's life cycle.
     struct State: OptionSet {
-        let rawValue: UInt16
+        let rawValue: UInt32
         /// The context's registry knows the object.
         static let registered = State(rawValue: 1)
         /// The row was requested and `awakeFromFetch` called; otherwise the object is a fault.
@@ -75,6 +75,8 @@ open class ManagedObject {
         static let updateUndone = State(rawValue: 16384)
         /// `withObservationTracking` has followed a read of the object.
         static let observed = State(rawValue: 32768)
+        /// The deletion has no undo step, so no undo takes it back; the flag means nothing without `deleted`.
+        static let unrecordedDeletion = State(rawValue: 65536)
         /// The flags that only an object in a context can have.
         static let inContext: State = [.registered, .inserted, .updated, .deleted]
     }

@@ -7,6 +7,9 @@
 //   2. A save that fails removes its steps together with its changes.
 //   3. The cost is that of the change: O(1) steps, but O(destinations) for an ordered relationship that is assigned as
 //      a whole, and for the relationships of an object that is deleted.
+//   4. Each change without a step, also while registration is off, begins another edition: steps of earlier editions
+//      may not fit the objects any more. A deletion without a step marks its object (`unrecordedDeletion`), and so does
+//      one whose step was dropped.
 // Not here: how steps are undone (Undoing).
 
 import EspalierModel
@@ -17,7 +20,7 @@ final class UndoJournal {
     private(set) var steps: [UndoStep] = []
     /// Whether the event of these steps has its notice (`ManagedObjectContext.giveNotice`); `false` without steps.
     var hasNotice = false
-    /// Counts the pauses: after changes without steps, the earlier steps may not fit any more.
+    /// Counts the pauses and the changes without steps, after which the earlier steps may not fit any more.
     private(set) var edition = 0
     /// The edition in which the first of the steps was made: a merge in the middle of an event makes another one.
     private var firstEdition = 0
@@ -47,13 +50,15 @@ final class UndoJournal {
         latest = step
     }
 
-    /// Notes that a change has no step.
-    func skip() { latest = nil }
+    /// Notes that a change has no step, or none any more.
+    func skip() {
+        latest = nil
+        edition += 1
+    }
 
     /// Stops appending steps until `resume` was called as often.
     func pause() {
         pauseCount += 1
-        edition += 1
         skip()
     }
 
@@ -94,7 +99,7 @@ final class UndoJournal {
         assert(count >= 0, "\(count) steps")
         steps.removeLast(max(0, steps.count - count))
         if steps.isEmpty { hasNotice = false }
-        skip()
+        latest = nil
     }
 
     /// Removes all steps and returns them, with the edition in which the first one was made.
@@ -224,7 +229,8 @@ extension ManagedObject {
 
     /// Appends steps for changes that lead to objects which leave the context without having been saved.
     final func willForget(_ gone: Set<ObjectID>) {
-        guard withContext(\.journal?.isRecording) == true else { return }
+        guard let journal = withContext({ $0.journal }) ?? nil else { return }
+        guard journal.isRecording else { return journal.skip() }
         for (slot, destination) in changes?.values.destinations.pairs ?? [] {
             if let id = destination, gone.contains(id) { willChange { .destination(slot, $0.end(id)) } }
         }

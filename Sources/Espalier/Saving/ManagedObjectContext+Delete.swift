@@ -74,6 +74,11 @@ extension ManagedObjectContext {
         if object.isInserted { memory.inserted.remove(object) }
         if object.state.contains(.updated) { memory.updated.remove(object) }
         object.state.insert(.deleted)
+        if journal?.isRecording == false {
+            object.state.insert(.unrecordedDeletion)
+        } else {
+            object.state.remove(.unrecordedDeletion)
+        }
         memory.deleted.insert(object)
         if unpropagated.isEmpty, propagatesDeletesAtEndOfEvent { noteBeginOfEvent() }
         unpropagated.append(object)
@@ -85,7 +90,7 @@ extension ManagedObjectContext {
     func beginDeleted(_ object: ManagedObject) {
         guard memory.reached.remove(object.storedID) else { return }
         countChange(of: object)
-        object.state.formUnion([.deleted, .propagated])
+        object.state.formUnion([.deleted, .propagated, .unrecordedDeletion])
         memory.deleted.insert(object)
     }
 
@@ -98,9 +103,11 @@ extension ManagedObjectContext {
             next += 1
             guard object.state.contains(.deleted), object.state.isDisjoint(with: .propagated) else { continue }
             object.state.insert(.propagated)
-            let shape = object.shape
-            for relationship in shape.entity.relationships {
-                runRule(of: relationship, inverse: shape.inverses[relationship.slot], for: object)
+            if object.state.contains(.unrecordedDeletion) {
+                // An undo cannot restore the object, and so must not restore what leads to it.
+                withoutSteps { runRules(of: object) }
+            } else {
+                runRules(of: object)
             }
         }
         var (gone, unsaved): ([ManagedObject], [ManagedObject]) = ([], [])
@@ -116,7 +123,19 @@ extension ManagedObjectContext {
         // Another context has deleted these rows already, so this one need not.
         for object in gone where object.state.contains(.deleted) { leave(object) }
         forgetPairs(with: Set(gone.map(\.storedID)))
+        let unrecorded = unsaved.filter { $0.state.contains(.unrecordedDeletion) }
+        if !unrecorded.isEmpty {
+            withoutSteps { endUnsaved(unrecorded) }
+            unsaved.removeAll { !$0.state.contains(.registered) }
+        }
         endUnsaved(unsaved)
+    }
+
+    private func runRules(of object: ManagedObject) {
+        let shape = object.shape
+        for relationship in shape.entity.relationships {
+            runRule(of: relationship, inverse: shape.inverses[relationship.slot], for: object)
+        }
     }
 
     /// Removes deleted objects that were never saved from the context.

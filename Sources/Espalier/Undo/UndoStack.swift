@@ -160,6 +160,10 @@ public final class UndoStack {
     ///
     /// A context registers its changes in `processPendingChanges`. Call that first: otherwise earlier changes cannot be
     /// undone if registration is still disabled at the next one (MC-54).
+    ///
+    /// Changes that are made meanwhile stay when earlier actions are undone, apart from properties that these have
+    /// changed too: those get their former values, and both ends of relationships agree. An object that is deleted
+    /// meanwhile stays deleted, and nothing is related to it again.
     public func disableUndoRegistration() { disabledCount += 1 }
 
     /// Reverts one call of `disableUndoRegistration`.

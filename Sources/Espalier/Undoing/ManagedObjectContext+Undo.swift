@@ -79,7 +79,16 @@ extension ManagedObjectContext {
 
     private func registerSteps(of journal: UndoJournal) {
         let (steps, edition) = journal.takeSteps()
+        guard journal.manager.isUndoRegistrationEnabled else { return drop(steps, journal) }
         journal.manager.registerUndo(withTarget: self) { $0.undo(steps, edition) }
+    }
+
+    /// Drops steps whose changes stay: registration was disabled after these (MC-54).
+    private func drop(_ steps: [UndoStep], _ journal: UndoJournal) {
+        for step in steps {
+            if case .deleted = step.change { step.object.state.insert(.unrecordedDeletion) }
+        }
+        journal.skip()
     }
 
     /// Whether an undo or a redo is running.

@@ -3,10 +3,10 @@
 // Invariants
 //   1. Undoing a step changes one side of one object, without calling accessors and hooks (MC-55). So undoing all steps
 //      of an action restores exactly the state before it, if nothing else has changed the objects since.
-//   2. If a save or a merge has changed them since, the steps restore the values that they have and skip objects whose
-//      rows are deleted, and what was done to and with new objects before a save has merged them into rows; in the end
-//      both ends of the relationships agree that they have changed, or that an object has whose deletion they have
-//      taken back.
+//   2. If a save, a merge or a change without a step has changed them since, the steps restore the values that they
+//      have and skip objects whose rows are deleted, or which were deleted without a step, and what was done to and
+//      with new objects before a save has merged them into rows; in the end both ends of the relationships agree that
+//      they have changed, or that an object has whose deletion they have taken back.
 //   3. Undoing a step appends steps to the journal: a redo undoes those.
 
 import EspalierModel
@@ -52,6 +52,8 @@ struct Reversal {
 
     private mutating func undo(_ change: UndoStep.Change, of object: ManagedObject) {
         assert(StepCount.note())
+        // Another context may have deleted the row of a fault, which would refuse a value.
+        if !isExact, object.managedObjectContext === context, object.isFault { object.fireFault() }
         guard object.managedObjectContext === context, object.isUsable,
             context.journal?.hasTakenOver(object, since: edition) != true
         else { return }
@@ -336,10 +338,11 @@ extension UndoStep.End {
 extension ManagedObject {
     /// Whether steps can change this object and refer to it.
     ///
-    /// They can if its deletion is not saved yet: delete rules do not remove every reference to it, and an undo may
-    /// restore it.
+    /// They can if its deletion is not saved yet and has a step: delete rules do not remove every reference to it, and
+    /// an undo may restore it.
     fileprivate var isUsable: Bool {
         state.contains(.registered) && state.isDisjoint(with: [.ended, .inaccessible, .merged])
+            && !state.isSuperset(of: [.deleted, .unrecordedDeletion])
     }
 
     /// Whether a to-one relationship is empty, but not because another context has emptied it: then the row leads to
