@@ -212,11 +212,14 @@ extension ManagedObject {
 
     /// The destinations of each relationship, by slot.
     final var relations: [[UndoStep.Relation]] {
-        entity.relationships.map { relationship in
+        let hasLaterRules = withContext({ !$0.propagatesDeletesAtEndOfEvent }) == true
+        return entity.relationships.map { relationship in
             let slot = relationship.slot
             let ids = relationship.isToMany ? destinationIDs(at: slot) : destinationID(at: slot).map { [$0] } ?? []
             let inverse = withShape { $0.inverses[slot] }
-            let isLeft = [.noAction, .deny].contains(relationship.deleteRule) && inverse?.isOrdered == true
+            let isLeft =
+                inverse?.isOrdered == true
+                && (hasLaterRules || [.noAction, .deny].contains(relationship.deleteRule))
             return ids.map { id in
                 guard isLeft, let inverse, let context = managedObjectContext else {
                     return UndoStep.Relation(end: end(id), place: nil)

@@ -34,8 +34,11 @@ struct UndoStep {
     /// One destination of a relationship of a deleted object.
     struct Relation {
         let end: End
-        /// The place of the deleted object in the relationship of the other end, if that is ordered and the delete rule
-        /// does not remove it there: the store removes it, and no step records that.
+        /// The place of the deleted object in the relationship of the other end, if that is ordered and no step of the
+        /// same action records the removal.
+        ///
+        /// Either the delete rule leaves the removal to the store, or it runs only in the save, whose action is undone
+        /// while the object is not there.
         let place: Place?
     }
 

@@ -74,6 +74,25 @@ import Testing
         #expect(shelf.isDeleted == (rule != .nullify) && boxes[2].isDeleted)
     }
 
+    @Test func `objects come back to their places although delete rules run only in the save (MC-12, MC-56)`() throws {
+        let scene = try Scene(.nullify)
+        scene.context.propagatesDeletesAtEndOfEvent = false
+        let shelf = try scene.shelf()
+        let boxes = Array(shelf.boxes)
+        for number in [2, 3] {
+            try scene.context.delete(boxes[number])
+            scene.context.processPendingChanges()
+        }
+        try scene.context.saveAndCompare()
+        #expect(shelf.text == "0145" && scene.undoManager.undoCount == 3)
+
+        while scene.undoManager.canUndo { try scene.context.undo() }
+
+        #expect(shelf.text == "012345")
+        try scene.context.saveAndCompare()
+        #expect(try scene.stored() == "012345")
+    }
+
     @Test func `objects stay in their order when a deletion among them is saved and a move is undone`() throws {
         let scene = try Scene(.nullify)
         let shelf = try scene.shelf()
