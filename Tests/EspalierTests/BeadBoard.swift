@@ -1,4 +1,5 @@
-// Beads with relationships of every kind, under the delete rules of their board, and a store of them.
+// Beads with relationships of every kind, under the delete rules of their board, and a store of them; on a wide board
+// also pearls, which are beads of a subentity, and a second store.
 //
 // A bead is a number here, and its values are lists of numbers, so that walks can compare states at a low cost.
 
@@ -10,7 +11,7 @@ import TestSupport
 import Testing
 
 /// An object with relationships of every kind, all of them to other beads.
-final class Bead: ManagedObject {
+class Bead: ManagedObject {
     /// The action of the bead's next `willSave`, which runs once.
     var onSave: ((Bead) -> Void)?
 
@@ -20,6 +21,9 @@ final class Bead: ManagedObject {
         act(self)
     }
 }
+
+/// A bead of a subentity, which has an attribute of its own.
+final class Pearl: Bead {}
 
 /// A property of a bead.
 enum BeadProperty: Int, CaseIterable, Comparable {
@@ -97,6 +101,8 @@ final class BeadBoard {
 
     private(set) var coordinator: PersistentStoreCoordinator
     private(set) var store: any PersistentStore
+    /// The second store of a wide board, which is not reopened; `nil` if the board is not wide.
+    let secondStore: (any PersistentStore)?
     /// The delete rule of each property, by its raw value.
     let rules: [DeleteRule]
     /// The rules that are not `nullify`.
@@ -122,28 +128,45 @@ final class BeadBoard {
         return rules
     }
 
-    /// - Parameter rules: the delete rules that are not `nullify`.
-    init(_ place: Place, count: Int, rules: [BeadProperty: DeleteRule] = [:], seed: UInt64 = 1) throws {
+    /// - Parameters:
+    ///   - rules: the delete rules that are not `nullify`.
+    ///   - isWide: whether every third bead is a pearl, and every second one in the second store.
+    init(
+        _ place: Place, count: Int, rules: [BeadProperty: DeleteRule] = [:], isWide: Bool = false, seed: UInt64 = 1
+    ) throws {
         let rules = BeadProperty.allCases.map { rules[$0] ?? .nullify }
         self.rules = rules
         startCount = count
-        let model = try Self.model(rules, isIndexed: false)
+        let model = try Self.model(rules, isIndexed: false, isWide: isWide)
         system = place == .file ? SimulatedFileSystem(seed: seed) : nil
-        switch place {
-        case .plain: store = InMemoryStore(model: model)
-        case .memory: store = try BTreeStore.inMemory(model: model, options: .small)
-        case .file: store = try Self.open(system, model)
-        }
+        store = try Self.makeStore(place, system, model, "beads")
+        secondStore = isWide ? try Self.makeStore(place, system, model, "others") : nil
         coordinator = PersistentStoreCoordinator(managedObjectModel: model)
         coordinator.add(store)
+        if let secondStore { coordinator.add(secondStore) }
         let maker = ManagedObjectContext(coordinator)
-        let beads = (0..<count).map { _ in Bead(context: maker) }
+        let beads = (0..<count).map { number -> Bead in
+            isWide && number % 3 == 1 ? Pearl(context: maker) : Bead(context: maker)
+        }
+        if let secondStore {
+            try maker.assign(beads.indices.filter { $0 % 2 == 1 }.map { beads[$0] }, to: secondStore)
+        }
         try maker.save()
         for bead in beads { number(of: bead.objectID) }
     }
 
+    private static func makeStore(
+        _ place: Place, _ system: SimulatedFileSystem?, _ model: ManagedObjectModel, _ name: String
+    ) throws -> any PersistentStore {
+        switch place {
+        case .plain: InMemoryStore(model: model)
+        case .memory: try BTreeStore.inMemory(model: model, options: .small)
+        case .file: try open(system, model, name)
+        }
+    }
+
     private static func model(
-        _ rules: [DeleteRule], isIndexed: Bool, needsB: Bool = false
+        _ rules: [DeleteRule], isIndexed: Bool, needsB: Bool = false, isWide: Bool = false
     ) throws -> ManagedObjectModel {
         let description = EntityDescription(
             "Bead",
@@ -161,16 +184,24 @@ final class BeadBoard {
             },
             // Refused under every policy, so that walks can have saves that fail.
             uniquenessConstraints: [["code"]], constraintActions: [["code"]: .refuse])
+        guard isWide else {
+            return try ManagedObjectModel(
+                entities: [description], versionIdentifiers: [], classes: ["Bead": Bead.self])
+        }
+        let pearl = EntityDescription(
+            "Pearl", superentity: "Bead", attributes: [AttributeDescription("shine", .integer64)])
         return try ManagedObjectModel(
-            entities: [description], versionIdentifiers: [], classes: ["Bead": Bead.self])
+            entities: [description, pearl], versionIdentifiers: [],
+            classes: ["Bead": Bead.self, "Pearl": Pearl.self])
     }
 
-    private static func open(_ system: SimulatedFileSystem?, _ model: ManagedObjectModel) throws -> any PersistentStore
-    {
+    private static func open(
+        _ system: SimulatedFileSystem?, _ model: ManagedObjectModel, _ name: String = "beads"
+    ) throws -> any PersistentStore {
         guard let system else { return InMemoryStore(model: model) }
         var options = DatabaseOptions.small
         options.applicationID = BTreeStore.applicationID
-        return try BTreeStore.open(try Database.open("beads", in: system, options: options), path: nil, model: model)
+        return try BTreeStore.open(try Database.open(name, in: system, options: options), path: nil, model: model)
     }
 
     // MARK: Beads
@@ -186,6 +217,23 @@ final class BeadBoard {
         (numbers[id], ids[number]) = (number, id)
         seen += 1
         return number
+    }
+
+    /// Makes a new bead; on a wide board it may be a pearl, and one of the second store.
+    func newBead(in context: ManagedObjectContext, _ random: inout SeededGenerator) throws -> Bead {
+        guard let secondStore else { return Bead(context: context) }
+        let bead: Bead = Bool.random(using: &random) ? Pearl(context: context) : Bead(context: context)
+        if Bool.random(using: &random) { try context.assign(bead, to: secondStore) }
+        return bead
+    }
+
+    /// Whether two beads are in one store: only such beads can be related.
+    func areTogether(_ bead: Bead, _ other: Bead) -> Bool { isInSecondStore(bead) == isInSecondStore(other) }
+
+    private func isInSecondStore(_ bead: Bead) -> Bool {
+        // A new bead that was not assigned is saved in the first store.
+        guard let secondStore, let identifier = bead.objectID.storeIdentifier else { return false }
+        return identifier == secondStore.identifier
     }
 
     /// A stored bead, in memory.
@@ -231,11 +279,14 @@ final class BeadBoard {
         return state
     }
 
-    /// The findings of the store's own check, dangling references included.
+    /// The findings of the stores' own checks, dangling references included.
     func findings() throws -> [String] {
-        guard let store = store as? BTreeStore else { return [] }
-        let report = try store.check()
-        return (report.findings + report.dangling).map { "\($0)" }
+        var findings: [String] = []
+        for case let store as BTreeStore in [store, secondStore].compactMap(\.self) {
+            let report = try store.check()
+            findings += (report.findings + report.dangling).map { "\($0)" }
+        }
+        return findings
     }
 
     /// The first fault of a state: a destination that is missing, or a relationship whose two sides differ; or `nil`.
@@ -285,5 +336,18 @@ final class BeadBoard {
         coordinator.add(store)
         let mustRefuse = state.values.contains { $0[.b].isEmpty }
         return isRefused == mustRefuse ? nil : "a model that requires values was \(isRefused ? "" : "not ")refused"
+    }
+}
+
+extension Bead {
+    /// The unique value.
+    var code: Int64? { if case .integer(let code) = self[attribute: "code"] { code } else { nil } }
+
+    /// The values of the attributes that are no `BeadProperty`, each as a list.
+    var otherValues: [[Int]] {
+        let names = self is Pearl ? ["code", "shine"] : ["code"]
+        return names.map { name in
+            if case .integer(let value) = self[attribute: name] { [Int(value)] } else { [] }
+        }
     }
 }

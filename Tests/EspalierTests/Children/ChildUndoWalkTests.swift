@@ -1,5 +1,6 @@
 // Random events in a child or a grandchild with an undo manager, saves to its parent among them, while the contexts
-// above it and a sibling change other beads: undoing everything gives the beginning, and redoing everything the end.
+// above it and a sibling change other beads: undoing everything gives the beginning, and redoing everything the end. In
+// some walks also random calls of the undo manager, beads of a subentity, and two stores below.
 
 import Espalier
 import EspalierModel
@@ -9,6 +10,7 @@ import Testing
 @Suite struct ChildUndoWalkTests {
     private static let stepCount = campaignCount("ESPALIER_UNDO_STEPS", default: 50)
     private static let walkCount = campaignCount("ESPALIER_UNDO_WALKS", default: 4)
+    private static let callWalkCount = campaignCount("ESPALIER_UNDO_WALKS", default: 2)
 
     @Test(arguments: BeadBoard.Place.allCases, [false, true])
     func `undoing everything in a child gives the beginning, and redoing everything the end, whatever others change`(
@@ -18,13 +20,22 @@ import Testing
             try ChildUndoWalk(place, seed: $0, isGrandchild: isGrandchild)
         }
     }
+
+    @Test(arguments: BeadBoard.Place.allCases, [false, true])
+    func `whatever is called of a child's undo manager, what has steps is undone, and what has none stays (MC-54)`(
+        _ place: BeadBoard.Place, _ isGrandchild: Bool
+    ) throws {
+        try ChildUndoWalk.take(Self.callWalkCount, seed: testSeed(default: 72_000), steps: Self.stepCount) {
+            try ChildUndoWalk(place, seed: $0, isGrandchild: isGrandchild, calls: true)
+        }
+    }
 }
 
 /// A context with an undo manager, the states that its events led to, and parties around it.
 ///
 /// Each context changes and relates only beads of its own. So nothing that others do changes a bead of the context, but
 /// it merges all of that.
-private struct ChildUndoWalk: RandomWalk {
+private struct ChildUndoWalk: UndoCallWalk {
     /// Another context, and the beads that it changes.
     private struct Party {
         let name: String
@@ -32,40 +43,36 @@ private struct ChildUndoWalk: RandomWalk {
         var beads: [Bead] = []
     }
 
-    /// A description of an event, and the state on its other side.
-    private struct Event {
-        let text: String
-        let state: BeadState
-    }
-
     private let board: BeadBoard
     var rulesText: String { board.rulesText }
-    private let context: ManagedObjectContext
-    private let undoManager = UndoStack()
+    let saves = true
+    /// Whether the walk makes other calls of the undo manager than undo and redo, on a wide board.
+    private let calls: Bool
+    let context: ManagedObjectContext
+    let undoManager = UndoStack()
     /// The contexts above, its parent first and the root last.
     private let ancestors: [ManagedObjectContext]
     /// The sibling, and then the contexts above.
     private var parties: [Party]
-    private var random: SeededGenerator
+    var random: SeededGenerator
     /// The beads of the context.
     private var beads: [Bead] = []
     /// The numbers of the beads that their own contexts have made or read.
     private var numbers: [ObjectIdentifier: Int] = [:]
     /// The beads of others as the context has them in memory, so that merges change something there.
     private var strangers: [Bead] = []
-    /// The states before the events that can be undone, and after those that can be redone; the event to undo or redo
-    /// next is last.
-    private var past: [Event] = []
-    private var future: [Event] = []
-    private var present: BeadState = [:]
-    private(set) var failure: String?
-    private(set) var log: [String] = []
+    var timeline = UndoTimeline([:])
+    var eventCount = 0
+    var failure: String?
+    var log: [String] = []
 
-    init(_ place: BeadBoard.Place, seed: UInt64, isGrandchild: Bool) throws {
+    init(_ place: BeadBoard.Place, seed: UInt64, isGrandchild: Bool, calls: Bool = false) throws {
         random = SeededGenerator(seed: seed)
+        self.calls = calls
         let partyCount = isGrandchild ? 4 : 3
         let count = partyCount * Int.random(in: 1..<4, using: &random)
-        board = try BeadBoard(place, count: count, rules: BeadBoard.someRules(&random), seed: seed)
+        board = try BeadBoard(
+            place, count: count, rules: BeadBoard.someRules(&random), isWide: calls, seed: seed)
         let root = ManagedObjectContext(board.coordinator)
         ancestors = isGrandchild ? [ManagedObjectContext(parent: root), root] : [root]
         context = ManagedObjectContext(parent: ancestors[0])
@@ -88,7 +95,7 @@ private struct ChildUndoWalk: RandomWalk {
         }
         let known = Set(beads)
         strangers = try context.fetch(FetchRequest<Bead>()).filter { !known.contains($0) }
-        present = try state()
+        timeline = UndoTimeline(try state())
     }
 
     /// Gives a bead the next number.
@@ -104,7 +111,7 @@ private struct ChildUndoWalk: RandomWalk {
     ///
     /// Stores remove references to deleted rows from relationships without inverse, and an undo does not restore these.
     private func values(of bead: Bead, _ number: (ManagedObject) -> Int) throws -> [[Int]] {
-        try BeadProperty.allCases.map { property in
+        let values: [[Int]] = try BeadProperty.allCases.map { property in
             if property.isRelationship, property.inverse == nil { return [] }
             switch try bead.value(forKey: property.name) {
             case .attribute(.integer(let value)): return [Int(value)]
@@ -116,10 +123,11 @@ private struct ChildUndoWalk: RandomWalk {
                 return property.isOrdered ? found : found.sorted()
             }
         }
+        return calls ? values + bead.otherValues : values
     }
 
     /// The state of its beads that the context shows.
-    private func state() throws -> BeadState {
+    func state() throws -> BeadState {
         let names = numbers
         var state: BeadState = [:]
         for bead in beads where bead.managedObjectContext != nil && !bead.isDeleted {
@@ -127,20 +135,6 @@ private struct ChildUndoWalk: RandomWalk {
             state[number] = try values(of: bead) { names[ObjectIdentifier($0)] ?? -1 }
         }
         return state
-    }
-
-    private mutating func expect(_ found: BeadState, _ expected: BeadState, after call: String) {
-        if failure != nil || found == expected { return }
-        for number in Set(found.keys).union(expected.keys).sorted() where found[number] != expected[number] {
-            guard let row = found[number], let wanted = expected[number] else {
-                failure = "after \(call) \(number) is \(found[number] == nil ? "missing" : "there")"
-                return
-            }
-            let properties = BeadProperty.allCases.filter { row[$0] != wanted[$0] }
-            let texts = properties.map { "\($0) \(row[$0]), not \(wanted[$0])" }
-            failure = "after \(call) \(number) shows \(texts.joined(separator: "; "))"
-            return
-        }
     }
 
     /// Expects the store to have the beads of the context as the context shows them.
@@ -155,7 +149,7 @@ private struct ChildUndoWalk: RandomWalk {
         for bead in try reader.fetch(FetchRequest<Bead>()) where !others.contains(bead.objectID) {
             stored[own[bead.objectID] ?? -1] = try values(of: bead) { own[$0.objectID] ?? -1 }
         }
-        expect(stored, present, after: "\(call), in the store,")
+        fail(UndoTimeline.difference(stored, timeline.present), after: "\(call), in the store,")
         if let finding = try board.findings().first { failure = "after \(call): \(finding)" }
     }
 
@@ -164,11 +158,14 @@ private struct ChildUndoWalk: RandomWalk {
     /// Takes `count` steps; then undoes all events and redoes them, and saves up to the store after each of the two.
     mutating func go(_ count: Int) {
         do {
-            for _ in 0..<count where failure == nil { try step() }
-            while failure == nil, !past.isEmpty { try undo() }
+            for _ in 0..<count where failure == nil {
+                try step()
+                checkStacks()
+            }
+            while failure == nil, !timeline.past.isEmpty { try undo() }
             if failure == nil, undoManager.canUndo { failure = "more to undo than events" }
             if failure == nil { try saveUp("everything was undone") }
-            while failure == nil, !future.isEmpty { try redo() }
+            while failure == nil, !timeline.future.isEmpty { try redo() }
             if failure == nil, undoManager.canRedo { failure = "more to redo than events" }
             if failure == nil { try saveUp("everything was redone") }
         } catch {
@@ -178,6 +175,7 @@ private struct ChildUndoWalk: RandomWalk {
     }
 
     private mutating func step() throws {
+        if calls, Int.random(in: 0..<3, using: &random) == 0 { return try call() }
         switch Int.random(in: 0..<16, using: &random) {
         case 0, 1, 2: try undo()
         case 3: try redo()
@@ -189,23 +187,21 @@ private struct ChildUndoWalk: RandomWalk {
     }
 
     private mutating func event() throws {
-        let (count, start) = (undoManager.undoCount, log.count)
-        for _ in 0..<Int.random(in: 1..<5, using: &random) {
-            guard let new = try change(beads, in: context, deletes: true) else { continue }
-            beads.append(new)
-        }
+        let start = log.count
+        try change(mayRegister: true, mayDelete: true)
         if Int.random(in: 0..<5, using: &random) == 0 {
             log.append("and save")
             _ = try isSaved()
         }
-        context.processPendingChanges()
-        let now = try state()
-        guard undoManager.undoCount > count else {
-            return expect(now, present, after: "an event that registered nothing")
+        try endEvent(from: start)
+    }
+
+    /// Makes one to four changes, none of which is a fetch.
+    mutating func change(mayRegister: Bool, mayDelete: Bool) throws {
+        for _ in 0..<Int.random(in: 1..<5, using: &random) {
+            guard let new = try change(beads, in: context, deletes: mayDelete) else { continue }
+            beads.append(new)
         }
-        past.append(Event(text: log[start...].joined(separator: "; "), state: present))
-        future = []
-        present = now
     }
 
     /// Makes a random change among some beads; returns the bead that it has inserted, if that is the change.
@@ -214,7 +210,7 @@ private struct ChildUndoWalk: RandomWalk {
         let kind = Int.random(in: 0..<12, using: &random)
         guard kind > 1, let bead = there.randomElement(using: &random), let number = numbers[ObjectIdentifier(bead)]
         else {
-            let new = Bead(context: context)
+            let new = try board.newBead(in: context, &random)
             log.append("insert \(numbers.count)")
             enter(new)
             return new
@@ -224,50 +220,39 @@ private struct ChildUndoWalk: RandomWalk {
             try context.delete(bead)
             return nil
         }
+        if bead is Pearl, Int.random(in: 0..<4, using: &random) == 0 {
+            log.append("\(number) shines")
+            try bead.setValue(.integer(Int64.random(in: 0..<4, using: &random)), forKey: "shine")
+            return nil
+        }
         guard let property = BeadProperty.allCases.randomElement(using: &random) else { return nil }
-        let change = try BeadChange(of: bead, property, among: there, &random)
+        let near = there.filter { board.areTogether($0, bead) }
+        let change = try BeadChange(of: bead, property, among: near, &random)
         log.append("\(number).\(change.text { numbers[ObjectIdentifier($0)] ?? -1 })")
         try change.make()
         return nil
     }
 
-    private mutating func undo() throws {
-        guard let former = past.popLast() else { return }
-        log.append("undo: \(former.text)")
-        try context.undo()
-        expect(try state(), former.state, after: "undo")
-        future.append(Event(text: former.text, state: present))
-        present = former.state
-    }
-
-    private mutating func redo() throws {
-        guard let next = future.popLast() else { return }
-        log.append("redo: \(next.text)")
-        try context.redo()
-        expect(try state(), next.state, after: "redo")
-        past.append(Event(text: next.text, state: present))
-        present = next.state
-    }
-
     // MARK: Saves and others
 
     /// Saves to the parent; returns whether the delete rules have let it.
-    private mutating func isSaved() throws -> Bool {
-        do {
+    mutating func isSaved() throws -> Bool {
+        do throws(ContextError) {
             try context.save()
             return true
-        } catch ContextError.violations, ContextError.references, ContextError.several {
+        } catch {
             log.append("refused")
+            fail(error.unexplained(hasEqualCodes: false), after: "a save, which was refused:")
             return false
         }
     }
 
     private mutating func save() throws {
         log.append("save")
-        let count = undoManager.undoCount
         _ = try isSaved()
-        if undoManager.undoCount != count { failure = "a save registered something" }
-        expect(try state(), present, after: "save")
+        if hasNewEvent { failure = "a save registered something" }
+        let now = try state()
+        fail(UndoTimeline.difference(now, timeline.present), after: "a save")
     }
 
     /// Saves to the parent, and from there up to the store.
@@ -316,6 +301,7 @@ private struct ChildUndoWalk: RandomWalk {
         for ancestor in ancestors.reversed() { ancestor.processPendingChanges() }
         context.processPendingChanges()
         if failure == nil, undoManager.undoCount != count { failure = "\(call) registered something" }
-        expect(try state(), present, after: call)
+        let now = try state()
+        fail(UndoTimeline.difference(now, timeline.present), after: call)
     }
 }
