@@ -1,6 +1,7 @@
 // Random changes in a tree of contexts: each context shows its parent's state below its own changes, a save makes the
 // parent show what the child has shown, and the store has only what the root has saved. In half of the walks each
-// context has an undo manager: undo and redo restore what it has shown, unless others have changed that meanwhile.
+// context has an undo manager: undo and redo restore what it has shown, unless others have changed that meanwhile. Some
+// walks have beads of a subentity, and two stores.
 
 import Espalier
 import EspalierModel
@@ -10,6 +11,7 @@ import Testing
 @Suite struct ChildWalkTests {
     private static let stepCount = campaignCount("ESPALIER_CHILD_STEPS", default: 60)
     private static let walkCount = campaignCount("ESPALIER_CHILD_WALKS", default: 5)
+    private static let wideWalkCount = campaignCount("ESPALIER_CHILD_WALKS", default: 2)
 
     @Test(arguments: BeadBoard.Place.allCases)
     func `a tree of contexts that saves upward at random leaves the store as plain values say`(
@@ -17,6 +19,15 @@ import Testing
     ) throws {
         try ChildWalk.take(Self.walkCount, seed: testSeed(default: 43_000), steps: Self.stepCount) {
             try ChildWalk(place, seed: $0)
+        }
+    }
+
+    @Test(arguments: BeadBoard.Place.allCases)
+    func `a tree of contexts with objects of a subentity leaves two stores as plain values say (MC-09, MC-43)`(
+        _ place: BeadBoard.Place
+    ) throws {
+        try ChildWalk.take(Self.wideWalkCount, seed: testSeed(default: 73_000), steps: Self.stepCount) {
+            try ChildWalk(place, seed: $0, isWide: true)
         }
     }
 }
@@ -46,11 +57,14 @@ private struct ChildWalk: RandomWalk {
     private(set) var log: [String] = []
     var rulesText: String { board.rulesText }
 
-    init(_ place: BeadBoard.Place, seed: UInt64) throws {
+    init(_ place: BeadBoard.Place, seed: UInt64, isWide: Bool = false) throws {
         random = SeededGenerator(seed: seed)
         let count = Int.random(in: 1..<7, using: &random)
         let hasRules = Bool.random(using: &random)
-        board = try BeadBoard(place, count: count, rules: hasRules ? BeadBoard.someRules(&random) : [:], seed: seed)
+        var rules = hasRules ? BeadBoard.someRules(&random) : [:]
+        // A save that one of two stores refuses is a partial one (SeveralStoresSaveTests).
+        if isWide { rules = rules.filter { $0.value == .cascade } }
+        board = try BeadBoard(place, count: count, rules: rules, isWide: isWide, seed: seed)
         hasUndo = seed % 2 == 1
         let root = ManagedObjectContext(board.coordinator)
         root.mergePolicy = .objectTrump
@@ -99,6 +113,7 @@ private struct ChildWalk: RandomWalk {
                     return property.isOrdered ? found : found.sorted()
                 }
             }
+            if board.secondStore != nil { state[code]? += bead.otherValues }
         }
         return state
     }
@@ -166,7 +181,7 @@ private struct ChildWalk: RandomWalk {
         let kind = Int.random(in: 0..<10, using: &random)
         guard kind > 1, let bead = beads.randomElement(using: &random) else {
             log.append("\(place): insert \(nextCode)")
-            let bead = Bead(context: context)
+            let bead = try board.newBead(in: context, &random)
             try bead.setValue(.integer(Int64(nextCode)), forKey: "code")
             kept[place.rawValue].append(bead)
             nextCode += 1
@@ -176,8 +191,13 @@ private struct ChildWalk: RandomWalk {
             log.append("\(place): delete \(code(of: bead) ?? -1)")
             return try context.delete(bead)
         }
+        if bead is Pearl, Int.random(in: 0..<4, using: &random) == 0 {
+            log.append("\(place): \(code(of: bead) ?? -1) shines")
+            return try bead.setValue(.integer(Int64.random(in: 0..<4, using: &random)), forKey: "shine")
+        }
         guard let property = BeadProperty.allCases.randomElement(using: &random) else { return }
-        let change = try BeadChange(of: bead, property, among: beads, &random)
+        let near = beads.filter { board.areTogether($0, bead) }
+        let change = try BeadChange(of: bead, property, among: near, &random)
         log.append("\(place): \(code(of: bead) ?? -1).\(change.text { code(of: $0) ?? -1 })")
         try change.make()
     }
