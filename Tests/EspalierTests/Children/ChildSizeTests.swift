@@ -1,5 +1,5 @@
-// Children over the sizes of values and of saves: each width of numbers, a text of 30 MB, text beyond ASCII, no object
-// and thousands; after the root's save a fresh context reads the same.
+// Children over the sizes of values, of saves and of trees: each width of numbers, a text of 30 MB, text beyond ASCII,
+// no object and thousands, many levels; after the root's save a fresh context reads the same.
 
 import Espalier
 import EspalierModel
@@ -52,7 +52,33 @@ import Testing
         }
     }
 
-    @Test(arguments: [0, 1, 10_000])
+    @Test func `saves and reads pass as many levels as there are`() throws {
+        let stack = try Stack(.btree)
+        var contexts = [stack.context]
+        for _ in 0..<campaignCount("ESPALIER_CHILD_DEPTH", default: 12) {
+            contexts.append(ManagedObjectContext(parent: contexts[contexts.count - 1]))
+        }
+        let deepest = contexts[contexts.count - 1]
+        let track = Track(context: deepest)
+        track.name = "deep"
+        try saveAll(deepest)
+        let middle = contexts[contexts.count / 2]
+        let shown = try #require(try middle.existingObject(with: track.objectID) as? Track)
+        #expect(shown.name == "deep")
+
+        shown.name = "from the middle"
+        try middle.save()
+        for context in contexts { context.processPendingChanges() }
+        #expect(track.name == "from the middle")
+        try saveAll(middle)
+
+        for context in contexts {
+            let read = try context.existingObject(with: track.objectID) as? Track
+            #expect(read?.name == "from the middle")
+        }
+    }
+
+    @Test(arguments: [0, 1, campaignCount("ESPALIER_CHILD_SIZE", default: 10_000)])
     func `a save of any number of objects passes two levels`(_ count: Int) throws {
         let stack = try Stack(.btree)
         let context = grandchild(of: stack)

@@ -64,7 +64,7 @@ import Testing
         #expect(try stack.stored(Track.self).map(\.name) == [large])
     }
 
-    @Test(arguments: [0, 1, 10_000])
+    @Test(arguments: [0, 1, campaignCount("ESPALIER_UNDO_SIZE", default: 10_000)])
     func `an event of any size is undone, saved and redone as a whole`(_ count: Int) throws {
         let stack = try Stack(.btree)
         stack.context.undoManager = UndoStack()
