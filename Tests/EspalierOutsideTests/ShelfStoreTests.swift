@@ -191,12 +191,22 @@ import Testing
             case .negativeCount: _ = try fresh.count(for: books())
             case .countOverLimit: _ = try fresh.count(for: limited)
             case .otherRow, .tooFewRows: _ = try fresh.existingObject(with: book)
-            case .destinationTwice, .destinationOfOtherEntity, .tooFewLists:
+            case .destinationTwice, .destinationOfOtherEntity, .tooFewLists, .listWithoutOrder:
                 let authors = FetchRequest<Author>()
                 let column = try FetchColumn("count", format: "books.@count")
                 _ = try fresh.fetch(ValueRequest(authors.terms, columns: [column]))
             case .tooFewIDs, .reservedTwice:
                 try fresh.obtainPermanentIDs(for: [Book(context: fresh), Book(context: fresh)])
+            case .reservedUsed:
+                let read = try fresh.fetch(books())
+                try fresh.obtainPermanentIDs(for: [Book(context: fresh)])
+                #expect(read.isEmpty, "an ID of one of \(read.count) rows was accepted")
+            case .endlessBatch, .otherBatch:
+                var count = 0
+                try fresh.enumerate(books()) { _ in
+                    count += 1
+                    guard count < 100 else { throw ShelfError.collapsed }
+                }
             case .tooFewSaved:
                 _ = Book(context: fresh)
                 try fresh.save()

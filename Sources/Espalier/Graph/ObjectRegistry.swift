@@ -121,13 +121,17 @@ struct ObjectRegistry {
         }
     }
 
-    /// Gives an object its permanent ID, under which no object must be entered.
-    mutating func rename(_ object: ManagedObject, _ id: ObjectID) {
-        guard object.storedID != id else { return }
+    /// Gives an object its permanent ID; removes and returns another object that was entered under this ID.
+    mutating func rename(_ object: ManagedObject, _ id: ObjectID) -> ManagedObject? {
+        guard object.storedID != id else { return nil }
         // The object may not be entered: a hook may have made the context forget its objects.
         remove(object)
         object.storedID = id
+        if insertIfAbsent(object) { return nil }
+        let other = self[id]
+        if let other { remove(other) }
         insert(object)
+        return other
     }
 
     /// Removes an object, if it is entered.

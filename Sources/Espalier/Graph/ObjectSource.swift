@@ -67,6 +67,8 @@ struct SourcePart: Sendable {
     let isReadOnly: Bool
     /// The path of its file; `nil` if it has none.
     let path: String?
+    /// The kind of the store, if the code of an application gives new rows their IDs; otherwise `nil`.
+    let outsideType: String?
 
     /// Whether this part, and no other, holds the object if it exists.
     func holds(_ id: ObjectID) -> Bool { storeTag == nil || storeTag == id.storeTag }

@@ -71,7 +71,9 @@ final class ParentSource: ObjectSource {
     // MARK: Parts
 
     private static func newPart() -> SourcePart {
-        SourcePart(number: SourcePart.newNumber(), storeTag: nil, rootEntities: nil, isReadOnly: false, path: nil)
+        SourcePart(
+            number: SourcePart.newNumber(), storeTag: nil, rootEntities: nil, isReadOnly: false, path: nil,
+            outsideType: nil)
     }
 
     var managedObjectModel: ManagedObjectModel { parent.model }

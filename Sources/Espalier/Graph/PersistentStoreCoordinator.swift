@@ -72,13 +72,14 @@ public final class PersistentStoreCoordinator: Sendable {
         description: PersistentStoreDescription?
     ) {
         let roots = entityNames.map { Set($0.compactMap { managedObjectModel.entity(named: $0)?.root }) }
-        let checks = store.isBuiltIn ? nil : ContractChecks(of: store, model: managedObjectModel)
+        let checks = ContractChecks(of: store, model: managedObjectModel)
         tellWillChange(added: [store])
         state.withLock { state in
             let part = SourcePart(
                 number: SourcePart.newNumber(),
                 storeTag: Interned.stores.tag(of: store.identifier), rootEntities: roots,
-                isReadOnly: store.isReadOnly || description?.isReadOnly == true, path: store.path)
+                isReadOnly: store.isReadOnly || description?.isReadOnly == true, path: store.path,
+                outsideType: checks != nil || store is IncrementalStore ? store.type.rawValue : nil)
             state.members.append(
                 Member(store: store, part: part, checks: checks, name: name, description: description))
             edition.add(1, ordering: .sequentiallyConsistent)
@@ -202,11 +203,6 @@ public final class PersistentStoreCoordinator: Sendable {
 
     /// The open stores, as contexts see them.
     var parts: [SourcePart] { state.withLock { $0.members.map(\.part) } }
-
-    /// The store of a part.
-    ///
-    /// - Throws: `StoreError.closed` if the store was removed.
-    func store(of part: SourcePart) throws(StoreError) -> any PersistentStore { try storeAndChecks(of: part).store }
 
     /// The store of a part, and the checks of its answers if it needs any.
     ///

@@ -154,7 +154,8 @@ final class ReadGeneration {
                 hasChanged = true
                 continue
             }
-            let isOwnSave = new == old.generation + 1 && new == saved[parts[position].part.number]
+            // A store of an application may number its generations as it likes.
+            let isOwnSave = new == old.generation &+ 1 && new == saved[parts[position].part.number]
             if new != old.generation && !isOwnSave { hasChanged = true }
         }
         if notesTime { noteTime() }

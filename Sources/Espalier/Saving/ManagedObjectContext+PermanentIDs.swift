@@ -34,6 +34,7 @@ extension ManagedObjectContext {
                 let ids = try reservation(of: end - start, for: entity) { () throws(StoreError) in
                     try source.reserveIDs(for: entity, count: end - start, in: part)
                 }
+                for id in ids { try checkIsFree(id, in: part) }
                 for (object, id) in zip(new[start..<end], ids) { permanentIDs[object.storedID] = id }
             } catch {
                 throw ContextError(error)
@@ -48,7 +49,7 @@ extension ManagedObjectContext {
         applyUnreadInverses()
         let naming = objectsNaming(new)
         for object in new {
-            if let id = permanentIDs[object.storedID] { memory.registry.rename(object, id) }
+            if let id = permanentIDs[object.storedID] { enter(object, as: id) }
         }
         memory.pendingValues.removeAll()
         for object in naming {
@@ -59,6 +60,34 @@ extension ManagedObjectContext {
         guard !permanentIDs.isEmpty else { return }
         changeCount &+= 1
         if memory.unseen.isActive { memory.unseen.note((new + naming).lazy.map(\.storedID)) }
+    }
+
+    /// Gives an object its permanent ID.
+    ///
+    /// An object that the application has made with this ID before there was such a row leaves the context: by its ID
+    /// the application finds the object of the row.
+    func enter(_ object: ManagedObject, as id: ObjectID) {
+        guard let other = memory.registry.rename(object, id) else { return }
+        assert(!other.hasRow, "\(id) is the ID of a new row, and of one that was read")
+        cache.invalidate(id)
+        noteInvalidated(other)
+        other.discardPersistentChanges()
+        memory.updated.remove(other)
+        memory.deleted.remove(other)
+        other.leaveContext()
+        other.state.insert(.merged)
+    }
+
+    /// Requires of the ID that a store of an application gives a new row that no object with a row, or with changes,
+    /// has it.
+    ///
+    /// - Throws: `.brokenContract`.
+    func checkIsFree(_ id: ObjectID, in part: SourcePart) throws(StoreError) {
+        guard let type = part.outsideType, let object = memory.registry[id], object.hasRow || object.hasChanges else {
+            return
+        }
+        throw .brokenContract(
+            path: part.path, store: type, reason: "\(id) is the ID of a new row, and of one that was read before")
     }
 }
 

@@ -276,7 +276,9 @@ extension ManagedObjectContext {
     ) throws(StoreError) -> SaveResult? {
         if request.isEmpty && request.locks.isEmpty { return SaveResult() }
         do {
-            return try send(request, to: part)
+            let result = try send(request, to: part)
+            try checkNewIDs(in: result, of: request, from: part)
+            return result
         } catch {
             switch error {
             case .conflict(let found):
@@ -287,6 +289,17 @@ extension ManagedObjectContext {
             default: throw error
             }
             return nil
+        }
+    }
+
+    /// Requires of a store of an application that it gives new rows IDs of their own.
+    private func checkNewIDs(
+        in result: SaveResult, of request: SaveRequest, from part: SourcePart
+    ) throws(StoreError) {
+        guard part.outsideType != nil else { return }
+        let merged = Set(result.merged)
+        for (position, insertion) in request.insertions.enumerated() where insertion.id.isTemporary {
+            if !merged.contains(position) { try checkIsFree(result.inserted.ids[position], in: part) }
         }
     }
 

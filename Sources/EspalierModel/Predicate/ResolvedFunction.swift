@@ -152,6 +152,25 @@ package enum ResolvedFunction: Sendable, Hashable {
         }
     }
 
+    /// A constant that CAST converts to the type that the condition calls `name`; `nil` if it is no value of that type.
+    ///
+    /// A number keeps its type: NSNumber does not name a type of number.
+    static func cast(constant: AttributeValue, to type: AttributeType, named name: String) -> AttributeValue? {
+        if name == "NSNumber", constant.number != nil { return constant }
+        let converted = cast(constant, to: type)
+        return converted.isNull && !constant.isNull ? nil : converted
+    }
+
+    /// The reason why CAST cannot convert a constant.
+    static func castMismatch(
+        of constant: AttributeValue, to type: AttributeType, named name: String
+    ) -> FetchPredicateError.Reason {
+        let values =
+            type == .objectID
+            ? "the URI of an object in a store that this process has opened" : type.valueDescription
+        return .typeMismatch(found: constant.kindDescription, expected: "\(values) for '\(name)'")
+    }
+
     /// `value` converted by the rules of CAST: numbers and dates by seconds, text by its meaning.
     static func cast(_ value: AttributeValue, to type: AttributeType) -> AttributeValue {
         if let converted = try? type.converting(value) { return converted }
@@ -167,6 +186,7 @@ package enum ResolvedFunction: Sendable, Hashable {
             return Data(hexDigits: text).map(AttributeValue.transformable) ?? .null
         case (.objectID, .string(let text)):
             return ObjectID(uriRepresentation: text).map(AttributeValue.objectID) ?? .null
+        case (.objectID, .uri(let uri)): return cast(.string(uri.absoluteString), to: type)
         case (.decimal, .string(let text)): return Decimal(exactly: text).map(AttributeValue.decimal) ?? .null
         case (.float, .string(let text)): return Float(text).map(AttributeValue.float) ?? .null
         case (.float, _): return value.approximation.map { .float(Float($0)) } ?? .null

@@ -35,7 +35,7 @@ extension IncrementalStore {
             changes.expectations.append(.init(id: update.id, expectedVersion: update.expectedVersion))
         }
         let written = changes
-        try ask { try source.save(written) }
+        do throws(StoreError) { try ask { try source.save(written) } } catch { throw checks.checked(error) }
         result.generation = advance(writing: written.inserted + written.updated, deleting: gone)
         return result
     }
@@ -70,11 +70,10 @@ extension IncrementalStore {
         assert(updated.count == save.updates.count, "\(updated.count) rows of \(save.updates.count) updates")
         let plan = try LinkPlan(
             save, schema: schema, updated: updated.enumerated().map { ($0.offset, $0.element) }, source: state)
-        let rows =
-            try newRows(save, state)
-            + zip(save.updates, updated).map { update, old in
-                state.changed(old, attributes: update.values, destinations: update.destinations)
-            }
+        var rows = try newRows(save, state)
+        for (update, old) in zip(save.updates, updated) {
+            rows.append(try state.changed(old, attributes: update.values, destinations: update.destinations))
+        }
         assert(
             rows.count == save.insertions.count + save.updates.count,
             "\(rows.count) rows for \(save.insertions.count) insertions and \(save.updates.count) updates")
@@ -112,10 +111,14 @@ extension IncrementalStore {
         for (position, (id, present)) in zip(save.ids, stored).enumerated() {
             guard present == nil else { throw broken("the new reference of \(id) is that of another row") }
             let entity = model.entities[schema.entityIndex(of: id)]
+            let isReserved = save.isReserved(at: position)
+            guard isReserved || !wasUsed(id) else {
+                throw broken("the new reference of \(id) is that of a row which was deleted")
+            }
+            let version = try isReserved ? ObjectSnapshot.version(after: goneVersion(of: entity), of: id) : 1
             rows.append(
                 ObjectSnapshot(
-                    id: id, version: save.isReserved(at: position) ? firstVersion(of: entity) : 1,
-                    values: save.insertions[position].values,
+                    id: id, version: version, values: save.insertions[position].values,
                     destinations: entity.relationships.indices.map { save.destination(at: $0, ofInsertion: position) }))
         }
         return rows

@@ -4,7 +4,7 @@ public import EspalierModel
 internal import FoundationEssentials
 
 /// The contents of an in-memory store after one of its saves.
-public final class InMemorySnapshot: StoreSnapshot {
+public final class InMemorySnapshot: StoreSnapshot, BuiltInSnapshot {
     private let store: InMemoryStore
     private let copy: MemoryState
     /// Whether the caller holds the lock of the open store.

@@ -37,6 +37,32 @@ import Testing
         #expect(try stack.stored(Artist.self).contains { $0.objectID == new.objectID && $0.name == "New" })
     }
 
+    /// The application makes objects by IDs of rows that do not exist yet, and then a new object gets one of them.
+    @Test(arguments: StoreKind.allCases, [false, true])
+    func `an object that was made by the ID of a later row makes room for the object of that row`(
+        _ kind: StoreKind, isReserved: Bool
+    ) throws {
+        let stack = try Stack(kind)
+        try stack.makeMusic(artists: 2, tracks: 1)
+        let context = stack.context
+        let last = try #require(try context.fetchIDs(FetchRequest<Artist>()).max { $0.key < $1.key })
+        let store = try #require(last.storeIdentifier)
+        let early = try (UInt64(1)...3).map { step in
+            try context.object(with: ObjectID(entityName: "Artist", storeIdentifier: store, key: last.key + step))
+        }
+        let new = Artist(context: context)
+        new.name = "New"
+
+        if isReserved { try context.obtainPermanentIDs(for: [new]) } else { try context.save() }
+
+        let made = try #require(early.first { $0.objectID == new.objectID }, "no object has the ID \(new.objectID)")
+        #expect(made !== new && made.managedObjectContext == nil && !made.hasChanges)
+        #expect(try context.object(with: new.objectID) === new && new.name == "New")
+        #expect(context.registeredObjects.filter { $0.objectID == new.objectID } == [new])
+        try context.save()
+        #expect(try stack.stored(Artist.self).filter { $0.name == "New" }.map(\.objectID) == [new.objectID])
+    }
+
     @Test(arguments: StoreKind.allCases)
     func `its lists are not asked of the store, and are right after the save`(_ kind: StoreKind) throws {
         let stack = try Stack(kind, classes: teamClasses)
