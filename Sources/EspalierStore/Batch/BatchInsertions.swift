@@ -33,10 +33,11 @@ struct BatchInsertions {
         var insertions: [SaveRequest.Insertion] = []
         var (byteCount, broken): (Int, [BrokenRule]) = (0, [])
         while !isAtEnd, isWhole || insertions.count < chunkCountMax && byteCount < IDChunks.byteCountMax {
-            guard let row = try next()?.content else {
+            guard let new = try next() else {
                 isAtEnd = true
                 break
             }
+            let row = new.content
             guard row.attributeCount == entity.attributes.count,
                 row.relationshipCount == entity.relationships.count
             else {
@@ -45,7 +46,7 @@ struct BatchInsertions {
             if rules != nil, broken.count < BatchRules.reportCountMax {
                 broken += rules?.broken(row, at: position, of: entity) ?? []
             }
-            insertions.append(.init(id: ObjectID(temporaryForEntityTag: entity.tag), row))
+            insertions.append(.init(id: ObjectID(temporaryForEntityTag: entity.tag), new))
             byteCount += row.longByteCount
             position += 1
         }

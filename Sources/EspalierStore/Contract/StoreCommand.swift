@@ -24,6 +24,8 @@ public struct StoreCommand {
     /// The values of one new row.
     public struct NewRow: Sendable {
         package let content: RowValues
+        /// The properties that the row names; `nil` if it does not tell them from values by default.
+        package let named: NamedProperties?
 
         /// One value for each attribute slot of the entity.
         public var values: [AttributeValue] { content.attributes }
@@ -36,9 +38,9 @@ public struct StoreCommand {
         }
 
         /// Makes a row of values that are shared from now on.
-        package init(_ content: RowValues) {
+        package init(_ content: RowValues, naming named: NamedProperties? = nil) {
             content.share()
-            self.content = content
+            (self.content, self.named) = (content, named)
         }
     }
 
