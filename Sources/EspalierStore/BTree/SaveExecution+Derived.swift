@@ -75,6 +75,7 @@ extension SaveExecution {
             // Nothing follows from these changes: all attributes that derive from this one are computed.
             derivedChanges = DerivedChanges()
         }
+        try checkDeferredConstraints()
         try throwConflicts()
         try writeCounters()
         return count
@@ -92,7 +93,8 @@ extension StoreCatalog {
     ) throws(StoreError) -> Int {
         let members = members ?? schema.derivations.members
         guard !members.isEmpty else { return 0 }
-        var execution = SaveExecution(transaction, self)
+        var execution = SaveExecution(
+            transaction, self, deferring: DeferredConstraints(schema.constraints, outlastsSave: true))
         let result: Result<Int, StoreError>
         do throws(StoreError) {
             result = .success(try execution.recomputeDerivedValues(of: members, onRow: onRow))
