@@ -70,8 +70,9 @@ public struct BatchInsertRequest {
     /// A request that inserts the rows that a closure fills, one in each call (BR-02).
     ///
     /// - Parameter fill: gets an empty dictionary, sets values by name of the property, and returns `false`; `true` if
-    ///   there are no more rows: this dictionary is dropped. It is called while the store writes, so it must not save
-    ///   to the same store. An error that it throws ends the request, and the store stays as it was.
+    ///   there are no more rows: this dictionary is dropped. It is called while the store writes: a save or another
+    ///   batch request to the same store throws `.alreadySaving` in it, and on another thread waits until it is over.
+    ///   An error that it throws ends the request, and the store stays as it was.
     public init(entityName: String, fill: @escaping (inout [String: any PredicateArgument]) throws -> Bool) {
         self.init(entityName) {
             { draft in
@@ -86,8 +87,9 @@ public struct BatchInsertRequest {
     /// A request that inserts the rows that a closure fills by key path, one in each call (BR-02).
     ///
     /// - Parameter fill: sets properties of the row and returns `false`; `true` if there are no more rows: this row is
-    ///   dropped. It is called while the store writes, so it must not save to the same store. An error that it throws
-    ///   ends the request, and the store stays as it was.
+    ///   dropped. It is called while the store writes: a save or another batch request to the same store throws
+    ///   `.alreadySaving` in it, and on another thread waits until it is over. An error that it throws ends the
+    ///   request, and the store stays as it was.
     public init<Object: ManagedObject>(_ type: Object.Type, fill: @escaping (inout BatchRow<Object>) throws -> Bool) {
         self.init(Object.entityName) {
             { draft in

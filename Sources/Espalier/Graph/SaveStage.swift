@@ -31,6 +31,9 @@ struct SaveStage {
         }
     }
 
+    /// The place from which a store that carries out a command cannot be changed: its progress is a closure, too.
+    static let batchClosure = "the closure of a batch request"
+
     var hook: Hook
     /// Retained by the changes that are saved, because a stage is made for each call of a hook.
     private let storedObject: Unretained<ManagedObject>
@@ -44,7 +47,7 @@ struct SaveStage {
 extension ManagedObjectContext {
     /// Throws if the context is already saving, or if a store waits for the rows of its batch request.
     func checkIsNotSaving() throws(ContextError) {
-        if runsBatch { throw .alreadySaving(hook: "the closure of a batch request", object: nil) }
+        if runsBatch { throw .alreadySaving(hook: SaveStage.batchClosure, object: nil) }
         guard let stage else { return }
         throw .alreadySaving(hook: stage.hook.rawValue, object: stage.object?.storedID)
     }

@@ -5,8 +5,8 @@ internal import EspalierModel
 extension BTreeStore {
     /// Carries the command out in one write transaction, whose changes are in the log and not in memory.
     ///
-    /// The closure of an insertion is called while the transaction is open: a save to the same file would wait for
-    /// ever.
+    /// The closure of an insertion is called while the transaction is open: a save to the same file on this thread is
+    /// refused, and one on another thread waits for the end of the command.
     ///
     /// - Throws: `.brokenRules`, `.constraint`, `.references`, `.invalidRequest`, `.commandCancelled`, `.readOnly`,
     ///   `.closed`, or the error of the engine. An error leaves the store unchanged.
