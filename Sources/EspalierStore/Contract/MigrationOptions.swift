@@ -10,7 +10,9 @@ public struct MigrationOptions: Sendable, Hashable {
     public var allowing: Set<MigrationLoss>
     /// The path of a backup that is written before the store is changed; `nil` = no backup.
     ///
-    /// The file must not exist. No backup is written if the model needs no migration.
+    /// No other file may be at the path. No backup is written if the model needs no migration, and a migration that is
+    /// not committed removes its backup again. A process that is killed leaves it: the next migration uses it if the
+    /// store was not changed since.
     public var backupPath: String?
 
     /// The progress, which can also cancel the migration.
