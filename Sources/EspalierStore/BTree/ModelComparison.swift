@@ -3,7 +3,8 @@
 // Allowed differences: the order of entities and properties, default values and delete rules, which do not change the
 // contents of a file; renaming identifiers, as long as every name stands for the same part; indexes and uniqueness
 // constraints, whose trees are built and dropped on opening; and whether a value is optional and how many destinations
-// are allowed, which is checked on opening (ModelAdoption).
+// are allowed, which is checked on opening. A migration does all that, and the adoption of a model (ModelAdoption) where
+// a file is not migrated.
 //
 // Invariants
 //   1. Models without differences give every name of an entity and of a property the same rows and values: two

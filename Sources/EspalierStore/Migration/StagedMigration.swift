@@ -171,14 +171,15 @@ package final class StagedMigration {
 
     // MARK: The transaction
 
-    /// Brings the transaction to the older model of the plan, if the file has another one of the same rows.
+    /// Brings the transaction to the older model of the plan, if the file has another one.
     private func adoptFormer(in transaction: inout StoreTransaction<WriteTransaction>) throws(StoreError) {
+        guard !StoredModel.isSame(stored.descriptions, former.storedDescriptions) else { return }
         let (schema, silent) = (StoreSchema(model: former), MigrationNotes(nil))
         if BTreeStore.needsMigration(from: stored, to: former) {
             let match = ModelMatch(from: stored, to: former)
             try BTreeStore.refuse(ModelDifference(match).losses, match)
             _ = try MigrationRun.run(match, schema, storeTag: tag, nil, silent, in: &transaction)
-        } else if !StoredModel.isSame(stored.descriptions, former.storedDescriptions) {
+        } else {
             _ = try StoreCatalog.adopt(schema, replacing: stored, storeTag: tag, silent, in: &transaction)
         }
     }
