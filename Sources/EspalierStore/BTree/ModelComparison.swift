@@ -10,13 +10,14 @@
 //   1. Models without differences give every name of an entity and of a property the same rows and values: two
 //      properties of one type that exchange their names are a difference.
 
-internal import EspalierModel
+package import EspalierModel
 
-enum ModelComparison {
+/// The comparison of a file's model with another one.
+package enum ModelComparison {
     /// The differences between the stored and the given model, a sentence for each entity; empty = compatible.
     ///
     /// - Complexity: O(properties of both models, including inherited ones).
-    static func differences(stored: ManagedObjectModel, given: ManagedObjectModel) -> [String] {
+    package static func differences(stored: ManagedObjectModel, given: ManagedObjectModel) -> [String] {
         let storedEntities = stored.descriptions
         guard !StoredModel.isSame(storedEntities, given.storedDescriptions) else { return [] }
         let match = ModelMatch(from: stored, to: given)

@@ -57,6 +57,15 @@ struct MigrationBackup {
 }
 
 extension BTreeStore {
+    /// Requires that a migration of the store at `path` can write its backup at `backupPath`.
+    ///
+    /// - Throws: `.storage` with `destinationExists` if another file is there; the errors of opening the store.
+    package static func checkBackup(ofStoreAt path: String, at backupPath: String) throws(StoreError) {
+        try withReadOnly(path) { database throws(StoreError) in
+            try MigrationBackup.check(database, at: backupPath)
+        }
+    }
+
     /// The model in the backup at `backupPath`, and the number of commits that the store at `path` has made since;
     /// `nil` if the file is no backup of this store, or was written to.
     ///
@@ -64,19 +73,27 @@ extension BTreeStore {
     package static func history(
         ofStoreAt path: String, sinceBackupAt backupPath: String
     ) throws(StoreError) -> (former: ManagedObjectModel, commitCount: UInt64)? {
-        var options = DatabaseOptions()
-        (options.access, options.createIfMissing, options.applicationID) = (.readOnly, false, applicationID)
-        let commitCount = try StoreError.withPath(path) { () throws(StoreError) -> UInt64? in
-            let database = try withStoreErrors(try Database.open(path, options: options))
-            return try closing(database) { () throws(StoreError) -> UInt64? in
-                guard let point = try withStoreErrors(try database.point(ofCopyAt: backupPath)) else { return nil }
-                let newest = try withStoreErrors(try database.newestPoint())
-                assert(newest.storeIdentifier == point.storeIdentifier, "commits of two stores are compared")
-                guard newest.transactionID >= point.transactionID else { return nil }
-                return newest.transactionID - point.transactionID
-            }
+        let commitCount = try withReadOnly(path) { database throws(StoreError) -> UInt64? in
+            guard let point = try withStoreErrors(try database.point(ofCopyAt: backupPath)) else { return nil }
+            let newest = try withStoreErrors(try database.newestPoint())
+            assert(newest.storeIdentifier == point.storeIdentifier, "commits of two stores are compared")
+            guard newest.transactionID >= point.transactionID else { return nil }
+            return newest.transactionID - point.transactionID
         }
         guard let commitCount else { return nil }
         return (try metadata(ofStoreAt: backupPath).model, commitCount)
+    }
+
+    /// Runs `body` with the database of the store at `path`, which may be in use.
+    static func withReadOnly<Answer>(
+        _ path: String, _ body: (Database) throws(StoreError) -> Answer
+    ) throws(StoreError) -> Answer {
+        var options = DatabaseOptions()
+        (options.access, options.createIfMissing, options.applicationID) = (.readOnly, false, applicationID)
+        return try StoreError.withPath(path) { () throws(StoreError) -> Answer in
+            let database = try withStoreErrors(try Database.open(path, options: options))
+            assert(database.isReadOnly, "a store that may be in use is opened for writing")
+            return try closing(database) { () throws(StoreError) -> Answer in try body(database) }
+        }
     }
 }
