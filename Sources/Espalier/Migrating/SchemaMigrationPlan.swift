@@ -5,7 +5,8 @@
 //      After an error and after a crash the store has the older version without a change of the step, or the newer
 //      version with all of them.
 //   2. Work runs for every store of an older version, because versions with work between them have different checksums.
-// Not here: the version that a store has (+Course), and what a single step does to rows (EspalierStore).
+// Not here: the version that a store has (+Course), trials (+Trial), several stores (PersistentContainer+Plan), and what
+// a single step does to rows (EspalierStore).
 
 public import EspalierModel
 public import EspalierStore

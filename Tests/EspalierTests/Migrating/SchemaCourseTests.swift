@@ -126,9 +126,11 @@ import Testing
             let plan = SchemaMigrationPlan(from: listed).then(Self.split, to: try Self.songs())
             let backup = path + ".backup"
 
+            let tried = try plan.migrationPlan(storeAt: path)
             let done = try plan.migrate(storeAt: path, backupPath: backup)
 
             #expect(done.count == 2 && done[0].outcome?.derivedValuesWritten == 1)
+            #expect(tried.map(\.outcome) == done.map(\.outcome))
             #expect(try Self.values(at: path, try Self.songs(), "Song")["label"] == .string("AB"))
             #expect(try Self.values(at: backup, own, "Track")["form"] == .string("ab"))
             // The last version, too.
@@ -154,12 +156,14 @@ import Testing
                 to: try model(isAbstract: true, hasNote: true))
 
             let error = #expect(throws: SchemaMigrationError.self) { try plan.migrate(storeAt: path) }
+            let tried = try plan.migrationPlan(storeAt: path)
 
             guard case .store(.migrationRefused(path, let refusal))? = error else {
                 Issue.record("\(String(describing: error))")
                 return
             }
             #expect(refusal.failures.map(\.reason) == [.abstractEntity])
+            #expect(tried.count == 1 && tried.first?.refusal == refusal)
             #expect(try Self.values(at: path, own, "Thing") == ["name": .string("table")])
         }
     }
