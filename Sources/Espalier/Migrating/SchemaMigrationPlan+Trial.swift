@@ -19,8 +19,8 @@ extension SchemaMigrationPlan {
     /// The effect of `migrate(storeAt:)` on the store at `path`, which stays as it is: each step is carried out on a
     /// temporary copy beside the store, with its work and its mappings.
     ///
-    /// The store may be in use. Work and hooks run as they do in a migration: what they do outside of the store, they
-    /// do.
+    /// The store may be in use; while it is copied, this process cannot open it for writing. Work and hooks run as they
+    /// do in a migration, also with what they do outside of the store.
     ///
     /// - Parameters:
     ///   - progress: shows the progress of the trial, and can cancel it.

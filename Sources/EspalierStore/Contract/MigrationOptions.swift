@@ -33,4 +33,16 @@ public struct MigrationOptions: Sendable, Hashable {
     public static let automatic = MigrationOptions()
     /// Refuses files whose rows belong to another model.
     public static let off = MigrationOptions(isAutomatic: false)
+
+    /// Refuses migrations of several stores of which two would write one backup.
+    ///
+    /// - Throws: `StoreError.invalidOption` with the way out.
+    package static func requireOwnBackups(_ migrations: [MigrationOptions]) throws(StoreError) {
+        var paths: Set<String> = []
+        for case let path? in migrations.map(\.backupPath) where !paths.insert(path).inserted {
+            throw .invalidOption(
+                "backupPath", store: StoreType.btree.rawValue,
+                reason: "two stores that are migrated have the backup \(path); give each a path of its own")
+        }
+    }
 }

@@ -150,7 +150,8 @@ extension BTreeStore {
         return stored.model
     }
 
-    private static func plan(
+    /// The effect of a migration of an open database, and the reasons against it.
+    static func plan(
         _ database: Database, _ model: ManagedObjectModel, _ migration: MigrationOptions, checkingRows: Bool
     ) throws(StoreError) -> MigrationPlan {
         let stored = try presentModel(database)
