@@ -6,31 +6,41 @@
 //   2. The parent's objects change as if the application had changed them: both ends of relationships, delete rules,
 //      messages, and one group of undo actions. Hooks that the child has called are not called again; a fault of the
 //      parent that fires, and an object that only the parent's delete rules reach, call theirs.
+//   3. No store is read for a row that the child has read of the parent's present state, or that the parent has in
+//      memory: there is one copy of the row for all levels.
 // Not here: uniqueness, which the store checks when the root saves (MD-14).
 
 import EspalierModel
 import EspalierStore
 
 extension ParentSource {
-    func save(_ request: SaveRequest, in part: SourcePart) throws(StoreError) -> SaveResult {
+    func save(
+        _ request: SaveRequest, from origin: SaveOrigin, in part: SourcePart
+    ) throws(StoreError) -> SaveResult {
         let before = try currentSnapshot()
-        let stored = try check(request, before)
+        let senders = origin.updatedObjects(of: request)
+        let stored = try check(request, before, origin.generation.readsOnly(before) ? origin.rows(senders) : [])
         let ids = try permanentIDs(for: request)
-        let objects = try prepare(request, stored)
+        let objects = prepare(request, stored)
         defer { withExtendedLifetime(objects) {} }
+        let formerCount = revokedCount
         parent.endUndoEvent()
         parent.beginEvent()
         let change = ParentChange(parent) { ids[$0] ?? $0 }
-        let effects = change.make(request)
+        let effects = change.make(request, of: objects, from: senders)
         parent.runDeleteRules()
         parent.registerUndo()
         parent.endUndoEvent()
-        let after = try currentSnapshot(tells: false)
+        var rows: [ObjectSnapshot] = []
+        rows.reserveCapacity(request.updates.count)
+        let after = try currentSnapshot(tells: false) { rows.append($0) }
         defer {
             parent.endEvent()
             parent.noteUnsavedChanges()
         }
-        return try result(of: request, ids, effects, after)
+        // Rows that the child has are old if hooks of the parent have taken back what the child has seen.
+        if revokedCount != formerCount || !after.hasSameBases(as: before) { origin.generation.noteOlderRows() }
+        return try result(of: request, ids, effects, after, rows)
     }
 
     /// The permanent IDs of the request's new objects, by their temporary ones.
@@ -53,41 +63,65 @@ extension ParentSource {
 
     /// Gives the parent's unchanged objects that the request names the newest rows.
     ///
-    /// - Parameter stored: the rows of the request's updates, then those of its deletions, as `check` has read them; an
-    ///   object that the parent has changed has none.
-    private func prepare(_ request: SaveRequest, _ stored: [ObjectSnapshot?]) throws(StoreError) -> [ManagedObject] {
-        let named = request.updates.map(\.id) + request.deletions.map(\.id)
-        assert(stored.count >= named.count, "\(stored.count) rows of \(named.count) objects")
-        return try asSource { () throws(ContextError) in
-            var objects: [ManagedObject] = []
-            for case let (id, row?) in zip(named, stored)
-            where parent.memory.registry.withObject(id, \.isClean) != false {
-                let object = try parent.object(with: id)
-                objects.append(object)
-                if object.hasRow, object.row?.version != row.version { parent.adoptNewestRow(ofUnchanged: object) }
-                if !object.hasRow {
-                    object.state.remove(.inaccessible)
-                    object.row = row
-                }
-            }
-            return objects
+    /// - Parameter stored: the rows of the request's updates, then those of its deletions, as `check` returns them; an
+    ///   object that the parent has changed, or has in memory with its row, has none.
+    /// - Returns: the object of each such row.
+    private func prepare(_ request: SaveRequest, _ stored: [ObjectSnapshot?]) -> [ManagedObject?] {
+        let count = request.updates.count + request.deletions.count
+        assert(stored.count >= count, "\(stored.count) rows of \(count) objects")
+        var objects: [ManagedObject?] = []
+        objects.reserveCapacity(count)
+        if count > 1 {
+            let registeredCount = parent.memory.registry.count
+            parent.memory.registry.reserveCapacity(registeredCount + count)
         }
+        var maker: RowObjectMaker?
+        for position in 0..<count { objects.append(stored[position].flatMap { prepared($0, &maker) }) }
+        return objects
+    }
+
+    /// The parent's object for a row, which it has afterwards; `nil` if the parent has changed the object.
+    private func prepared(_ row: ObjectSnapshot, _ maker: inout RowObjectMaker?) -> ManagedObject? {
+        guard let object = parent.memory.registry[row.id] else {
+            if maker == nil { maker = RowObjectMaker(parent, cohort: nil, first: row.id) }
+            return maker?.object(row.id, row.content, row.place)
+        }
+        guard object.isClean else { return nil }
+        if object.hasRow, object.row?.version != row.version { parent.adoptNewestRow(ofUnchanged: object) }
+        if !object.hasRow {
+            object.state.remove(.inaccessible)
+            object.row = row
+        }
+        return object
     }
 
     // MARK: Checks
 
     /// Throws unless the parent has the versions, destinations and lists that the request expects.
     ///
-    /// - Returns: the rows of the request's updates, deletions and locks that were read from a store, in this order.
+    /// - Parameter known: the rows of the request's updates and deletions as the child has read them, if it has read
+    ///   them of `content`; otherwise none.
+    /// - Returns: the rows of the request's updates, deletions and locks, in this order, as the parent's own source has
+    ///   them; `nil` for objects that the parent has changed, and for those that it has in memory with the row.
     private func check(
-        _ request: SaveRequest, _ content: OverlaySnapshot
+        _ request: SaveRequest, _ content: OverlaySnapshot, _ known: [ObjectSnapshot?]
     ) throws(StoreError) -> [ObjectSnapshot?] {
         var expected = request.updates.map { SaveRequest.Expectation(id: $0.id, expectedVersion: $0.expectedVersion) }
         expected += request.deletions + request.locks
+        var stored = known
+        stored.reserveCapacity(expected.count)
+        while stored.count < expected.count { stored.append(nil) }
+        var unread: [Int] = []
+        for (position, expected) in expected.enumerated() {
+            let (row, isUnchanged) = (stored[position], content.entry(expected.id) == nil)
+            if isUnchanged, row?.version == expected.expectedVersion, content.showsAsStored(expected.id) { continue }
+            stored[position] = nil
+            if isUnchanged, versionInMemory(of: expected.id, content) == expected.expectedVersion { continue }
+            unread.append(position)
+        }
         var conflicts: [VersionConflict] = []
-        var stored = [ObjectSnapshot?](repeating: nil, count: expected.count)
-        for (row, expected) in zip(try content.snapshots(of: expected.map(\.id)) { stored[$0] = $1 }, expected)
-        where row?.version != expected.expectedVersion {
+        let rows = try content.snapshots(of: unread.map { expected[$0].id }) { stored[unread[$0]] = $1 }
+        for (row, expected) in zip(rows, unread.map { expected[$0] }) where row?.version != expected.expectedVersion {
             conflicts.append(
                 VersionConflict(id: expected.id, expectedVersion: expected.expectedVersion, stored: row))
         }
@@ -99,6 +133,16 @@ extension ParentSource {
         let broken = try missing(request, content) + denied(request, content)
         guard broken.isEmpty else { throw .references(broken) }
         return stored
+    }
+
+    /// The version at which children see an object that the parent has in memory, unchanged, with the row of the
+    /// generation that the parent reads; `nil` for other objects.
+    private func versionInMemory(of id: ObjectID, _ content: OverlaySnapshot) -> UInt64? {
+        guard !parent.generation.mayHaveOlderRows else { return nil }
+        let version = parent.memory.registry.withObject(id) { object in
+            object.isClean ? object.row.map(content.shownVersion) : nil
+        }
+        return version ?? nil
     }
 
     /// The destinations and owners of the request that the parent does not have.
@@ -113,7 +157,7 @@ extension ParentSource {
                 if let id = insertion.row.destination(at: slot) { named.append((insertion.id, slot, id)) }
             }
         }
-        for update in request.updates where !deleted.contains(update.id) {
+        for update in request.updates where !update.destinations.isEmpty && !deleted.contains(update.id) {
             for case let (slot, id?) in update.destinations { named.append((update.id, slot, id)) }
         }
         for link in request.links where !deleted.contains(link.owner) {
@@ -134,6 +178,7 @@ extension ParentSource {
         _ request: SaveRequest, _ content: OverlaySnapshot
     ) throws(StoreError) -> [ReferenceConflict] {
         var conflicts: [ReferenceConflict] = []
+        guard !request.deletions.isEmpty else { return conflicts }
         let (deleted, left) = (Set(request.deletions.map(\.id)), removedPairs(of: request))
         let updated = Dictionary(request.updates.map { ($0.id, $0) }, uniquingKeysWith: { first, _ in first })
         for id in deleted {
@@ -182,13 +227,13 @@ extension ParentSource {
 
     // MARK: The result
 
+    /// - Parameter rows: those of changed objects of which children see other rows than before.
     private func result(
         of request: SaveRequest, _ ids: [ObjectID: ObjectID], _ effects: ParentChange.Effects,
-        _ content: OverlaySnapshot
+        _ content: OverlaySnapshot, _ rows: [ObjectSnapshot]
     ) throws(StoreError) -> SaveResult {
-        let deleted = Set(request.deletions.map(\.id))
         let inserted = try content.snapshots(of: request.insertions.map { ids[$0.id] ?? $0.id })
-        let updated = try content.snapshots(of: request.updates.map(\.id).filter { !deleted.contains($0) })
+        let updated = try updatedRows(of: request, content, rows)
         var result = SaveResult(
             inserted: SnapshotList(
                 zip(inserted, request.insertions).map { row, insertion in
@@ -206,6 +251,32 @@ extension ParentSource {
         for id in effects.left where !result.deleted.contains(id) { result.changed.insert(id) }
         result.generation = content.generation
         return result
+    }
+
+    /// The rows of the request's updates as children see them now; `nil` for objects that are deleted.
+    ///
+    /// - Parameter rows: as far as they are new, mostly in the order of the request: these are not searched.
+    private func updatedRows(
+        of request: SaveRequest, _ content: OverlaySnapshot, _ rows: [ObjectSnapshot]
+    ) throws(StoreError) -> [ObjectSnapshot?] {
+        let deleted = Set(request.deletions.map(\.id))
+        let ids = request.updates.map(\.id).filter { !deleted.contains($0) }
+        var (updated, searched): ([ObjectSnapshot?], [Int]) = ([], [])
+        updated.reserveCapacity(ids.count)
+        var next = 0
+        for (position, id) in ids.enumerated() {
+            if next < rows.count, rows[next].id == id {
+                updated.append(content.shown(rows[next]))
+                next += 1
+            } else {
+                updated.append(nil)
+                searched.append(position)
+            }
+        }
+        for (position, row) in zip(searched, try content.snapshots(of: searched.map { ids[$0] })) {
+            updated[position] = row
+        }
+        return updated
     }
 }
 

@@ -23,7 +23,9 @@ extension PersistentStoreCoordinator: ObjectSource {
         return ids
     }
 
-    func save(_ request: SaveRequest, in part: SourcePart) throws(StoreError) -> SaveResult {
+    func save(
+        _ request: SaveRequest, from origin: SaveOrigin, in part: SourcePart
+    ) throws(StoreError) -> SaveResult {
         let (store, checks) = try storeAndChecks(of: part)
         try checkIsNotInCommand(part)
         guard let checks else { return try store.save(request) }

@@ -160,6 +160,7 @@ extension ManagedObjectContext {
     /// Removes an object that both this context and another one have deleted: nothing is left to save.
     func leave(_ object: ManagedObject) {
         memory.deleted.remove(object)
+        memory.reached.forgetRows()
         memory.registry.remove(object)
         object.leaveContext()
     }

@@ -34,7 +34,7 @@ extension ManagedObjectContext {
             // The next save writes what a store has refused, and checks the same locks.
             locked = locked.filter { lock in !outcome.saved.contains { $0.part.holds(lock.key.storedID) } }
         }
-        if memory.deleted.isEmpty { leavesCascadesToStore = false }
+        replaceReached(by: memory.deleted.isEmpty ? ReachedRows() : memory.reached)
         if memory.updated.isEmpty { (hasBases, hasMergedSets) = (false, false) }
         reportedConflicts.removeAll()
         changeCount &+= 1

@@ -253,7 +253,7 @@ extension ManagedObjectContext {
         var hasWritten = false
         for (part, changes, request) in requests {
             do throws(StoreError) {
-                if let result = try result(of: request, from: part, &refusal) {
+                if let result = try result(of: request, changes, from: part, &refusal) {
                     outcome.saved.append(.init(part: part, changes: changes, result: result))
                     if !request.isEmpty { hasWritten = true }
                     continue
@@ -272,11 +272,11 @@ extension ManagedObjectContext {
 
     /// The result of a request that its part has executed; `nil` if there are conflicts, which are in `refusal` then.
     private func result(
-        of request: SaveRequest, from part: SourcePart, _ refusal: inout Refusal
+        of request: SaveRequest, _ changes: ChangeSet, from part: SourcePart, _ refusal: inout Refusal
     ) throws(StoreError) -> SaveResult? {
         if request.isEmpty && request.locks.isEmpty { return SaveResult() }
         do {
-            let result = try send(request, to: part)
+            let result = try send(request, SaveOrigin(changes: changes, generation: generation), to: part)
             try checkNewIDs(in: result, of: request, from: part)
             return result
         } catch {
@@ -304,9 +304,13 @@ extension ManagedObjectContext {
     }
 
     /// Sends a request to its part; the log reports it, if there is one.
-    private func send(_ request: SaveRequest, to part: SourcePart) throws(StoreError) -> SaveResult {
-        guard let requestLog else { return try source.save(request, in: part) }
-        return try loggedSave(requestLog, request) { () throws(StoreError) in try source.save(request, in: part) }
+    private func send(
+        _ request: SaveRequest, _ origin: SaveOrigin, to part: SourcePart
+    ) throws(StoreError) -> SaveResult {
+        guard let requestLog else { return try source.save(request, from: origin, in: part) }
+        return try loggedSave(requestLog, request) { () throws(StoreError) in
+            try source.save(request, from: origin, in: part)
+        }
     }
 
     /// The changes that belong to each part.

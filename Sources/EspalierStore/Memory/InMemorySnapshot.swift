@@ -32,7 +32,7 @@ public final class InMemorySnapshot: StoreSnapshot, BuiltInSnapshot {
 
     /// The rows that match, in order, within offset and limit.
     ///
-    /// - Complexity: O(n log n) in the number of rows of the hierarchy.
+    /// - Complexity: O(n) for n rows of the hierarchy, and O(m log m) for m that match: the store has no index.
     public func fetch(_ fetch: StoreFetch) throws(StoreError) -> SnapshotList {
         SnapshotList(try rows(fetch).lazy.map(\.snapshot))
     }

@@ -10,6 +10,9 @@ public import FoundationEssentials
 internal import Synchronization
 
 /// A store without a file; closing it discards its rows (Behaviour PS-17).
+///
+/// It has no index: a fetch tests each row of a hierarchy, and a save copies the tables that it changes. The indexes of
+/// the model make nothing faster here. For many rows in memory use `BTreeStore.inMemory`.
 public final class InMemoryStore: PersistentStore, BuiltInStore {
     /// The store's UUID, a new one for each store.
     public let identifier: UUID

@@ -67,7 +67,7 @@ extension ResolvedPredicate.Node {
             case .path(property) = comparison.left
         else { return false }
         switch comparison.right {
-        case .value, .values: return !PlanTerm.passesNull(comparison)
+        case .value, .values: return !comparison.passesNull
         default: return false
         }
     }

@@ -50,7 +50,9 @@ extension SavepointRun {
             return true
         }
         #expect(visited == Array(keys.indices))
-        for key in keys { content[tree.name]?[key] = content[tree.name]?[key]?.map { ~$0 } }
+        for key in keys {
+            if let value = content[tree.name]?[key] { content[tree.name]?[key] = value.map { ~$0 } }
+        }
     }
 
     /// An error of the engine; the closures of walks throw none of their own.
