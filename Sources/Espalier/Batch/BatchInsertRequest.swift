@@ -36,8 +36,8 @@ public struct BatchInsertRequest {
     /// The action for a row whose unique values another one has, if the constraint itself declares none; `nil` =
     /// that of the context's merge policy (BR-03).
     ///
-    /// Under `.merge` the request inserts new rows and updates others. A row that is updated gets exactly the properties
-    /// that the row of the request names, also if their value is the default or null.
+    /// Under `.merge` the request inserts new rows and updates others. A row that is updated gets exactly the
+    /// properties that the row of the request names, also if their value is the default or null.
     public var constraintAction: ConstraintAction?
     /// The identifiers of the stores of which the first writable one that accepts the entity gets the rows; `nil` = of
     /// all (FR-15).

@@ -26,8 +26,8 @@ public enum ContextError: Error, Sendable {
     case references([ReferenceConflict])
     /// Each round of `willSave` and validation hooks changes or inserts objects again.
     case unsettledSave(rounds: Int)
-    /// A hook of a running save has called `save()` of the same context or of a child, or the closure of a batch request
-    /// has changed the store that carries the request out; the running save or request continues.
+    /// A hook of a running save has called `save()` of the same context or of a child, or the closure of a batch
+    /// request has changed the store that carries the request out; the running save or request continues.
     case alreadySaving(hook: String, object: ObjectID?)
     /// The model has no entity of this name.
     case unknownEntity(String, known: [String])
@@ -103,7 +103,7 @@ public enum ContextError: Error, Sendable {
         case .store(.incompatibleModel), .store(.modelChanged), .store(.otherFormat): 134100
         case .store(.migrationRefused): 134190
         case .store(.migrationCancelled): 134120
-        case .store(.commandCancelled), .fetchCancelled: 3072
+        case .store(.commandCancelled), .store(.fetchCancelled), .fetchCancelled: 3072
         case .assignment: 1550
         case .unsupportedStore: 134000
         case .store(let error) where error.isMissingFile: 260
@@ -231,6 +231,7 @@ extension ContextError {
         case .invalidPredicate(let error): self = .invalidPredicate(error)
         case .brokenRules(let rules): self = .violations(rules.map { Violation($0) })
         case .unknownStoreType(let type): self = .unsupportedStore(type)
+        case .fetchCancelled: self = .fetchCancelled
         case .storage where error.isAlreadyWriting: self = .alreadySaving(hook: SaveStage.batchClosure, object: nil)
         case .conflict, .closed, .storage, .incompatibleModel, .modelChanged, .migrationRefused, .migrationCancelled,
             .commandCancelled, .otherFormat, .damagedContent, .malformedFile, .invalidRequest, .outside,

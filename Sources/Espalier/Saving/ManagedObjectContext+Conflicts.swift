@@ -50,8 +50,9 @@ extension ManagedObjectContext {
         case .conflict(let conflicts): .conflicts(report(conflicts))
         case .constraint(let conflicts): .constraints(report(grouped(conflicts)))
         case .references, .brokenRules, .readOnly, .closed, .storage, .incompatibleModel, .modelChanged,
-            .migrationRefused, .migrationCancelled, .commandCancelled, .otherFormat, .damagedContent, .malformedFile,
-            .invalidRequest, .invalidPredicate, .outside, .brokenContract, .unknownStoreType, .invalidOption:
+            .migrationRefused, .migrationCancelled, .commandCancelled, .fetchCancelled, .otherFormat, .damagedContent,
+            .malformedFile, .invalidRequest, .invalidPredicate, .outside, .brokenContract, .unknownStoreType,
+            .invalidOption:
             ContextError(error)
         }
     }

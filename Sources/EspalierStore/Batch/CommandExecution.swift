@@ -73,7 +73,7 @@ struct CommandExecution: ~Copyable {
         _ rows: StoreCommand.Rows, _ assignments: [ResolvedAssignment]
     ) throws(StoreError) {
         guard !assignments.isEmpty else { return }
-        let selected = try select(rows)
+        let selected = try rows.found(command.progress) { rows throws(StoreError) in try select(rows) }
         command.progress?.expect(selected.count)
         let store = store
         let former = FormerRows(store.model) { () throws(StoreError) in try store.snapshot() }
@@ -116,7 +116,7 @@ struct CommandExecution: ~Copyable {
     }
 
     private mutating func delete(_ rows: StoreCommand.Rows) throws(StoreError) {
-        let selected = try select(rows)
+        let selected = try rows.found(command.progress) { rows throws(StoreError) in try select(rows) }
         guard !selected.isEmpty else { return }
         command.progress?.expect(selected.count)
         let saved = try carryOut(
@@ -137,6 +137,7 @@ struct CommandExecution: ~Copyable {
         switch rows {
         case .ids(let ids):
             for start in stride(from: 0, to: ids.count, by: 256) {
+                try command.progress?.advance(by: 0)
                 for case let row? in try snapshot.snapshots(of: Array(ids[start..<min(start + 256, ids.count)])) {
                     selected.insert(row.id)
                 }

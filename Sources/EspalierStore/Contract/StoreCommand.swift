@@ -101,3 +101,19 @@ public struct CommandResult: Sendable {
     /// The result of a command that changes nothing.
     public init() {}
 }
+
+extension StoreCommand.Rows {
+    /// Finds the rows by `body`, while the command can be cancelled.
+    ///
+    /// - Throws: `.commandCancelled`, or the errors of `body`.
+    func found<Answer>(
+        _ progress: BatchProgress?, _ body: (StoreCommand.Rows) throws(StoreError) -> Answer
+    ) throws(StoreError) -> Answer {
+        guard let progress, case .matching(var fetch) = self else { return try body(self) }
+        fetch.isCancelled = { progress.isCancelled }
+        do throws(StoreError) { return try body(.matching(fetch)) } catch {
+            if case .fetchCancelled = error { throw .commandCancelled(path: nil) }
+            throw error
+        }
+    }
+}

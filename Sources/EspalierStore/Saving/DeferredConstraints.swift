@@ -39,8 +39,8 @@ struct DeferredConstraints: Sendable {
         return taken
     }
 
-    /// Whether a row is reported for sharing its values with another one: as in a save, which finds a value taken when the
-    /// second row gets it.
+    /// Whether a row is reported for sharing its values with another one: as in a save, which finds a value taken when
+    /// the second row gets it.
     ///
     /// - Parameter noted: the rows that got values in the constraint.
     static func reports(_ id: ObjectID, sharingWith other: ObjectID, among noted: RowSet) -> Bool {

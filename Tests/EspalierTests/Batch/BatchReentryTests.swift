@@ -13,6 +13,13 @@ import Testing
         if case .alreadySaving(hook: "the closure of a batch request", object: nil)? = error { true } else { false }
     }
 
+    private static func store(_ kind: StoreKind, _ model: ManagedObjectModel) throws -> any PersistentStore {
+        switch kind {
+        case .inMemory: InMemoryStore(model: model)
+        case .btree: try BTreeStore.inMemory(model: model)
+        }
+    }
+
     private func names(_ stack: Stack) throws -> [String] { try stack.stored(Track.self).map(\.name).sorted() }
 
     @Test(arguments: StoreKind.allCases)
@@ -72,7 +79,7 @@ import Testing
         let model = try ManagedObjectModel(for: musicClasses)
         let coordinator = PersistentStoreCoordinator(managedObjectModel: model)
         for _ in 0..<2 {
-            coordinator.add(kind == .btree ? try BTreeStore.inMemory(model: model) : InMemoryStore(model: model))
+            coordinator.add(try Self.store(kind, model))
         }
         let context = ManagedObjectContext(coordinator)
         let other = ManagedObjectContext(coordinator)
