@@ -34,6 +34,7 @@ package struct NamedProperties: Sendable, Hashable {
     package mutating func removeAll() {
         first = 0
         for position in rest.indices { rest[position] = 0 }
+        assert(first == 0 && rest.allSatisfy { $0 == 0 }, "some of \(attributeCount) attributes stay named")
     }
 
     /// Whether the property is one of them.

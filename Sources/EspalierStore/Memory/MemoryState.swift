@@ -101,6 +101,7 @@ struct MemoryState: Sendable {
     mutating func deferredConflicts() -> [ConstraintConflict] {
         var conflicts: [ConstraintConflict] = []
         for (group, noted) in deferred.takeRows() {
+            assert(schema.groups[group].isUnique, "invariant 2: \(schema.groups[group].name) is no constraint")
             for id in noted where conflicts.count < DeferredConstraints.reportCountMax {
                 guard let row = row(id), let values = key(row, group) else { continue }
                 let others = (groups[group][values] ?? []).filter {

@@ -29,7 +29,10 @@ struct DeferredConstraints: Sendable {
     func defers(_ group: Int) -> Bool { groups.contains(group) }
 
     /// Notes a row that got values in a constraint.
-    mutating func add(_ id: ObjectID, in group: Int) { rows[group, default: RowSet()].insert(id) }
+    mutating func add(_ id: ObjectID, in group: Int) {
+        rows[group, default: RowSet()].insert(id)
+        assert(rows[group]?.contains(id) == true, "\(id) was noted in constraint \(group) and is not there")
+    }
 
     /// The rows to check, by constraint; afterwards there are none.
     mutating func takeRows() -> [(group: Int, rows: RowSet)] {
