@@ -84,9 +84,8 @@ extension DifferenceBuilder {
         }
         if older.name != name { add(.propertyRenamed(from: older.name)) }
         if older.isTransient != value.isTransient {
-            let oldName = "\(old.entities[first.declaredBy].name).\(older.name)"
             if value.isTransient {
-                add(.madeTransient, loss: .removal(of: oldName))
+                add(.madeTransient, loss: lossOfValues(of: first, value))
             } else {
                 add(.madeStored, costOfNew(value))
             }
@@ -110,8 +109,29 @@ extension DifferenceBuilder {
         if older.derivation != value.derivation {
             add(
                 .derivationChanged(from: older.derivation?.expression, to: value.derivation?.expression),
-                value.derivation == nil ? .constant : .rewrite)
+                value.derivation == nil ? .constant : .rewrite, loss: lossOfValues(of: first, value))
         }
+        // The other changes are named once, but a loss by each name that has one.
+        for origin in origins.dropFirst() {
+            guard let loss = lossOfValues(of: origin, value) else { continue }
+            if value.isTransient {
+                add(.madeTransient, loss: loss)
+            } else {
+                add(.derivationChanged(from: nil, to: value.derivation?.expression), .rewrite, loss: loss)
+            }
+        }
+    }
+
+    /// The loss of the values that an application has set, if the newer attribute does not keep them: rows have no
+    /// field for it, or stores compute its values.
+    ///
+    /// The time of a save is computed for rows that are saved later; the others keep their values.
+    private func lossOfValues(of origin: Origin, _ value: AttributeDescription) -> MigrationLoss? {
+        let former = old.entities[origin.entity].attributes[origin.slot].description
+        guard !former.isTransient, former.derivation == nil, value.isTransient || value.isComputed else { return nil }
+        let declaring = old.entities[origin.declaredBy]
+        let isEmpty = names(of: declaring.family.filter { match.newEntities[$0] != nil }).isEmpty
+        return isEmpty ? nil : .removal(of: "\(declaring.name).\(former.name)")
     }
 
     private func compareElements(

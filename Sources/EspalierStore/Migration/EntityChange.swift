@@ -10,7 +10,7 @@ internal import EspalierModel
 struct EntityChange {
     /// The source of an attribute's value.
     enum Source {
-        /// The attribute has no value.
+        /// The attribute has no value, or one that is computed afterwards.
         case none
         /// The attribute in this slot of the older entity.
         case copy(Int)
@@ -101,7 +101,8 @@ struct EntityChange {
         if Self.keepsValues(former.description, value) {
             sources.append(.copy(former.slot))
         } else {
-            sources.append(.convert(former.slot))
+            // The values are computed anew, so those of another type need no equal.
+            sources.append(value.isComputed ? .none : .convert(former.slot))
             rewritesAll = true
         }
     }

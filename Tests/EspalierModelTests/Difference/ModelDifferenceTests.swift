@@ -176,6 +176,30 @@ import Testing
         try difference(change, from: base)
     }
 
+    @Test func `values that stores compute from now on are a loss of each entity whose objects had them set (MG-05)`()
+        throws
+    {
+        let code = AttributeDescription("code", .integer64)
+        let size = AttributeDescription("size", .integer64)
+        let computed = AttributeDescription("size", .integer64, derivation: .value(of: "code"))
+        func model(_ thing: [AttributeDescription], _ parts: [AttributeDescription]...) throws -> ManagedObjectModel {
+            let subentities = zip(["Disc", "Book", "Page"], parts).map { name, attributes in
+                EntityDescription(name, superentity: "Thing", isAbstract: name == "Page", attributes: attributes)
+            }
+            return try ManagedObjectModel(
+                entities: [EntityDescription("Thing", isAbstract: true, attributes: thing)] + subentities)
+        }
+        let apart = try model([code], [computed], [size], [size])
+        let together = try model([code, computed], [], [], [])
+
+        // A page is abstract and has no objects.
+        #expect(ModelDifference(from: apart, to: together).losses == [.removal(of: "Book.size")])
+        let here = try model([code], [computed], [computed], [computed])
+        #expect(ModelDifference(from: apart, to: here).losses == [.removal(of: "Book.size")])
+        #expect(ModelDifference(from: here, to: apart).losses.isEmpty)
+        #expect(ModelDifference(from: here, to: together).losses.isEmpty)
+    }
+
     @Test func `elements of a composite that go are named`() throws {
         func model(_ names: [String]) throws -> ManagedObjectModel {
             let elements = names.map { AttributeDescription($0, .double) }

@@ -6,7 +6,7 @@ import Foundation
 
 extension MigrationWalk {
     /// A random attribute of an untouched entity, but neither a serial number nor derived; marks the entity as touched.
-    private mutating func takeAttribute(
+    mutating func takeAttribute(
         where isGood: (AttributeDescription) -> Bool = { _ in true }
     ) -> (entity: Int, attribute: Int)? {
         func isChosen(_ attribute: AttributeDescription) -> Bool {

@@ -172,6 +172,7 @@ struct MigrationWalk {
             { $0.addEntity() }, { $0.addParent() }, { $0.moveAttributeUp() }, { $0.moveAttributesDown() },
             { $0.addDerivation() }, { $0.addComputedIndex() }, { $0.changeAttributeAtOnce() },
             { $0.changeAttributeAtOnce() }, { $0.moveRelationshipUp() }, { $0.moveRelationshipDown() },
+            { $0.deriveAttribute() }, { $0.changeRule() }, { $0.freeAttribute() },
         ]
         for _ in 0..<Int.random(in: 1...4, using: &random) {
             changes.randomElement(using: &random)?(&self)
