@@ -79,14 +79,22 @@ struct MappingRules: Sendable {
             rules[rule.name] = rule
         }
         var attributes: [(Attribute, PropertyMapping)] = []
-        for attribute in destination.attributes {
-            guard let rule = rules[attribute.name] ?? Self.continuing(attribute, of: source) else { continue }
+        for (attribute, slot) in zip(
+            destination.attributes, ModelMatch.attributes(of: destination, continuing: source))
+        {
+            let continued = slot.flatMap { source?.attributes[$0] }
+            guard let rule = rules[attribute.name] ?? continuing(attribute, continued) else { continue }
             try check(rule, of: mapping, source, in: former, isRelationship: false, known: known)
             attributes.append((attribute, rule))
         }
         var relationships: [(Relationship, PropertyMapping)] = []
-        for relationship in destination.relationships {
-            guard let rule = rules[relationship.name] ?? Self.continuing(relationship, of: source) else { continue }
+        for (relationship, slot) in zip(
+            destination.relationships, ModelMatch.relationships(of: destination, continuing: source))
+        {
+            let continued = slot.flatMap { source?.relationships[$0].name }
+            guard let rule = rules[relationship.name] ?? continued.map({ .following(relationship.name, $0) }) else {
+                continue
+            }
             try check(rule, of: mapping, source, in: former, isRelationship: true, known: known)
             relationships.append((relationship, rule))
         }
@@ -100,19 +108,11 @@ struct MappingRules: Sendable {
             relationships: relationships)
     }
 
-    /// The rule of an attribute without one: it continues the attribute of the source with its former or present name.
-    private static func continuing(_ attribute: Attribute, of source: Entity?) -> PropertyMapping? {
-        guard let source, !attribute.isTransient else { return nil }
-        let names = [attribute.description.renamingIdentifier, attribute.name].compactMap(\.self)
-        return names.first { name in source.attributes.contains { $0.name == name && !$0.isTransient } }
-            .map { .copy(attribute.name, from: $0) }
-    }
-
-    private static func continuing(_ relationship: Relationship, of source: Entity?) -> PropertyMapping? {
-        guard let source else { return nil }
-        let names = [relationship.description.renamingIdentifier, relationship.name].compactMap(\.self)
-        return names.first { name in source.relationships.contains { $0.name == name } }
-            .map { .following(relationship.name, $0) }
+    /// The rule of an attribute without one: it gets the values of the attribute that it continues, unless stores
+    /// compute them.
+    private static func continuing(_ attribute: Attribute, _ former: Attribute?) -> PropertyMapping? {
+        guard let former, !former.isTransient, !attribute.isTransient, !attribute.isDerived else { return nil }
+        return .copy(attribute.name, from: former.name)
     }
 
     /// Checks the names in a rule.
@@ -181,7 +181,9 @@ struct MappingRules: Sendable {
             $0.formUnion($1.reads)
         }
         var losses: [MigrationLoss] = []
-        for attribute in source.attributes where !attribute.isTransient && !reads.contains(attribute.name) {
+        // A derived value follows from others.
+        for attribute in source.attributes
+        where !attribute.isTransient && !attribute.isDerived && !reads.contains(attribute.name) {
             losses.append(.removal(of: "\(source.name).\(attribute.name)"))
         }
         for relationship in source.relationships where !reads.contains(relationship.name) {
