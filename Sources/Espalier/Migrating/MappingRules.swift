@@ -12,7 +12,7 @@ struct ResolvedMapping: Sendable {
     /// `nil` if only the policy makes objects.
     let source: Entity?
     let destination: Entity
-    let attributes: [(attribute: Attribute, rule: PropertyMapping)]
+    let attributes: [(attribute: Attribute, rule: PropertyMapping, conversion: AttributeConversion)]
     let relationships: [(relationship: Relationship, rule: PropertyMapping)]
 
     /// The properties of the source that the mapping reads.
@@ -20,6 +20,12 @@ struct ResolvedMapping: Sendable {
         (attributes.map(\.rule) + relationships.map(\.rule)).reduce(into: mapping.reading) {
             $0.formUnion($1.reads)
         }
+    }
+
+    /// Whether code of the application reads this property of the source.
+    func isRead(byCode name: String) -> Bool {
+        mapping.reading.contains(name)
+            || (attributes.map(\.rule) + relationships.map(\.rule)).contains { $0.isComputed(from: name) }
     }
 }
 
@@ -78,14 +84,16 @@ struct MappingRules: Sendable {
             }
             rules[rule.name] = rule
         }
-        var attributes: [(Attribute, PropertyMapping)] = []
+        var attributes: [(Attribute, PropertyMapping, AttributeConversion)] = []
         for (attribute, slot) in zip(
             destination.attributes, ModelMatch.attributes(of: destination, continuing: source))
         {
             let continued = slot.flatMap { source?.attributes[$0] }
             guard let rule = rules[attribute.name] ?? continuing(attribute, continued) else { continue }
             try check(rule, of: mapping, source, in: former, isRelationship: false, known: known)
-            attributes.append((attribute, rule))
+            // Code gives values that the newer attribute has.
+            let older = attributeRead(by: rule, source, in: former)?.description ?? attribute.description
+            attributes.append((attribute, rule, AttributeConversion(from: older, to: attribute.description)))
         }
         var relationships: [(Relationship, PropertyMapping)] = []
         for (relationship, slot) in zip(
@@ -113,6 +121,17 @@ struct MappingRules: Sendable {
     private static func continuing(_ attribute: Attribute, _ former: Attribute?) -> PropertyMapping? {
         guard let former, !former.isTransient, !attribute.isTransient, !attribute.isDerived else { return nil }
         return .copy(attribute.name, from: former.name)
+    }
+
+    /// The attribute to which the path of a checked rule leads; `nil` if the rule has none.
+    private static func attributeRead(
+        by rule: PropertyMapping, _ source: Entity?, in former: ManagedObjectModel
+    ) -> Attribute? {
+        guard case .keyPath(let path) = rule.source else { return nil }
+        var entity = source
+        let parts = path.split(separator: ".").map(String.init)
+        for part in parts.dropLast() { entity = entity?.relationship(named: part).map(former.destination(of:)) }
+        return parts.last.flatMap { entity?.attribute(named: $0) }
     }
 
     /// Checks the names in a rule.
@@ -186,10 +205,28 @@ struct MappingRules: Sendable {
         where !attribute.isTransient && !attribute.isDerived && !reads.contains(attribute.name) {
             losses.append(.removal(of: "\(source.name).\(attribute.name)"))
         }
+        for attribute in source.attributes where attribute.type == .composite && !attribute.isTransient {
+            for path in lostElements(of: attribute, of: source) {
+                losses.append(.removal(of: ([source.name, attribute.name] + path).joined(separator: ".")))
+            }
+        }
         for relationship in source.relationships where !reads.contains(relationship.name) {
             if !isKept(relationship, sources) { losses.append(.removal(of: "\(source.name).\(relationship.name)")) }
         }
         return losses
+    }
+
+    /// The paths of the elements that no copy of a composite continues, if it is copied and not read by code.
+    private func lostElements(of attribute: Attribute, of source: Entity) -> [[String]] {
+        let readers = mappings.filter { $0.source?.name == source.name }
+        guard !readers.contains(where: { $0.isRead(byCode: attribute.name) }) else { return [] }
+        let copies = readers.flatMap(\.attributes).filter { $0.rule.copiedAttribute == attribute.name }
+        let lost = copies.map { Set($0.conversion.lostElements) }
+        // A copy that does not continue a composite does not continue the elements in it.
+        let paths = lost.reduce(into: Set<[String]>()) { $0.formUnion($1) }.filter { path in
+            lost.allSatisfy { lost in path.indices.contains { lost.contains(Array(path[...$0])) } }
+        }
+        return paths.sorted { $0.lexicographicallyPrecedes($1) }
     }
 
     /// Whether the inverse of a relationship that no mapping reads keeps its pairs.

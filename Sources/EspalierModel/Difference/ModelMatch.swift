@@ -95,7 +95,14 @@ package struct ModelMatch: Sendable {
     }
 }
 
-/// The data that identifies an entity or a property.
+extension AttributeDescription {
+    /// By position of an element of this composite: the position of the element of an older one that it continues.
+    func continuedElements(of older: AttributeDescription) -> [Int?] {
+        Part.pairs(older.elements.map(Part.init), elements.map(Part.init))
+    }
+}
+
+/// The data that identifies an entity, a property or an element.
 private struct Part {
     let name: String
     let identifier: String?
@@ -104,8 +111,10 @@ private struct Part {
 
     init(name: String, identifier: String?) { (self.name, self.identifier) = (name, identifier) }
 
-    init(_ attribute: Attribute) {
-        self.init(name: attribute.name, identifier: attribute.description.renamingIdentifier)
+    init(_ attribute: Attribute) { self.init(attribute.description) }
+
+    init(_ attribute: AttributeDescription) {
+        self.init(name: attribute.name, identifier: attribute.renamingIdentifier)
     }
 
     init(_ relationship: Relationship) {

@@ -144,6 +144,16 @@ import Testing
         (AttributeDescription("x", .string, valueTransformerName: "T"), "value transformer"),
         (AttributeDescription("x", .decimal, defaultValue: .double(0.5)), "a default of type decimal is written"),
         (AttributeDescription("x", .string, renamingIdentifier: ""), "renaming identifier is empty"),
+        (
+            AttributeDescription("x", .composite, elements: [AttributeDescription("y", .uri, renamingIdentifier: "")]),
+            "renaming identifier is empty"
+        ),
+        (
+            AttributeDescription(
+                "x", .composite,
+                elements: ["y", "z"].map { AttributeDescription($0, .string, renamingIdentifier: "w") }),
+            "A.x.z: another element has the renaming identifier 'w' too"
+        ),
     ]) func `an attribute that makes no sense is refused`(attribute: AttributeDescription, part: String) {
         let found = problems(entity("A", attribute))
         #expect(found.count == 1)

@@ -21,6 +21,8 @@ struct MigrationWalk {
     var losses: Set<MigrationLoss> = []
     /// The names of the lists that become ordered in this version; any order of them is right.
     var newlyOrdered: Set<String> = []
+    /// Whether composites have got elements in this version.
+    var fillsElements = false
     /// The changes of this version, for messages.
     var log: [String] = []
     /// The attribute that each index with a condition or of an expression reads.
@@ -162,7 +164,7 @@ struct MigrationWalk {
 
     /// Makes the next version: a few changes of different entities.
     mutating func advance() {
-        (touched, losses, newlyOrdered, log) = ([], [], [], [])
+        (touched, losses, newlyOrdered, log, fillsElements) = ([], [], [], [], false)
         let changes: [(inout MigrationWalk) -> Void] = [
             { $0.addAttribute() }, { $0.removeAttribute() }, { $0.renameAttribute() }, { $0.retypeAttribute() },
             { $0.requireAttribute() }, { $0.indexAttribute() }, { $0.changeElements() }, { $0.changeElements() },

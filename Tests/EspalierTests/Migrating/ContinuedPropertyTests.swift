@@ -121,4 +121,35 @@ import Testing
             #expect(try Self.values(at: path, model) == expected)
         }
     }
+
+    @Test func `elements of mapped composites are followed, filled, lost and refused as without mappings`() throws {
+        func place(_ elements: AttributeDescription...) -> [AttributeDescription] {
+            [AttributeDescription("place", .composite, elements: elements)]
+        }
+        try withStorePath { path in
+            let former = try Self.model(
+                "Song", place(AttributeDescription("town", .string), AttributeDescription("old", .string)))
+            let city = AttributeDescription("city", .string, renamingIdentifier: "town")
+            let model = try Self.model(
+                "Track", place(city, AttributeDescription("more", .string, defaultValue: .string("-"))))
+            let strict = try Self.model("Track", place(city, AttributeDescription("size", .double, isOptional: false)))
+            try Self.withContext(at: path, former) { context in
+                let song = try context.insertNewObject(forEntityName: "Song")
+                try song.setValue(.composite(["town": .string("Oslo"), "old": .string("x")]), forKey: "place")
+                try context.save()
+            }
+            let loss = MigrationLoss.removal(of: "Song.place.old")
+            let migration = MigrationOptions(allowing: [loss])
+
+            let plan = try Self.mappings.migrationPlan(storeAt: path, from: former, to: model)
+            let refused = try Self.mappings.migrationPlan(storeAt: path, from: former, to: strict, migration)
+            try Self.mappings.migrate(storeAt: path, from: former, to: model, migration)
+
+            #expect(plan.refusal?.losses == [loss] && plan.refusal?.failures == [])
+            #expect(refused.refusal?.failures.map(\.subject) == ["Track.place.size"])
+            #expect(refused.refusal?.failures.map(\.reason) == [.noValue])
+            let expected = AttributeValue.composite(["city": .string("Oslo"), "more": .string("-")])
+            #expect(try Self.values(at: path, model) == ["place": expected])
+        }
+    }
 }
