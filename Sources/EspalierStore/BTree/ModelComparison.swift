@@ -1,9 +1,9 @@
 // Whether a file's model and the application's store the same rows, and if not, where they differ.
 //
-// Allowed differences: the order of entities, properties and elements, default values and delete rules, which do not change the
-// contents of a file; renaming identifiers, as long as every name stands for the same part; indexes and uniqueness
-// constraints, whose trees are built and dropped on opening; and whether a value is optional and how many destinations
-// are allowed, which is checked on opening (ModelAdoption).
+// Allowed differences: the order of entities, properties and elements, default values and delete rules, which do not
+// change the contents of a file; renaming identifiers, as long as every name stands for the same part; indexes and
+// uniqueness constraints, whose trees are built and dropped on opening; and whether a value is optional and how many
+// destinations are allowed, which is checked on opening (ModelAdoption).
 //
 // Invariants
 //   1. Models without differences give every name of an entity and of a property the same rows and values: two
