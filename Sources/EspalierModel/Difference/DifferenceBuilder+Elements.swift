@@ -1,5 +1,5 @@
-// Compares the elements of a composite with those that they continue, at any depth: as attributes are compared, by paths
-// such as `home.zip`.
+// Compares the elements of a composite with those that they continue, at any depth: as attributes are compared, and by
+// paths such as `home.zip`.
 //
 // Invariants
 //   1. A change costs a rewrite exactly if older values have other bytes in the newer composite

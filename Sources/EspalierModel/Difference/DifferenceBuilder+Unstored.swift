@@ -1,5 +1,6 @@
 // Compares the parts of two models that only applications use and no store keeps: rules, actions, requests, class
-// names, modifiers of hashes, texts, configurations, names and messages by language, and the identifiers of the version.
+// names, modifiers of hashes, texts, configurations, names and messages by language, and the identifiers of the
+// version.
 //
 // Invariants
 //   1. Each of these changes costs constant time and loses nothing.
