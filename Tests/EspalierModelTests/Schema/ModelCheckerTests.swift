@@ -54,8 +54,8 @@ import Testing
         let chief = EntityDescription("Chief", superentity: "Staff", relationships: [link])
         func problem(_ property: String) -> [String] {
             [
-                "\(property): a property of superentity 'Person' has the renaming identifier 'x' too; only one property "
-                    + "can have it"
+                "\(property): a property of superentity 'Person' has the renaming identifier 'x' too; only one "
+                    + "property can have it"
             ]
         }
 
