@@ -77,7 +77,8 @@ extension DifferenceBuilder {
         }
     }
 
-    private static func indexes(of entity: EntityDescription) -> [EntityDescription.Index] {
+    /// The indexes that an entity declares, those of single attributes first.
+    static func indexes(of entity: EntityDescription) -> [EntityDescription.Index] {
         entity.attributes.filter(\.isIndexed).map { .init($0.name, on: [.init($0.name)]) } + entity.indexes
     }
 }

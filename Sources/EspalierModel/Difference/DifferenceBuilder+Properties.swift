@@ -155,7 +155,8 @@ extension DifferenceBuilder {
         return names(of: family).isEmpty ? nil : .removal(of: formerName(of: origin))
     }
 
-    private func costOfNew(_ attribute: AttributeDescription) -> ModelChange.Cost {
+    /// The cost of an attribute that rows do not have.
+    func costOfNew(_ attribute: AttributeDescription) -> ModelChange.Cost {
         if attribute.isTransient { return .constant }
         if attribute.derivation != nil { return .rewrite }
         // The layouts of older rows keep the default value of a new attribute.

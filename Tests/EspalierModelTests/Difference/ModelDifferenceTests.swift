@@ -148,6 +148,40 @@ import Testing
         #expect(down.changes.first?.kind == .propertyMoved(from: ["Person"]))
     }
 
+    @Test func `another superentity costs what the rows get, leave and join there`() throws {
+        let base = [
+            EntityDescription("Thing", attributes: [AttributeDescription("code", .string)]),
+            EntityDescription("Book", superentity: "Thing"), EntityDescription("Disc", superentity: "Thing"),
+            EntityDescription("Shelf", relationships: [RelationshipDescription("best", to: "Thing")]),
+        ]
+        func cost(_ change: (inout [EntityDescription]) -> Void, _ properties: EntityDescription) throws -> String? {
+            var entities = base
+            entities[1] = properties
+            let former = entities
+            change(&entities)
+            let difference = ModelDifference(
+                from: try ManagedObjectModel(entities: former), to: try ManagedObjectModel(entities: entities))
+            let found = difference.changes.first { if case .superentityChanged = $0.kind { true } else { false } }
+            return found.map { "\($0.cost) of \($0.rows.joined(separator: ", "))" }
+        }
+        func book(_ attributes: AttributeDescription..., unique: [[String]] = []) -> EntityDescription {
+            EntityDescription(
+                "Book", superentity: "Thing", attributes: attributes, uniquenessConstraints: unique)
+        }
+        let number = AttributeDescription("number", .integer32)
+        func join(_ entities: inout [EntityDescription]) { entities[2].superentity = "Book" }
+
+        #expect(try cost(join, book(number)) == "constant of ")
+        #expect(try cost(join, book(number, unique: [["number"]])) == "index build of Disc")
+        #expect(
+            try cost(join, book(AttributeDescription("number", .integer32, isOptional: false))) == "check of Disc")
+        #expect(
+            try cost(join, book(AttributeDescription("loud", .string, derivation: .uppercase(of: "code"))))
+                == "rewrite of Disc")
+        // The rows get a tree of their own.
+        #expect(try cost({ $0[2].superentity = nil }, book()) == "rewrite of Disc")
+    }
+
     @Test func `names that are exchanged are followed, and identifiers of earlier versions are not taken for new ones`()
         throws
     {

@@ -43,6 +43,7 @@ extension MigrationWalk {
 
     private mutating func rename(_ attribute: Int, of entity: Int) {
         let (old, new) = (entities[entity].attributes[attribute].name, newName("a"))
+        guard !isFormerName(old, around: entities[entity].name) else { return }
         entities[entity].attributes[attribute].name = new
         entities[entity].attributes[attribute].renamingIdentifier = old
         change(rowsOf: entities[entity].name) { row in
@@ -217,7 +218,7 @@ extension MigrationWalk {
         log.append("remove \(name)")
     }
 
-    private mutating func forget(_ serials: Set<Int64>) {
+    mutating func forget(_ serials: Set<Int64>) {
         for serial in serials { expected.rows[serial] = nil }
         for (serial, row) in expected.rows {
             var row = row
@@ -248,6 +249,7 @@ extension MigrationWalk {
             touch([parent]),
             let attribute = entities[entity].attributes.firstIndex(where: {
                 $0.isOptional && $0.defaultValue.isNull && $0.derivation == nil && !$0.name.hasPrefix("serial")
+                    && canMoveUp($0.name, formerly: $0.renamingIdentifier, to: parent)
             })
         else { return }
         let moved = entities[entity].attributes.remove(at: attribute)

@@ -102,8 +102,9 @@ extension MigrationWalk {
         log.append("compute index \(name) of \(source.name)")
     }
 
-    /// Follows a new name of an attribute or relationship in the rules that read it.
+    /// Follows a new name of an attribute or relationship in the rules and constraints that read it.
     mutating func renameSource(_ old: String, to new: String, in entity: String) {
+        renameInConstraints(old, to: new, in: entity)
         for position in entities.indices where family(entity).contains(entities[position].name) {
             for slot in entities[position].attributes.indices {
                 guard let derivation = entities[position].attributes[slot].derivation,
@@ -170,7 +171,7 @@ extension MigrationWalk {
     }
 
     /// The properties that an entity declares or inherits.
-    private func visibleProperties(
+    func visibleProperties(
         of position: Int
     ) -> (attributes: [AttributeDescription], relationships: [RelationshipDescription]) {
         var (attributes, relationships) = (entities[position].attributes, entities[position].relationships)
