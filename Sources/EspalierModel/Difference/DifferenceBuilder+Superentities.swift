@@ -1,6 +1,6 @@
 // Compares the superentities of an entity with those that it had, and tells what its rows cost there.
 //
-// Not here: the properties of superentities that are new, which are changes of their own (DifferenceBuilder+Properties).
+// Not here: the properties of new superentities, which are changes of their own (DifferenceBuilder+Properties).
 
 extension DifferenceBuilder {
     /// Adds a change if an entity inherits from another one, or from none, or did so before.

@@ -1,5 +1,5 @@
-// The versions of models of other projects, one after the other, from the first to the last: rows that were made in each
-// version keep their values, and lists their members in their orders.
+// The versions of models of other projects, one after the other, from the first to the last: rows that were made in
+// each version keep their values, and lists their members in their orders.
 
 import EspalierModel
 import EspalierStore
