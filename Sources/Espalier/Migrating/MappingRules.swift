@@ -99,10 +99,8 @@ struct MappingRules: Sendable {
         for (relationship, slot) in zip(
             destination.relationships, ModelMatch.relationships(of: destination, continuing: source))
         {
-            let continued = slot.flatMap { source?.relationships[$0].name }
-            guard let rule = rules[relationship.name] ?? continued.map({ .following(relationship.name, $0) }) else {
-                continue
-            }
+            let continued = slot.flatMap { source?.relationships[$0] }
+            guard let rule = rules[relationship.name] ?? continuing(relationship, continued) else { continue }
             try check(rule, of: mapping, source, in: former, isRelationship: true, known: known)
             relationships.append((relationship, rule))
         }
@@ -121,6 +119,11 @@ struct MappingRules: Sendable {
     private static func continuing(_ attribute: Attribute, _ former: Attribute?) -> PropertyMapping? {
         guard let former, !former.isTransient, !attribute.isTransient, !attribute.isDerived else { return nil }
         return .copy(attribute.name, from: former.name)
+    }
+
+    /// The rule of a relationship without one: it leads where the relationship leads that it continues.
+    private static func continuing(_ relationship: Relationship, _ former: Relationship?) -> PropertyMapping? {
+        former.map { PropertyMapping.following(relationship.name, $0.name) }
     }
 
     /// The attribute to which the path of a checked rule leads; `nil` if the rule has none.

@@ -52,10 +52,13 @@ package final class AttributeConversion: Sendable {
             return
         }
         let positions = newer.continuedElements(of: older)
-        let (pairs, kept) = (zip(newer.elements, positions), Set(positions.compactMap(\.self)))
-        elements = pairs.map { element, position in Element(element, position.map { older.elements[$0] }) }
-        gone = older.elements.indices.filter { !kept.contains($0) }.map { older.elements[$0] }
-        keepsValues = gone.isEmpty && elements.allSatisfy(\.keepsValues)
+        let found = zip(newer.elements, positions).map { element, position in
+            Element(element, position.map { older.elements[$0] })
+        }
+        let kept = Set(positions.compactMap(\.self))
+        let lost = older.elements.indices.filter { !kept.contains($0) }.map { older.elements[$0] }
+        (elements, gone) = (found, lost)
+        keepsValues = lost.isEmpty && found.allSatisfy(\.keepsValues)
     }
 
     /// The value as one of the newer attribute; `nil` if that has no equal.
