@@ -153,11 +153,11 @@ struct ModelChecker {
     private mutating func checkPropertyNames(of entity: EntityDescription) {
         var owners: [String: String] = [:]
         /// The entities of the properties that continue older ones, by the names of these.
-        var successors: [String: String] = [:]
+        var heirs: [String: String] = [:]
         for ancestor in ancestry(of: entity).dropFirst().reversed() {
             for name in ancestor.propertyNames { owners[name] = ancestor.name }
             guard !isStored else { continue }
-            for identifier in ancestor.propertyIdentifiers { successors[identifier] = ancestor.name }
+            for identifier in ancestor.propertyIdentifiers { heirs[identifier] = ancestor.name }
         }
         let properties =
             entity.attributes.map { ("an attribute", $0.name, $0.renamingIdentifier) }
@@ -177,13 +177,13 @@ struct ModelChecker {
                 report(entity.name, name, "the renaming identifier is empty; give the old name, or nil")
             }
             guard let identifier, !identifier.isEmpty else { continue }
-            if let owner = successors[identifier] {
+            if let owner = heirs[identifier] {
                 let other = owner == entity.name ? "another property" : "a property of superentity '\(owner)'"
                 report(
                     entity.name, name,
                     "\(other) has the renaming identifier '\(identifier)' too; only one property can have it")
             }
-            successors[identifier] = entity.name
+            heirs[identifier] = entity.name
         }
     }
 }
