@@ -29,7 +29,7 @@ struct GraphDump: Equatable {
         for entity in store.model.entities where !entity.isAbstract {
             let ids = try snapshot.fetchIDs(StoreFetch(entity: entity, includesSubentities: false))
             let rows = try snapshot.snapshots(of: ids)
-            // An entity that has joined a hierarchy may have two of them, of which its older rows have one.
+            // An entity that has joined a hierarchy may have several of them, of which its older rows have one.
             let slots = entity.attributes.indices.filter { entity.attributes[$0].name.hasPrefix("serial") }
             for (id, row) in zip(ids, rows) {
                 for slot in slots {

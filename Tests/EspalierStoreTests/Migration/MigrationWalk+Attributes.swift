@@ -233,10 +233,12 @@ extension MigrationWalk {
         let second = takeEntity { $0.superentity == nil }
         let (name, attribute) = (newName("E"), newName("a"))
         _ = touch([name])
+        // Its own rows may lose all subentities one day, and need a serial number then.
+        let serial = AttributeDescription(newName("serial"), .integer64)
         entities.append(
             EntityDescription(
                 name, isAbstract: chance(2),
-                attributes: [AttributeDescription(attribute, .string, isIndexed: chance(2))]))
+                attributes: [serial, AttributeDescription(attribute, .string, isIndexed: chance(2))]))
         for entity in [first, second].compactMap(\.self) {
             entities[entity].superentity = name
             change(rowsOf: entities[entity].name) { $0.values[attribute] = .null }
