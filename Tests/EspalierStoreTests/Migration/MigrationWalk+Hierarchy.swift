@@ -54,7 +54,8 @@ extension MigrationWalk {
         guard let entity = takeEntity() else { return }
         let name = entities[entity].name
         let (family, former) = (family(name), line(above: name))
-        var candidates: [String?] = entities.map(\.name).filter { !family.contains($0) && $0 != former.first }
+        let others = entities.map(\.name).filter { !family.contains($0) && $0 != former.first }
+        var candidates = others.map { Optional($0) }
         if !former.isEmpty { candidates.append(nil) }
         guard let parent = candidates.randomElement(using: &random) else { return }
         let present = parent.map { [$0] + line(above: $0) } ?? []
