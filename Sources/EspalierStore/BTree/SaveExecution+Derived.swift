@@ -33,6 +33,8 @@ extension SaveExecution {
     /// Computes derived values anew, except times of saves, and writes those that differ; returns the number of rows
     /// that have changed, counted once for each attribute.
     ///
+    /// The memory is that of 1,024 rows.
+    ///
     /// - Parameters:
     ///   - members: the attributes, in the order of the plan, with all that are derived from one of them.
     ///   - onRow: called for each row that is read.
@@ -71,9 +73,9 @@ extension SaveExecution {
                 var values = DerivedValues(catalog.schema, at: Date())
                 try values.recompute(member, of: try rows(ids).compactMap(\.self), in: &self)
                 count += values.changed.count
+                // Nothing follows from these changes: all attributes that derive from this one are computed.
+                derivedChanges = DerivedChanges()
             }
-            // Nothing follows from these changes: all attributes that derive from this one are computed.
-            derivedChanges = DerivedChanges()
         }
         try checkDeferredConstraints()
         try throwConflicts()
