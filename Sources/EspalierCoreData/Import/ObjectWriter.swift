@@ -92,10 +92,10 @@ final class ObjectWriter {
             for root in order { try writeRows(of: root) }
         } catch {
             // The store may be closed only after the last save has ended; the first failure is reported.
-            try? saves.finish()
+            _ = try? saves.finish()
             throw error
         }
-        try storing { () throws(StoreError) in try saves.finish() }
+        note(try storing { () throws(StoreError) in try saves.finish() }, &report)
         for entity in model.entities where !entity.isAbstract {
             report.objectCounts[entity.name] = objectCounts[entity.index]
         }
@@ -147,9 +147,11 @@ final class ObjectWriter {
             batch.insertions.append(.init(id: id, values: row.values, destinations: destinations))
             objectCounts[row.entity.index] += 1
             for value in row.values { batchByteCount += value.contentByteCount }
-            if batch.insertions.count >= limits.rowCount || batchByteCount >= limits.byteCount { try saveBatch() }
+            if batch.insertions.count >= limits.rowCount || batchByteCount >= limits.byteCount {
+                try saveBatch(&report)
+            }
         }
-        try saveBatch()
+        try saveBatch(&report)
         try storing { () throws(StoreError) in try store.reserveKeys(upTo: lastKey, for: root) }
     }
 
@@ -188,14 +190,29 @@ final class ObjectWriter {
     }
 
     /// Writes what was collected.
-    private func saveBatch() throws(CoreDataImportError) {
+    private func saveBatch(_ report: inout CoreDataImportReport) throws(CoreDataImportError) {
         guard !batch.insertions.isEmpty else { return }
         var request = SaveRequest()
         swap(&request, &batch)
         batchByteCount = 0
         let rowCount = request.insertions.count
-        try storing { () throws(StoreError) in try saves.save(request) }
+        note(try storing { () throws(StoreError) in try saves.save(request) }, &report)
         try advance(by: rowCount)
+    }
+
+    /// Reports values that were left out, because other rows have them.
+    private func note(_ shared: [SharedValue], _ report: inout CoreDataImportReport) {
+        for value in shared {
+            if case .relationship(let slot) = value.property {
+                // `checkOneToOnes` reports a one-to-one relationship that does not lead where it should.
+                guard let entity = model.entity(named: value.object.entityName),
+                    !oneToOneSlots(of: entity).contains(slot)
+                else { continue }
+                report.destinationCount -= 1
+            }
+            report.add(
+                .constraint, value.object.entityName, key: Int64(clamping: value.object.key), value.name, value.message)
+        }
     }
 
     // MARK: Destinations that lead forward
@@ -216,14 +233,16 @@ final class ObjectWriter {
             let id = ObjectID(storeTag: storeTag, entityTag: row.entity.tag, key: row.key)
             updates.append(.init(id: id, expectedVersion: 0, destinations: destinations))
             guard updates.count >= limits.rowCount else { return }
-            try save(updates)
+            try save(updates, &report)
             updates = []
         }
-        try save(updates)
+        try save(updates, &report)
     }
 
     /// Sets destinations of rows at whatever version they are.
-    private func save(_ updates: [SaveRequest.Update]) throws(CoreDataImportError) {
+    private func save(
+        _ updates: [SaveRequest.Update], _ report: inout CoreDataImportReport
+    ) throws(CoreDataImportError) {
         guard !updates.isEmpty else { return }
         let rows = try rows(updates.map(\.id))
         var request = SaveRequest()
@@ -249,7 +268,7 @@ final class ObjectWriter {
             if !destinations.isEmpty { request.updates.append(update) }
         }
         guard !request.isEmpty else { return }
-        _ = try storing { () throws(StoreError) in try store.save(request) }
+        note(try storing { () throws(StoreError) in try store.saveUnshared(request) }, &report)
         try advance(by: 0)
     }
 

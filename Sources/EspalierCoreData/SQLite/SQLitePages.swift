@@ -3,8 +3,8 @@
 // Invariants
 //   1. Memory is bounded: at most `cacheByteCount` bytes of pages are kept, whatever the file says.
 //   2. A page is given out only if it is in the file or its log, and may be part of a tree or a chain.
-//   3. The file or its log has each of `pageCount` pages, except the one that SQLite never writes. So bounds that derive
-//      from the count are bounds of the size of these files.
+//   3. The file or its log has each of `pageCount` pages, except the one that SQLite never writes. So a bound that
+//      derives from the count is a bound of the size of these files.
 // Not here: the content of pages.
 
 import EspalierEngine

@@ -1,4 +1,4 @@
-"""Makes zoo.sqlite, zoo-broken.sqlite, zoo-edges.sqlite and zoo-empty.sqlite: stores with the tables and columns that Core Data makes for Zoo.xcdatamodel. And places.sqlite, whose model is Places.xcdatamodel, with an archive of it; names.sqlite and names-unclear.sqlite of Names.xcdatamodel, in which names differ by digits at the end only.
+"""Makes zoo.sqlite, zoo-broken.sqlite, zoo-edges.sqlite and zoo-empty.sqlite: stores with the tables and columns that Core Data makes for Zoo.xcdatamodel. And places.sqlite, whose model is Places.xcdatamodel, with an archive of it; names.sqlite and names-unclear.sqlite of Names.xcdatamodel, in which names differ by digits at the end only; and shared.sqlite of Shared.xcdatamodel, with texts that are equal in other bytes.
 
 Run it in this folder: python3 make-zoo.py. The tests need neither Python nor SQLite.
 """
@@ -135,6 +135,29 @@ def fill_names(connection):
            [(1, "5B1D9C0E-7B8F-4C57-8F0E-3A7D2C6E9F10", plistlib.dumps(metadata, fmt=plistlib.FMT_BINARY))])
 
 
+def fill_shared(connection):
+    """A store whose unique texts differ in bytes, and are canonically equivalent; some other values that must be unique in the model are not."""
+    connection.executescript("""
+        CREATE TABLE ZPERSON ( Z_PK INTEGER PRIMARY KEY, Z_ENT INTEGER, Z_OPT INTEGER, ZBOSS INTEGER, ZTAG INTEGER,
+            ZROLE VARCHAR );
+        CREATE TABLE ZTAG ( Z_PK INTEGER PRIMARY KEY, Z_ENT INTEGER, Z_OPT INTEGER, ZCODE VARCHAR, ZKEY VARCHAR,
+            ZMARK VARCHAR, ZNAME VARCHAR, ZTITLE VARCHAR );
+        CREATE UNIQUE INDEX Z_Tag_UNIQUE_name ON ZTAG (ZNAME COLLATE BINARY ASC);
+        CREATE UNIQUE INDEX Z_Tag_UNIQUE_code_mark ON ZTAG (ZCODE COLLATE BINARY ASC, ZMARK COLLATE BINARY ASC);
+        CREATE UNIQUE INDEX Z_Person_UNIQUE_role_tag ON ZPERSON (ZROLE COLLATE BINARY ASC, ZTAG COLLATE BINARY ASC);
+    """ + SCHEMA[SCHEMA.index("CREATE TABLE Z_PRIMARYKEY"):])
+    insert(connection, "Z_PRIMARYKEY", ["Z_ENT", "Z_NAME", "Z_SUPER", "Z_MAX"], [(1, "Person", 0, 3), (2, "Tag", 0, 5)])
+    metadata = {"NSStoreModelVersionHashes": {"Person": b"\x00" * 32, "Tag": b"\x00" * 32}}
+    insert(connection, "Z_METADATA", ["Z_VERSION", "Z_UUID", "Z_PLIST"],
+           [(1, "C0A1D7B2-0F6E-4B8B-9C55-7E1A2B3C4D5E", plistlib.dumps(metadata, fmt=plistlib.FMT_BINARY))])
+    insert(connection, "ZTAG", ["Z_PK", "Z_ENT", "Z_OPT", "ZCODE", "ZKEY", "ZMARK", "ZNAME", "ZTITLE"], [
+        (1, 2, 1, "a", "ada", None, "\u1ebf", "Ada"), (2, 2, 1, "b", None, None, "\u00ea\u0301", None),
+        (3, 2, 1, "\u00e9", "ADA", "m", "x", "ADA"), (4, 2, 1, "e\u0301", None, "m", None, None),
+        (5, 2, 1, "c", None, None, "e\u0302\u0301", "Eve")])
+    insert(connection, "ZPERSON", ["Z_PK", "Z_ENT", "Z_OPT", "ZBOSS", "ZTAG", "ZROLE"], [
+        (1, 1, 1, 3, 1, "\u00e9"), (2, 1, 1, 3, 1, "e\u0301"), (3, 1, 1, None, 2, "\u00e9")])
+
+
 def keep(name, change=None, fill=fill):
     path = os.path.join(tempfile.mkdtemp(), name)
     connection = sqlite3.connect(path)
@@ -154,6 +177,7 @@ keep("zoo.sqlite")
 keep("zoo-broken.sqlite", """
     UPDATE ZPERSON SET ZSMALL = 70000, ZFLAG = 5, ZBOSS = 99 WHERE Z_PK = 1;
     UPDATE ZPERSON SET ZNAME = CAST(X'FF41' AS TEXT), ZPHOTO = X'0378' WHERE Z_PK = 2;
+    UPDATE ZPERSON SET ZAMOUNT = '1-2' WHERE Z_PK = 3;
     UPDATE ZPASSPORT SET ZHOLDER = 2 WHERE Z_PK = 1;
     UPDATE ZANIMAL SET ZTITLE1 = 'not a bird''s' WHERE Z_PK = 31;
     INSERT INTO ZANIMAL (Z_PK, Z_ENT) VALUES (35, 77), (36, 1);
@@ -183,3 +207,4 @@ keep("names-unclear.sqlite", """
     ALTER TABLE Z_1TAGS RENAME TO Z_1TAGS8;
     CREATE TABLE Z_1TAGS9 ( Z_1ALBUMS INTEGER, Z_7TAGS INTEGER );
 """, fill=fill_names)
+keep("shared.sqlite", fill=fill_shared)
