@@ -16,16 +16,27 @@ import EspalierStore
 
 /// How much an import keeps in memory.
 package struct ImportLimits: Sendable {
-    /// The most rows of a batch, and the members after which one ends.
+    /// The most rows of the first batches, and the members after which a batch ends.
     let rowCount: Int
-    /// The number of bytes of text and binary values after which a batch ends.
+    /// The most rows of any batch.
+    let rowCountMax: Int
+    /// The number of bytes of values after which a batch ends.
     let byteCount: Int
     /// The most members of a relationship that are collected before they are written.
     let memberCount: Int
 
-    package init(rowCount: Int = 8_192, byteCount: Int = 8 << 20, memberCount: Int = 500_000) {
-        (self.rowCount, self.byteCount, self.memberCount) = (rowCount, byteCount, memberCount)
+    package init(
+        rowCount: Int = 8_192, rowCountMax: Int = 65_536, byteCount: Int = 8 << 20, memberCount: Int = 500_000
+    ) {
+        (self.rowCount, self.rowCountMax) = (rowCount, max(rowCount, rowCountMax))
+        (self.byteCount, self.memberCount) = (byteCount, memberCount)
     }
+
+    /// The most rows of a batch after `written` rows: an eighth of them, from `rowCount` to `rowCountMax`.
+    ///
+    /// A batch changes pages in all parts of an index, however few entries it adds to each. Batches that grow with the
+    /// store change each page fewer times.
+    func batchRowCount(after written: Int) -> Int { min(max(rowCount, written / 8), rowCountMax) }
 }
 
 /// An import while it runs.
@@ -146,8 +157,9 @@ final class ObjectWriter {
             let id = ObjectID(storeTag: storeTag, entityTag: row.entity.tag, key: row.key)
             batch.insertions.append(.init(id: id, values: row.values, destinations: destinations))
             objectCounts[row.entity.index] += 1
+            batchByteCount += row.values.count * MemoryLayout<AttributeValue>.stride
             for value in row.values { batchByteCount += value.contentByteCount }
-            if batch.insertions.count >= limits.rowCount || batchByteCount >= limits.byteCount {
+            if batch.insertions.count >= limits.batchRowCount(after: rowCount) || batchByteCount >= limits.byteCount {
                 try saveBatch(&report)
             }
         }

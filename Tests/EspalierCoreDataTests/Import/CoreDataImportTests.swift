@@ -19,7 +19,8 @@ import Testing
     /// Runs `body` with the import of the zoo: in one batch, in batches of two, and each row and member in one of its
     /// own.
     private func withZoo(_ body: (ImportedStore) throws -> Void) throws {
-        for limits in [ImportLimits(), .init(rowCount: 2, memberCount: 2), .init(rowCount: 1, memberCount: 1)] {
+        for count in [2, 1, nil] {
+            let limits = count.map { ImportLimits(rowCount: $0, rowCountMax: $0, memberCount: $0) } ?? ImportLimits()
             try ImportedStore.with(
                 files: try Self.zooFiles(), name: "zoo.sqlite", model: try Files.zooModel(), limits: limits, body)
         }

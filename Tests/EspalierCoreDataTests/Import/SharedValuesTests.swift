@@ -11,7 +11,8 @@ import Testing
 @Suite struct SharedValuesTests {
     /// Runs `body` with the import in one batch, in batches of two rows, and with each row in a batch of its own.
     private func withShared(_ body: (ImportedStore) throws -> Void) throws {
-        for limits in [ImportLimits(), .init(rowCount: 2, memberCount: 2), .init(rowCount: 1, memberCount: 1)] {
+        for count in [2, 1, nil] {
+            let limits = count.map { ImportLimits(rowCount: $0, rowCountMax: $0, memberCount: $0) } ?? ImportLimits()
             try ImportedStore.with(
                 files: ["shared.sqlite": try Files.bytes("shared.sqlite")], name: "shared.sqlite",
                 model: try ModelDocument(contentsOf: Files.folder.appending(path: "Shared.xcdatamodel")),

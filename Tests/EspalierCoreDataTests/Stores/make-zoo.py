@@ -1,4 +1,4 @@
-"""Makes zoo.sqlite, zoo-broken.sqlite, zoo-edges.sqlite and zoo-empty.sqlite: stores with the tables and columns that Core Data makes for Zoo.xcdatamodel. And places.sqlite, whose model is Places.xcdatamodel, with an archive of it; names.sqlite and names-unclear.sqlite of Names.xcdatamodel, in which names differ by digits at the end only; and shared.sqlite of Shared.xcdatamodel, with texts that are equal in other bytes.
+"""Makes zoo.sqlite, zoo-broken.sqlite, zoo-edges.sqlite, zoo-empty.sqlite and zoo-many.sqlite: stores with the tables and columns that Core Data makes for Zoo.xcdatamodel. And places.sqlite, whose model is Places.xcdatamodel, with an archive of it; names.sqlite and names-unclear.sqlite of Names.xcdatamodel, in which names differ by digits at the end only; and shared.sqlite of Shared.xcdatamodel, with texts that are equal in other bytes.
 
 Run it in this folder: python3 make-zoo.py. The tests need neither Python nor SQLite.
 """
@@ -199,6 +199,11 @@ keep("zoo-edges.sqlite", """
 keep("zoo-empty.sqlite", """
     DELETE FROM ZANIMAL; DELETE FROM ZCLUB; DELETE FROM ZLABEL; DELETE FROM ZPASSPORT; DELETE FROM ZPERSON;
     DELETE FROM Z_4MEMBERS; DELETE FROM Z_7FRIENDS; UPDATE Z_PRIMARYKEY SET Z_MAX = 0;
+""")
+keep("zoo-many.sqlite", """
+    INSERT INTO ZLABEL (Z_PK, Z_ENT, Z_OPT, ZTEXT) SELECT value, 5, 1, 'label' FROM (
+        WITH RECURSIVE n(value) AS (SELECT 5 UNION ALL SELECT value + 1 FROM n LIMIT 400) SELECT value FROM n);
+    UPDATE Z_PRIMARYKEY SET Z_MAX = 404 WHERE Z_NAME = 'Label';
 """)
 keep("places.sqlite", fill=fill_places)
 keep("names.sqlite", fill=fill_names)
