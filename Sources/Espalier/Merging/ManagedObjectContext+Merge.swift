@@ -33,10 +33,13 @@ extension ManagedObjectContext {
     func mergeWaitingSaves() {
         // The changes of a running save are based on the rows at its beginning.
         guard let mailbox, stage == nil, !generation.isPinned else { return }
+        // One read for both: what is told, and the generation that has it.
+        source.beginRead()
         source.tellWaitingChanges()
         if !leftGenerations.isEmpty { leftGenerations.noteArrived(stillWriting: source.writers) }
         let saves = mailbox.takeAll()
         moveToNewestGeneration()
+        source.endRead()
         merge(saves)
         if !leftGenerations.isEmpty { leftGenerations.forgetMerged() }
     }
