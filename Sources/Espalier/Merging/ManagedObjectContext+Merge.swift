@@ -148,10 +148,12 @@ extension ManagedObjectContext {
     /// Forgets additions to and removals from to-many relationships of objects whose deletion another context has saved
     /// as well: a context that inserts them again decides about their relationships.
     ///
-    /// - Complexity: O(changed objects and destinations of their changed relationships), if there are any.
+    /// - Complexity: O(changed objects and destinations of their changed relationships), if there are any: call it once
+    ///   for all objects.
     func forgetPairs(with gone: Set<ObjectID>) {
         guard !gone.isEmpty else { return }
         for object in changedObjects {
+            assert(StepCount.note())
             for (slot, change) in object.changes?.values.toMany.pairs ?? []
             where change.concerns(gone) {
                 object.changeable().values.toMany.modify(slot) { $0.forget(gone) }
