@@ -72,6 +72,9 @@ extension GrowthCases {
         list("OrderedToMany: subscript, each", 1) { shelf, papers in
             for index in papers.indices { blackHole(shelf.listed[index].isFault) }
         },
+        list("OrderedToMany: object(at:), each", 1) { shelf, papers in
+            for index in papers.indices { blackHole(shelf.listed.object(at: index)?.isFault == true) }
+        },
         list("OrderedToMany: first, last, count, indices, often", 1) { shelf, papers in
             for _ in papers {
                 blackHole(shelf.listed.first === shelf.listed.last || shelf.listed.indices.isEmpty)

@@ -89,6 +89,26 @@ struct Members {
         }
     }
 
+    /// The reason why there is no object at `index`, for the message of a program that stops.
+    func reasonForNone(at index: Int) -> String {
+        guard case .relationship(let owner, let slot) = source else {
+            return "index \(index) is out of range for \(count) objects"
+        }
+        guard let context = owner.managedObjectContext else {
+            return ContextError.objectWithoutContext(owner.storedID).description
+        }
+        let (name, count) = (owner.entity.relationships[slot].name, self.count)
+        let unread = context.recordedViolations.last { violation in
+            if case .unreadable = violation.reason {
+                violation.object == owner.storedID && violation.property == name
+            } else {
+                false
+            }
+        }
+        if count == 0, let unread { return unread.description }
+        return "index \(index) is out of range for the \(count) destinations of \(name), of \(owner.storedID)"
+    }
+
     func index(of object: ManagedObject) -> Int? {
         switch source {
         case .loose(let loose): return loose.objects.firstIndex(of: object)
