@@ -195,6 +195,43 @@ import Testing
         }
     }
 
+    @Test func `undoing deletions whose rules have not run costs as much for each`() throws {
+        try expectGrowth(1, 100, 1000) { stack in
+            let context = stack.newContext()
+            (context.propagatesDeletesAtEndOfEvent, context.undoManager) = (false, UndoStack())
+            for paper in try context.fetch(FetchRequest<Paper>()) {
+                try context.delete(paper)
+                context.processPendingChanges()
+            }
+            return try work(context) {
+                while context.undoManager?.canUndo == true { try context.undo() }
+                #expect(!context.hasChanges)
+                context.propagatesDeletesAtEndOfEvent = true
+                context.processPendingChanges()
+            }
+        }
+    }
+
+    @Test func `an object that is deleted again and again is among those whose rules have not run a few times at most`()
+        throws
+    {
+        let stack = try Stack.ofPapers(3)
+        let context = stack.newContext()
+        (context.propagatesDeletesAtEndOfEvent, context.undoManager) = (false, UndoStack())
+        let paper = try #require(try context.fetch(FetchRequest<Paper>()).first)
+        for _ in 0..<1000 {
+            try context.delete(paper)
+            try context.undo()
+        }
+        try context.delete(paper)
+        context.propagatesDeletesAtEndOfEvent = true
+
+        let steps = try work(context) { context.processPendingChanges() }
+
+        #expect(paper.isDeleted && context.deletedObjects == [paper])
+        #expect(steps < 200, "\(steps) steps for one deletion")
+    }
+
     @Test func `a rollback costs as much for each new, changed and deleted object`() throws {
         try expectGrowth(1, 100, 1000) { stack in
             let context = stack.newContext()

@@ -122,7 +122,7 @@ public final class ManagedObjectContext {
     weak var childSource: ParentSource?
     /// The generation of the stores that the context reads.
     let generation: ReadGeneration
-    /// Deleted objects whose delete rules have not run, and some whose deletion was taken back.
+    /// Deleted objects whose delete rules have not run, some of them twice, and some whose deletion was taken back.
     var unpropagated: [ManagedObject] = []
     /// Whether some of `unpropagated` have adopted newer rows: the unchanged objects that their rules reach adopt the
     /// newest row first.

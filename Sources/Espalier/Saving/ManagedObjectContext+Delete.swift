@@ -69,6 +69,19 @@ extension ManagedObjectContext {
         memory.deleted.insert(object)
         if unpropagated.isEmpty, propagatesDeletesAtEndOfEvent { noteBeginOfEvent() }
         unpropagated.append(object)
+        if unpropagated.count > 2 * memory.deleted.count + 32 { dropTakenBackDeletions() }
+    }
+
+    /// Drops the objects whose deletion was taken back from those whose rules have not run, and repeated ones.
+    ///
+    /// An object that is deleted again is in the list twice, and its rules run once.
+    ///
+    /// - Complexity: O(1) for each deletion that was taken back, because at least half of the list goes.
+    private func dropTakenBackDeletions() {
+        var seen = Set<ManagedObject>()
+        let former = unpropagated
+        unpropagated = former.filter { $0.state.contains(.deleted) && seen.insert($0).inserted }
+        withExtendedLifetime(former) {}
     }
 
     /// Runs the rules of every deleted object whose rules have not run, and of the objects that these rules delete.
@@ -76,6 +89,7 @@ extension ManagedObjectContext {
         guard !unpropagated.isEmpty else { return }
         var next = 0
         while next < unpropagated.count {
+            assert(StepCount.note())
             let object = unpropagated[next]
             next += 1
             guard object.state.contains(.deleted), object.state.isDisjoint(with: .propagated) else { continue }
@@ -84,15 +98,20 @@ extension ManagedObjectContext {
             for relationship in shape.entity.relationships {
                 runRule(of: relationship, inverse: shape.inverses[relationship.slot], for: object)
             }
+            // A hook may have run the rules of all, and then have deleted others; the rules of an object run once.
+            if next > unpropagated.count || unpropagated[next - 1] !== object { next = 0 }
         }
-        let processed = unpropagated.filter { $0.state.contains(.deleted) }
-        unpropagated.removeAll()
+        // An object whose deletion was taken back may have no other owner: it is freed after the access to the list.
+        let former = unpropagated
+        unpropagated = []
+        let processed = former.filter { $0.state.contains(.deleted) }
         runsRulesAgain = false
         // Another context has deleted these rows already, so this one need not.
         let gone = processed.filter { $0.state.contains(.gone) }
         for object in gone where object.state.contains(.deleted) { leave(object) }
         forgetPairs(with: Set(gone.map(\.storedID)))
         endUnsaved(processed.filter { $0.isInserted && $0.state.contains(.deleted) })
+        withExtendedLifetime(former) {}
     }
 
     /// Removes deleted objects that were never saved from the context.

@@ -124,7 +124,7 @@ extension ManagedObjectContext {
     /// Reverts the deletion of an object, which is not saved.
     func takeBackDeletion(of object: ManagedObject) {
         memory.deleted.remove(object)
-        unpropagated.removeAll { $0 === object }
+        // It stays among those whose rules have not run: they run for deleted objects only.
         object.state.subtract([.deleted, .propagated])
         if object.isInserted {
             memory.inserted.insert(object)
