@@ -2,26 +2,15 @@
 //
 // Invariants
 //   1. For a relationship only its owner and its slot are stored. Each access computes its answer anew, so all copies
-//      agree. Copies of a collection without owner share its objects.
-//   2. A collection without owner has each object once.
+//      agree. Copies of a collection without owner share its objects (`LooseMembers`).
 
 import EspalierModel
 
 /// The members of a live collection.
 struct Members {
-    /// Objects that belong to no relationship, for example those of a literal.
-    final class Loose {
-        var objects: [ManagedObject] = []
-
-        init(_ objects: some Sequence<ManagedObject>) {
-            var seen = Set<ManagedObject>()
-            self.objects = objects.filter { seen.insert($0).inserted }
-        }
-    }
-
     enum Source {
         case relationship(of: ManagedObject, slot: Int)
-        case loose(Loose)
+        case loose(LooseMembers)
     }
 
     let source: Source
@@ -30,13 +19,13 @@ struct Members {
     init(of owner: ManagedObject, slot: Int) { source = .relationship(of: owner, slot: slot) }
 
     /// Objects that belong to no relationship.
-    init(_ objects: some Sequence<ManagedObject>) { source = .loose(Loose(objects)) }
+    init(_ objects: some Sequence<ManagedObject>) { source = .loose(LooseMembers(objects)) }
 
     // MARK: Reading
 
     var count: Int {
         switch source {
-        case .loose(let loose): return loose.objects.count
+        case .loose(let loose): return loose.count
         case .relationship(let owner, let slot):
             owner.noteRead(.relationship(slot))
             if owner.managedObjectContext == nil { owner.requireContext() }
@@ -46,7 +35,7 @@ struct Members {
 
     var isEmpty: Bool {
         switch source {
-        case .loose(let loose): return loose.objects.isEmpty
+        case .loose(let loose): return loose.isEmpty
         case .relationship(let owner, let slot):
             owner.noteRead(.relationship(slot))
             if owner.managedObjectContext == nil { owner.requireContext() }
@@ -56,7 +45,7 @@ struct Members {
 
     func contains(_ object: ManagedObject) -> Bool {
         switch source {
-        case .loose(let loose): return loose.objects.contains(object)
+        case .loose(let loose): return loose.contains(object)
         case .relationship(let owner, let slot):
             owner.noteRead(.relationship(slot))
             if owner.managedObjectContext == nil { owner.requireContext() }
@@ -77,7 +66,7 @@ struct Members {
     /// The object at `index`; `nil` if `index` is out of range.
     subscript(index: Int) -> ManagedObject? {
         switch source {
-        case .loose(let loose): return loose.objects.indices.contains(index) ? loose.objects[index] : nil
+        case .loose(let loose): return loose.object(at: index)
         case .relationship(let owner, let slot):
             owner.noteRead(.relationship(slot))
             guard let context = owner.managedObjectContext else {
@@ -111,7 +100,7 @@ struct Members {
 
     func index(of object: ManagedObject) -> Int? {
         switch source {
-        case .loose(let loose): return loose.objects.firstIndex(of: object)
+        case .loose(let loose): return loose.index(of: object)
         case .relationship(let owner, let slot):
             owner.noteRead(.relationship(slot))
             if owner.managedObjectContext == nil { owner.requireContext() }
@@ -125,7 +114,7 @@ struct Members {
     /// Appends objects that are not members yet.
     func add(_ objects: [ManagedObject]) {
         switch source {
-        case .loose(let loose): loose.objects += objects.filter { !loose.objects.contains($0) }
+        case .loose(let loose): loose.add(objects)
         case .relationship(let owner, let slot):
             change(owner, slot, objects) { owner.addDestinations(objects, at: slot) }
         }
@@ -133,7 +122,7 @@ struct Members {
 
     func remove(_ objects: [ManagedObject]) {
         switch source {
-        case .loose(let loose): loose.objects.removeAll { objects.contains($0) }
+        case .loose(let loose): loose.remove(objects)
         case .relationship(let owner, let slot):
             change(owner, slot, objects) { owner.removeDestinations(objects, at: slot) }
         }
@@ -142,7 +131,7 @@ struct Members {
     /// Makes `objects` the only members.
     func replaceAll(with objects: [ManagedObject]) {
         switch source {
-        case .loose(let loose): loose.objects = Loose(objects).objects
+        case .loose(let loose): loose.replaceAll(with: objects)
         case .relationship(let owner, let slot):
             change(owner, slot, objects) { owner.setDestinations(objects, at: slot) }
         }
@@ -150,10 +139,7 @@ struct Members {
 
     func insert(_ objects: [ManagedObject], at index: Int) {
         switch source {
-        case .loose(let loose):
-            guard index >= 0, index <= loose.objects.count else { return }
-            let new = Loose(objects).objects.filter { !loose.objects.contains($0) }
-            loose.objects.insert(contentsOf: new, at: index)
+        case .loose(let loose): loose.insert(objects, at: index)
         case .relationship(let owner, let slot):
             change(owner, slot, objects) { owner.insertDestinations(objects, at: index, inOrder: slot) }
         }
@@ -161,9 +147,7 @@ struct Members {
 
     func move(from source: Int, to target: Int) {
         switch self.source {
-        case .loose(let loose):
-            guard loose.objects.indices.contains(source), loose.objects.indices.contains(target) else { return }
-            loose.objects.insert(loose.objects.remove(at: source), at: target)
+        case .loose(let loose): loose.move(from: source, to: target)
         case .relationship(let owner, let slot):
             change(owner, slot, []) { owner.moveDestination(from: source, to: target, inOrder: slot) }
         }
@@ -171,8 +155,7 @@ struct Members {
 
     func remove(at index: Int) {
         switch source {
-        case .loose(let loose):
-            if loose.objects.indices.contains(index) { loose.objects.remove(at: index) }
+        case .loose(let loose): loose.remove(at: index)
         case .relationship(let owner, let slot):
             change(owner, slot, []) { owner.removeDestination(at: index, inOrder: slot) }
         }

@@ -23,7 +23,8 @@ public import EspalierModel
 /// A store keeps an order as a list of positions, so an access by position needs the list of IDs, which is read once;
 /// only requested objects are made. The first change of an order with n members takes O(n), each later one O(log n).
 /// A save of k changes takes O(k log n) in a B-tree store, on average; O(n) if k is more than an eighth of n, after a
-/// merge and after an assignment of all members.
+/// merge and after an assignment of all members. A list without an object is like an array: to insert, move or remove
+/// a member by its position takes O(n), and so does the first access by position after a removal.
 public struct OrderedToMany<Destination: ManagedObject>: Sequence, ExpressibleByArrayLiteral {
     let members: Members
 
