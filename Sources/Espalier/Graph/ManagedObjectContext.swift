@@ -152,6 +152,14 @@ public final class ManagedObjectContext {
     var observers: ContextObservers?
     /// The steps that undo the changes of the current event; `nil` without an undo manager.
     var journal: UndoJournal? { didSet { updateNoting() } }
+    /// The number of running calls whose changes have no steps.
+    var journalPauseCount = 0
+    /// The number of steps that former journals had when the context got another one.
+    var formerStepCount = 0
+    /// The number of running calls of the hooks of objects that become faults.
+    var turningCount = 0
+    /// The saves to merge when the running save or transaction has ended.
+    var deferredSaves: [SavedChanges] = []
     /// The properties that have changed in the current event; `nil` unless the application asks for them.
     var eventRecord: EventRecord? { didSet { updateNoting() } }
     /// The objects that `withObservationTracking` follows; `nil` if the context does not care.

@@ -96,6 +96,8 @@ final class ParentSource: ObjectSource {
 
     func checkIsNotSaving() throws(ContextError) {
         try parent.checkIsNotSaving()
+        // The object whose hook runs would lose what the child has changed.
+        if parent.turningCount > 0 { throw .alreadySaving(hook: "willTurnIntoFault or didTurnIntoFault", object: nil) }
         try parent.source.checkIsNotSaving()
     }
 

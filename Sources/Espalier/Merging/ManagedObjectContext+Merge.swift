@@ -20,12 +20,24 @@ extension ManagedObjectContext {
     ///
     /// The context moves to the newest generation. A pinned context does so too, and is pinned again there (MC-51).
     ///
+    /// In a hook of a save that has not written yet, and in the closure of a transaction, the merge waits for the end of
+    /// the save or transaction: its changes are based on the rows with which it began, to which it returns if it fails.
+    ///
     /// - Complexity: O(IDs of `saved`), and for changed objects among them as `refresh(_:mergesChanges:)`, with one
     ///   read of rows for each store; O(objects in memory) if everything may have changed. Moving to a newer generation
     ///   takes as long as for a refresh.
     public func mergeChanges(from saved: SavedChanges) {
+        guard !mayTakeBack else { return deferredSaves.append(saved) }
         moveToNewestGeneration()
         merge([saved])
+    }
+
+    /// Merges the saves that had to wait for the end of a save or transaction.
+    func mergeDeferredSaves() {
+        let saves = deferredSaves
+        deferredSaves = []
+        moveToNewestGeneration()
+        merge(saves)
     }
 
     /// Merges the saves that have arrived since the last merge, and moves to the newest generation, if the context
@@ -46,10 +58,10 @@ extension ManagedObjectContext {
 
     private func merge(_ saves: [SavedChanges]) {
         guard !saves.isEmpty else { return }
-        journal?.pause()
-        defer { journal?.resume() }
         beginEvent()
         defer { endEvent() }
+        pauseJournal()
+        defer { resumeJournal() }
         if saves.contains(where: \.isEverything) { refreshAll(isAsked: false) }
         var (changed, left): ([ManagedObject], Set<ObjectID>) = ([], [])
         var (seen, inserted, deleted) = (Set<ObjectID>(), Set<ObjectID>(), Set<ObjectID>())

@@ -191,9 +191,9 @@ extension ManagedObjectContext {
         guard let journal, journal.isRecording, !destination.leads(to: object, across: inverse) else {
             return destination.removeRaw(object.storedID, from: inverse)
         }
-        journal.pause()
+        pauseJournal()
         destination.removeRaw(object.storedID, from: inverse)
-        journal.resume()
+        resumeJournal()
     }
 
     /// Calls `body` with the destinations in memory; returns whether there are others.
