@@ -65,7 +65,7 @@ extension ManagedObject {
         defer { context?.turningCount -= 1 }
         state.insert(.turning)
         willTurnIntoFault()
-        // What the hook has changed is discarded, too.
+        // Changes by the hook are discarded, too.
         if state.contains(.updated) { withContext { $0.memory.updated.remove(self) } }
         assert(newValues == nil, "the values of a new object would outlive the fault")
         row = nil

@@ -5,8 +5,8 @@
 //   1. It is immutable: all answers are of the moment at which it was made, whatever the parent does meanwhile (F-4).
 //   2. Its answers are those of a store in which the parent has saved. No relationship leads to a deleted object.
 //   3. If the parent has no changes that concern a question, the store alone answers it.
-//   4. The parent of a grandchild reads such a snapshot, too. What takes several requests, such as a fetch, asks the
-//      stores with the changes of all levels together: requests to each level would double with every one.
+//   4. The parent of a grandchild reads such a snapshot, too. A fetch or a count takes several requests, and sends them
+//      to the stores with the changes of all levels together: requests to each level would double with every one.
 // Not here: fetches with unsaved changes (+Fetch).
 
 import EspalierModel

@@ -58,7 +58,7 @@ import Testing
         try #require(try paper(6, in: line[2]).drawer).code = "t6"
     }
 
-    /// What a context answers to requests of several kinds.
+    /// The answers of a context to requests of several kinds.
     private static func answers(_ context: ManagedObjectContext) throws -> [String] {
         var answers: [String] = []
         for format in [

@@ -41,7 +41,7 @@ private final class Twig: ManagedObject {
         get { _get("stem", at: 0) }
         set { _set("stem", at: 0, newValue) }
     }
-    /// What the hook does.
+    /// The action of the hook.
     var onDeletion: (() -> Void)?
 
     override func prepareForDeletion() { onDeletion?() }
