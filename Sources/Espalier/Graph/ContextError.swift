@@ -26,9 +26,9 @@ public enum ContextError: Error, Sendable {
     case references([ReferenceConflict])
     /// Each round of `willSave` and validation hooks changes or inserts objects again.
     case unsettledSave(rounds: Int)
-    /// A hook of a running save has called `save()` of the same context or of a child, or another call that would change
-    /// what is written; or a hook of an object that becomes a fault has called `save()` of a child. The running call
-    /// continues.
+    /// A hook of a running save has called `save()` of the same context or of a child, or another call that would
+    /// change the objects that are written; or a hook of an object that becomes a fault has called `save()` of a child.
+    /// The running call continues.
     case alreadySaving(hook: String, object: ObjectID?)
     /// The model has no entity of this name.
     case unknownEntity(String, known: [String])
@@ -143,8 +143,9 @@ extension ContextError: CustomStringConvertible {
                 + "insert an object on every call"
         case .alreadySaving(let hook, let object):
             "save(), execute() or a call that would change what they write was made in "
-                + "\(hook)\(object.map { " of \($0)" } ?? "") while the context or its parent was writing or refreshing; "
-                + "remove the call: a save includes changes that hooks make before it writes; save later ones afterwards"
+                + "\(hook)\(object.map { " of \($0)" } ?? "") while the context or its parent was writing or "
+                + "refreshing; remove the call: a save includes changes that hooks make before it writes; save later "
+                + "ones afterwards"
         case .unknownEntity(let name, let known):
             "the model has no entity \"\(name)\"; it has \(known.joined(separator: ", "))"
         case .abstractEntity(let name): "\(name) is abstract; use one of the entities that inherit from it"

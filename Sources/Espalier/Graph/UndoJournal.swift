@@ -6,8 +6,8 @@
 //   2. A save that fails removes its steps together with its changes.
 //   3. The cost is that of the change: O(1) steps, but O(destinations) for an ordered relationship that is assigned as
 //      a whole, and for the relationships of an object that is deleted.
-//   4. A hook may give the context another journal in the middle of a call: pauses and numbers of steps are those of the
-//      context, and go on (`pauseJournal`, `undoStepCount`).
+//   4. A hook may give the context another journal in the middle of a call: pauses and numbers of steps are those of
+//      the context, and go on (`pauseJournal`, `undoStepCount`).
 //   5. Objects of steps are released only after the access to the journal: freeing one may run application code.
 // Not here: how steps are undone (Undoing).
 

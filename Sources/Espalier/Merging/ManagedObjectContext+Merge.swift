@@ -20,8 +20,9 @@ extension ManagedObjectContext {
     ///
     /// The context moves to the newest generation. A pinned context does so too, and is pinned again there (MC-51).
     ///
-    /// In a hook of a save that has not written yet, and in the closure of a transaction, the merge waits for the end of
-    /// the save or transaction: its changes are based on the rows with which it began, to which it returns if it fails.
+    /// In a hook of a save that has not written yet, and in the closure of a transaction, the merge waits for the end
+    /// of the save or transaction: its changes are based on the rows with which it began, and it returns to them if it
+    /// fails.
     ///
     /// - Complexity: O(IDs of `saved`), and for changed objects among them as `refresh(_:mergesChanges:)`, with one
     ///   read of rows for each store; O(objects in memory) if everything may have changed. Moving to a newer generation

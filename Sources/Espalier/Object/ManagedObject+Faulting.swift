@@ -76,8 +76,8 @@ extension ManagedObject {
         state.remove(.turning)
     }
 
-    /// Calls `body`, whose changes of this object count, also within `awakeFromFetch`: only those of the hook itself are
-    /// no changes (MO-28).
+    /// Calls `body`, whose changes of this object count, also within `awakeFromFetch`: only those of the hook itself
+    /// are no changes (MO-28).
     final func countingChanges(_ body: () -> Void) {
         guard state.contains(.awakening) else { return body() }
         state.remove(.awakening)
