@@ -3,6 +3,7 @@
 
 import Espalier
 import EspalierModel
+import EspalierStore
 import Testing
 
 @Suite struct OrderedIndexTests {
