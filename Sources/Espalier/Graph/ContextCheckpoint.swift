@@ -92,7 +92,9 @@ struct ContextCheckpoint {
         context.replace(\.updated, by: updated)
         context.replace(\.deleted, by: deleted)
         for list in [inserted, updated, deleted] { list.renumber() }
+        let former = context.unpropagated
         context.unpropagated = unpropagated
+        withExtendedLifetime(former) {}
         context.runsRulesAgain = runsRulesAgain
         context.replaceReached(by: reached)
         context.memory.unreadInverses = unreadInverses

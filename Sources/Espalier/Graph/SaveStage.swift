@@ -4,6 +4,8 @@
 //   1. A context has a stage exactly while its `save` runs, or the closure of a transaction.
 //   2. `save` inside a save throws. `reset` and `rollback` inside a save are refused before its stores have committed,
 //      and the save reports that; after the commit, in `didSave`, they take effect.
+//   3. A save that fails returns to the generation with which it began: until its stores have committed, and in the
+//      closure of a transaction, `setQueryGeneration` throws, and `mergeChanges(from:)` waits for the end.
 
 import EspalierModel
 
@@ -55,6 +57,14 @@ extension ManagedObjectContext {
         if runsBatch { throw .alreadySaving(hook: SaveStage.batchClosure, object: nil) }
         guard let stage else { return }
         throw .alreadySaving(hook: stage.hook.rawValue, object: stage.object?.storedID)
+    }
+
+    /// Whether a running save or transaction may still fail, and return to the state with which it began.
+    var mayTakeBack: Bool { stage?.hook.isAfterCommit == false }
+
+    /// Throws if a part is writing what the context has sent, so that no object must get another ID now.
+    func checkIsNotStoring() throws(ContextError) {
+        if runsBatch || stage?.hook == .storing { try checkIsNotSaving() }
     }
 
     /// Whether `call` would discard the changes that a running save is about to write; if so, the save reports it.

@@ -14,8 +14,10 @@ extension ManagedObjectContext {
     ///
     /// - Complexity: O(`objects` and the objects related to them); O(all unsaved objects) if a relationship without
     ///   inverse refers to their entities. Consecutive objects of one entity take one transaction.
-    /// - Throws: `ContextError.noStore`, `.readOnlyStore`, `.objectOfOtherContext`, or the store's error.
+    /// - Throws: `ContextError.noStore`, `.readOnlyStore`, `.objectOfOtherContext`, or the store's error;
+    ///   `.alreadySaving` in a hook that runs while rows are written.
     public func obtainPermanentIDs(for objects: [ManagedObject]) throws(ContextError) {
+        try checkIsNotStoring()
         for object in objects where object.managedObjectContext !== self {
             throw .objectOfOtherContext(object.storedID)
         }

@@ -42,7 +42,7 @@ extension ManagedObjectContext {
         // The state to which a save that fails returns.
         let eventBefore = eventChanges
         let checkpoint = ContextCheckpoint(self)
-        let stepCount = journal?.steps.count ?? 0
+        let stepCount = undoStepCount
         let outcome: SaveOutcome
         let number = source.beginWriting()
         saveRun = SaveRun(writer: number)
@@ -55,13 +55,13 @@ extension ManagedObjectContext {
             let changes = try validatedChanges()
             stage = SaveStage(.storing)
             // Changes by merge policies and by the store cannot be undone.
-            journal?.pause()
-            defer { journal?.resume() }
+            pauseJournal()
+            defer { resumeJournal() }
             outcome = try write(changes)
         } catch let first {
             let error = withOtherFindings(first)
             checkpoint.restore(self)
-            journal?.truncate(to: stepCount)
+            truncateJournal(to: stepCount)
             eventChanges = eventBefore
             if case .violations = first { recorded.removeAll() }
             noteReported(error)
@@ -77,8 +77,8 @@ extension ManagedObjectContext {
 
     /// Applies what the parts have written, to this context and to the state that its children read (step 7).
     private func applyForAll(_ outcome: SaveOutcome) -> SavedChanges {
-        journal?.pause()
-        defer { journal?.resume() }
+        pauseJournal()
+        defer { resumeJournal() }
         let seen = childSource?.seen(of: outcome.saved)
         let savedChanges = apply(outcome)
         // The last pair first: an insertion may have been united with another one that a later pair unites again.

@@ -47,14 +47,14 @@ extension ManagedObjectContext {
         beginEvent()
         defer { endEvent() }
         let checkpoint = ContextCheckpoint(self)
-        let (event, stepCount) = (eventChanges, journal?.steps.count ?? 0)
+        let (event, stepCount) = (eventChanges, undoStepCount)
         do {
             return try body()
         } catch ContextError.partlySaved(let failure) {
             throw ContextError.partlySaved(underlying: failure)
         } catch {
             checkpoint.restore(self)
-            journal?.truncate(to: stepCount)
+            truncateJournal(to: stepCount)
             eventChanges = event
             throw error
         }
