@@ -160,7 +160,7 @@ extension OverlaySnapshot {
         guard let predicate = ResolvedPredicate(ways, from: fetch.entity) else { return [] }
         var leading = StoreFetch(
             entity: fetch.entity, includesSubentities: fetch.includesSubentities, predicate: predicate)
-        leading.keys = fetch.keys
+        (leading.keys, leading.storeTags) = (fetch.keys, fetch.storeTags)
         if let found = fetch.found { leading.predicate = predicate.holding(forOneOf: Array(found)) }
         var ids: [ObjectID] = []
         for base in try bases(for: fetch) { ids += try base.snapshot.fetchIDs(leading) }
