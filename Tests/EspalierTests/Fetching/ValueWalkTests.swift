@@ -236,6 +236,43 @@ private struct PlainRequest: CustomStringConvertible {
         let familyIsWhole = request.terms.includesSubentities
         func isWanted(_ sale: PlainSale) -> Bool { isRefund ? sale.isRefund : familyIsWhole || !sale.isRefund }
         includes = { sale, _ in isWanted(sale) }
+        addCondition(isWanted, &random)
+        let isGrouped = Int.random(in: 0..<3, using: &random) == 0
+        if isGrouped {
+            groups = somePaths(&random, 1...2)
+            request.propertiesToGroupBy = groups.map { FetchColumn($0) }
+        }
+        let hasAggregates = isGrouped || Bool.random(using: &random)
+        let hasPlain = isGrouped || !hasAggregates || Bool.random(using: &random)
+        if hasPlain { for path in isGrouped ? groups : somePaths(&random, 1...3) { add(path) } }
+        if hasAggregates {
+            for _ in 0..<Int.random(in: hasPlain ? 0...2 : 1...3, using: &random) { addAggregate(&random) }
+        }
+        request.propertiesToFetch = columns.map(\.column)
+        request.returnsDistinctResults = Int.random(in: 0..<4, using: &random) == 0
+        if isGrouped, Bool.random(using: &random) {
+            let least = Int64.random(in: 0...3, using: &random)
+            request.havingPredicate = try? FetchPredicate(format: "count:(whole) > %d", least)
+            having = { sales, _ in sales.count { $0.values["whole"].map { !$0.isNull } ?? false } > least }
+        }
+        for _ in 0..<Int.random(in: 0...2, using: &random) {
+            guard let column = columns.randomElement(using: &random) else { continue }
+            sort.append((column.column.name, Bool.random(using: &random)))
+        }
+        if !isGrouped, !request.returnsDistinctResults, hasPlain, Bool.random(using: &random) {
+            sort.append((Self.paths.randomElement(using: &random) ?? "text", Bool.random(using: &random)))
+        }
+        request.sortKeys = sort.map { SortKey($0.name, ascending: $0.isAscending) }
+        if Bool.random(using: &random) {
+            request.fetchOffset = Int.random(in: 0...3, using: &random)
+            request.fetchLimit = Int.random(in: 0...5, using: &random)
+        }
+    }
+
+    /// Mostly, a condition on the sales that the request may find.
+    private mutating func addCondition(
+        _ isWanted: @escaping (PlainSale) -> Bool, _ random: inout SeededGenerator
+    ) {
         switch Int.random(in: 0..<9, using: &random) {
         case 0:
             let least = Int64.random(in: -2...2, using: &random)
@@ -273,36 +310,6 @@ private struct PlainRequest: CustomStringConvertible {
                 return isWanted(sale) && !found
             }
         default: break
-        }
-        let isGrouped = Int.random(in: 0..<3, using: &random) == 0
-        if isGrouped {
-            groups = somePaths(&random, 1...2)
-            request.propertiesToGroupBy = groups.map { FetchColumn($0) }
-        }
-        let hasAggregates = isGrouped || Bool.random(using: &random)
-        let hasPlain = isGrouped || !hasAggregates || Bool.random(using: &random)
-        if hasPlain { for path in isGrouped ? groups : somePaths(&random, 1...3) { add(path) } }
-        if hasAggregates {
-            for _ in 0..<Int.random(in: hasPlain ? 0...2 : 1...3, using: &random) { addAggregate(&random) }
-        }
-        request.propertiesToFetch = columns.map(\.column)
-        request.returnsDistinctResults = Int.random(in: 0..<4, using: &random) == 0
-        if isGrouped, Bool.random(using: &random) {
-            let least = Int64.random(in: 0...3, using: &random)
-            request.havingPredicate = try? FetchPredicate(format: "count:(whole) > %d", least)
-            having = { sales, _ in sales.count { $0.values["whole"].map { !$0.isNull } ?? false } > least }
-        }
-        for _ in 0..<Int.random(in: 0...2, using: &random) {
-            guard let column = columns.randomElement(using: &random) else { continue }
-            sort.append((column.column.name, Bool.random(using: &random)))
-        }
-        if !isGrouped, !request.returnsDistinctResults, hasPlain, Bool.random(using: &random) {
-            sort.append((Self.paths.randomElement(using: &random) ?? "text", Bool.random(using: &random)))
-        }
-        request.sortKeys = sort.map { SortKey($0.name, ascending: $0.isAscending) }
-        if Bool.random(using: &random) {
-            request.fetchOffset = Int.random(in: 0...3, using: &random)
-            request.fetchLimit = Int.random(in: 0...5, using: &random)
         }
     }
 
