@@ -3,16 +3,19 @@
 internal import EspalierModel
 
 extension MemoryState: SaveState {
+    static var heldCountMax: Int { .max }
+
     func destinations(of owner: ObjectID, _ relationship: Relationship) -> [ObjectID] {
-        assert(relationship.isToMany, "\(relationship.name) is no list")
-        let list = lists[ListID(relationship, of: owner)] ?? []
-        assert(relationship.isOrdered || list.isEmpty || list[0].key <= list[list.count - 1].key, "invariant 1")
-        return list
+        destinations(of: owner, relationship, countMax: .max)
     }
 
-    func owners(leadingTo destination: ObjectID, _ relationship: Relationship) -> [ObjectID] {
+    func pairs(
+        leadingTo destinations: [ObjectID], _ relationship: Relationship
+    ) -> [(owner: ObjectID, destination: ObjectID)] {
         assert(relationship.isToMany && relationship.inverse == nil, "owners along \(relationship.name) are not known")
-        return Array(owners[ListID(relationship, of: destination)] ?? [])
+        return destinations.flatMap { destination in
+            (owners[ListID(relationship, of: destination)] ?? []).map { (owner: $0, destination: destination) }
+        }
     }
 
     func rows(_ ids: [ObjectID]) -> [ObjectSnapshot?] { ids.map { row($0)?.snapshot } }
@@ -20,7 +23,11 @@ extension MemoryState: SaveState {
     func missing(_ ids: [ObjectID]) -> [ObjectID] { ids.filter { row($0) == nil } }
 
     func destinations(of owner: ObjectID, _ relationship: Relationship, countMax: Int) -> [ObjectID] {
-        Array(destinations(of: owner, relationship).prefix(countMax))
+        assert(relationship.isToMany, "\(relationship.name) is no list")
+        let id = ListID(relationship, of: owner)
+        let list = lists[id] ?? []
+        assert(relationship.isOrdered || list.isEmpty || list[0].key <= list[list.count - 1].key, "invariant 1")
+        return removedLinks.left(of: list, in: id, countMax: countMax)
     }
 
     func rows(
@@ -100,12 +107,23 @@ extension MemoryState: SaveState {
 
     mutating func removeLink(of owner: ObjectID, to destination: ObjectID, _ relationship: Relationship) {
         let list = ListID(relationship, of: owner)
-        if schema.derivations.isWatched(relationship), lists[list]?.contains(destination) == true {
-            derivedChanges.noteLink(of: owner, to: destination, relationship, -1)
+        if lists[list] != nil { removedLinks.insert(destination, in: list) }
+        owners[ListID(relationship, of: destination)]?.remove(owner)
+    }
+
+    /// - Complexity: O(n) for lists of n destinations.
+    mutating func settleLinks() {
+        for (id, gone) in removedLinks.takeLists() {
+            guard let list = lists[id] else { continue }
+            assert(StepCount.note(list.count))
+            let relationship = schema.model.entities[id.relationship.declaredBy].relationships[id.relationship.slot]
+            if schema.derivations.isWatched(relationship) {
+                for destination in list where gone.contains(destination) {
+                    derivedChanges.noteLink(of: id.owner, to: destination, relationship, -1)
+                }
+            }
+            let left = list.filter { !gone.contains($0) }
+            lists[id] = left.isEmpty ? nil : left
         }
-        lists[list]?.removeAll { $0 == destination }
-        if lists[list]?.isEmpty == true { lists[list] = nil }
-        let back = ListID(relationship, of: destination)
-        owners[back]?.remove(owner)
     }
 }

@@ -54,6 +54,8 @@ struct MemoryState: Sendable {
     var isClosed = false
     /// During a save: the changes from which derived values follow.
     var derivedChanges = DerivedChanges()
+    /// During a save: the links that delete rules have removed from `lists`, until `settleLinks`.
+    var removedLinks = RemovedLinks()
     /// During a save: the rows whose unique values are checked in the end, because they follow from other rows.
     var deferred: DeferredConstraints
 
@@ -140,6 +142,7 @@ struct MemoryState: Sendable {
         for (position, group) in schema.groups.enumerated() {
             assert(group.isUnique || groups[position].isEmpty, "invariant 2: \(group.name) is no constraint")
         }
+        assert(removedLinks.isEmpty, "links are removed that lists still have")
         assert(lists.prefix(64).allSatisfy { !$0.value.isEmpty }, "invariant 1: a list is empty")
         return true
     }

@@ -115,6 +115,7 @@ extension MemoryState {
     }
 
     private mutating func addLists(_ given: [StoredGraph.List], _ tag: UInt32) throws(StoreError) {
+        var members: [ListID: Set<ObjectID>] = [:]
         for list in given {
             guard let owner = row(list.owner) else {
                 throw Self.damaged(list.owner, "there is a list of \(list.relationship.name), but no such row")
@@ -125,21 +126,28 @@ extension MemoryState {
                 relationships[slot].name == list.relationship.name
             else { throw Self.damaged(owner.id, "\(list.relationship.name) is no to-many relationship of the entity") }
             let relationship = relationships[slot]
-            guard Set(list.destinations).count == list.destinations.count else {
+            let destinations = Set(list.destinations)
+            guard destinations.count == list.destinations.count else {
                 throw Self.damaged(owner.id, "\(relationship.name) has a destination twice")
             }
             for id in list.destinations { try requireRow(id, relationship, of: owner.id) }
             let key = ListID(relationship, of: owner.id)
             guard lists[key] == nil else { throw Self.damaged(owner.id, "there are two lists of \(relationship.name)") }
             guard !list.destinations.isEmpty else { continue }
+            if relationship.isOrdered { members[key] = destinations }
             lists[key] =
                 relationship.isOrdered ? list.destinations : list.destinations.sorted { $0.key < $1.key }
         }
-        for (key, list) in lists { try checkOtherSide(of: key, list) }
+        for (key, list) in lists { try checkOtherSide(of: key, list, members) }
     }
 
     /// Requires that the destinations of a list lead back, if they can; notes the owner of a list without inverse.
-    private mutating func checkOtherSide(of key: ListID, _ list: [ObjectID]) throws(StoreError) {
+    ///
+    /// - Parameter members: the destinations of the ordered lists, in which they cannot be searched by key.
+    /// - Complexity: O(n log m) for n destinations, whose lists have m.
+    private mutating func checkOtherSide(
+        of key: ListID, _ list: [ObjectID], _ members: [ListID: Set<ObjectID>]
+    ) throws(StoreError) {
         let relationship = schema.model.entities[key.relationship.declaredBy].relationships[key.relationship.slot]
         assert(relationship.isToMany && !list.isEmpty, "\(relationship.name) of \(key.owner) has \(list.count) rows")
         guard let inverse = schema.model.inverse(of: relationship) else {
@@ -149,7 +157,8 @@ extension MemoryState {
         for id in list {
             let leadsBack =
                 inverse.isToMany
-                ? lists[ListID(inverse, of: id)]?.contains(key.owner) == true
+                ? members[ListID(inverse, of: id)]?.contains(key.owner)
+                    ?? lists[ListID(inverse, of: id)]?.hasInKeyOrder(key.owner) == true
                 : row(id)?.destinations[inverse.slot] == key.owner
             guard leadsBack else {
                 throw Self.damaged(
