@@ -5,7 +5,7 @@ internal import EspalierModel
 extension InMemoryStore {
     /// Checks versions and constraints, then makes all changes at once.
     public func save(_ request: SaveRequest) throws(StoreError) -> SaveResult {
-        try withState { state throws(StoreError) in try carryOut(request, on: &state) }
+        try change { state throws(StoreError) in try carryOut(request, on: &state) }
     }
 
     /// Makes all changes of `request`; an error leaves `state` as it was.

@@ -10,7 +10,7 @@ internal import FoundationEssentials
 extension InMemoryStore {
     /// Replaces everything but the UUID.
     func replaceContent(by graph: StoredGraph) throws(StoreError) {
-        try withState { state throws(StoreError) in try replace(&state, by: graph) }
+        try change { state throws(StoreError) in try replace(&state, by: graph) }
     }
 
     /// Replaces a state by a graph; keys that were given out before stay so.
