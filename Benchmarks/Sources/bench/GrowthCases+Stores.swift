@@ -167,6 +167,17 @@ extension GrowthCases {
         GrowthCase("in memory: insert all and save", 1, work: .tables) { store in
             { try memoryContainer(store.count).close() }
         },
+        GrowthCase("in memory: save of one among all, beside a snapshot", 0) { store in
+            let container = try memoryContainer(store.count)
+            let context = ManagedObjectContext(container.persistentStoreCoordinator)
+            let paper = try found(try all(context).last)
+            return {
+                let snapshot = try container.persistentStoreCoordinator.persistentStores[0].snapshot()
+                paper.touched += 1
+                try context.save()
+                withExtendedLifetime((container, snapshot)) {}
+            }
+        },
         inMemory("fetch all, read an attribute") { context in
             for paper in try all(context) { blackHole(paper.number) }
         },

@@ -11,8 +11,9 @@ internal import Synchronization
 
 /// A store without a file; closing it discards its rows (Behaviour PS-17).
 ///
-/// It has no index: a fetch tests each row of a hierarchy, and a save copies the tables that it changes. The indexes of
-/// the model make nothing faster here. For many rows in memory use `BTreeStore.inMemory`.
+/// It has no index: a fetch tests each row of a hierarchy. A save copies only what it changes, and each list that it
+/// changes as a whole. The indexes of the model make nothing faster here. For many rows in memory use
+/// `BTreeStore.inMemory`.
 public final class InMemoryStore: PersistentStore, BuiltInStore {
     /// The store's UUID, a new one for each store.
     public let identifier: UUID

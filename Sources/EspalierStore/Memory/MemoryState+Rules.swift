@@ -14,7 +14,9 @@ extension MemoryState: SaveState {
     ) -> [(owner: ObjectID, destination: ObjectID)] {
         assert(relationship.isToMany && relationship.inverse == nil, "owners along \(relationship.name) are not known")
         return destinations.flatMap { destination in
-            (owners[ListID(relationship, of: destination)] ?? []).map { (owner: $0, destination: destination) }
+            (owners[ListID(relationship, of: destination)] ?? KeyTable()).map {
+                (owner: $0.value, destination: destination)
+            }
         }
     }
 
@@ -35,16 +37,14 @@ extension MemoryState: SaveState {
     ) -> (rows: [ObjectSnapshot], next: UInt64?) {
         assert(countMax > 0 && !entity.relationships[slot].isToMany, "\(countMax) rows by slot \(slot)")
         let family = Set(entity.family)
-        let found = rows[entity.root].values.filter { row in
-            guard row.id.key >= key, family.contains(row.entity), let destination = row.destinations[slot] else {
-                return false
-            }
-            return gone.contains(destination)
-        }.sorted { $0.id.key < $1.id.key }
-        assert(
-            found.allSatisfy { schema.roots[$0.entity] == entity.root }, "rows of another hierarchy than \(entity.name)"
-        )
-        return (found.prefix(countMax).map(\.snapshot), found.dropFirst(countMax).first?.id.key)
+        var found: [ObjectSnapshot] = []
+        for (key, row) in rows[entity.root].values(from: key) where family.contains(row.entity) {
+            guard let destination = row.destinations[slot], gone.contains(destination) else { continue }
+            assert(schema.roots[row.entity] == entity.root, "a row of another hierarchy than \(entity.name)")
+            guard found.count < countMax else { return (found, key) }
+            found.append(row.snapshot)
+        }
+        return (found, nil)
     }
 
     func holder(of values: [AttributeValue], inGroup group: Int) -> ObjectID? {
@@ -75,7 +75,7 @@ extension MemoryState: SaveState {
             for (slot, destination) in destinations { new.destinations[slot] = destination }
             for group in constraints(of: new) where key(old, group) != key(new, group) {
                 remove(old, from: group)
-                if let values = key(new, group) { groups[group][values, default: []].insert(new.id) }
+                if let values = key(new, group) { insert(new.id, having: values, inGroup: group) }
             }
             rows[schema.roots[new.entity]][new.id.key] = new
         }
@@ -94,7 +94,7 @@ extension MemoryState: SaveState {
             for group in constraints(of: new) where key(old, group) != key(new, group) {
                 guard let values = key(new, group) else { continue }
                 deferred.add(new.id, in: group)
-                groups[group][values, default: []].insert(new.id)
+                insert(new.id, having: values, inGroup: group)
             }
             rows[schema.roots[new.entity]][new.id.key] = new
         }
@@ -108,7 +108,7 @@ extension MemoryState: SaveState {
     mutating func removeLink(of owner: ObjectID, to destination: ObjectID, _ relationship: Relationship) {
         let list = ListID(relationship, of: owner)
         if lists[list] != nil { removedLinks.insert(destination, in: list) }
-        owners[ListID(relationship, of: destination)]?.remove(owner)
+        if relationship.inverse == nil { remove(owner: owner, leadingTo: destination, relationship) }
     }
 
     /// - Complexity: O(n) for lists of n destinations.

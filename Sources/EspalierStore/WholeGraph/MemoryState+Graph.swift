@@ -40,15 +40,15 @@ extension MemoryState {
         let tag = Interned.stores.tag(of: graph.identifier)
         for row in graph.rows { try add(row, tag) }
         for root in rows.indices {
-            for row in rows[root].values { try checkDestinations(of: row, tag) }
+            for (_, row) in rows[root] { try checkDestinations(of: row, tag) }
         }
         try addLists(graph.lists, tag)
         try addDerivedLists()
         for root in rows.indices where schema.model.entities[root].root == root {
             let counters = try counters(of: schema.model.entities[root], in: graph)
-            lastKeys[root] = max(counters.lastKey, rows[root].keys.max() ?? 0)
+            lastKeys[root] = max(counters.lastKey, rows[root].lastKey ?? 0)
             goneVersions[root] = counters.goneVersion
-            for row in rows[root].values.sorted(by: { $0.id.key < $1.id.key }) { try addUniqueValues(of: row) }
+            for (_, row) in rows[root] { try addUniqueValues(of: row) }
         }
         assert(checkInvariants())
     }
@@ -151,7 +151,7 @@ extension MemoryState {
         let relationship = schema.model.entities[key.relationship.declaredBy].relationships[key.relationship.slot]
         assert(relationship.isToMany && !list.isEmpty, "\(relationship.name) of \(key.owner) has \(list.count) rows")
         guard let inverse = schema.model.inverse(of: relationship) else {
-            for id in list { owners[ListID(relationship, of: id), default: []].insert(key.owner) }
+            for id in list { insert(owner: key.owner, leadingTo: id, relationship) }
             return
         }
         for id in list {
@@ -194,7 +194,7 @@ extension MemoryState {
                 let names = schema.groups[group].properties.joined(separator: ", ")
                 throw Self.damaged(row.id, "it has the same \(names) as \(other), which must be unique")
             }
-            groups[group][values] = [row.id]
+            insert(row.id, having: values, inGroup: group)
         }
     }
 
@@ -205,7 +205,7 @@ extension MemoryState {
         var graph = StoredGraph(identifier: identifier)
         graph.metadata = metadata
         for root in rows.indices where schema.model.entities[root].root == root {
-            graph.rows += rows[root].values.sorted { $0.id.key < $1.id.key }.map(\.snapshot)
+            graph.rows += rows[root].map(\.value.snapshot)
             graph.counters[schema.model.entities[root].name] = .init(
                 lastKey: lastKeys[root], goneVersion: goneVersions[root])
         }
