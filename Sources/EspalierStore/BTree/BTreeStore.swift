@@ -148,6 +148,7 @@ public final class BTreeStore: PersistentStore, BuiltInStore {
         _ request: SaveRequest, lastKeys: [(root: Entity, key: UInt64)], metadata: [String: AttributeValue]
     ) throws(StoreError) {
         try SaveChecks.check(metadata: metadata)
+        assert(Set(lastKeys.map(\.root.index)).count == lastKeys.count, "a hierarchy has two last keys")
         try withPath { () throws(StoreError) in
             var transaction = try beginWrite()
             for (root, key) in lastKeys { try reserveKeys(upTo: key, for: root, in: &transaction) }
@@ -200,6 +201,7 @@ public final class BTreeStore: PersistentStore, BuiltInStore {
             old.append(key.copy(0..<key.byteCount))
             return true
         }
+        assert(Set(old).count == old.count, "a name of metadata is stored twice")
         for key in old { try transaction.remove(key, from: catalog.metadata) }
         for (name, value) in metadata.sorted(by: { $0.key < $1.key }) {
             var bytes: [UInt8] = []
@@ -306,6 +308,7 @@ public final class BTreeStore: PersistentStore, BuiltInStore {
         let transaction = try withPath { () throws(StoreError) in try beginWrite() }
         // This transaction sees commits whose sync still runs; the snapshots that `body` takes must see them, too.
         try withPath { () throws(StoreError) in try withStoreErrors(try database.waitForCommits()) }
+        assert(!changesHaveEnded.load(ordering: .sequentiallyConsistent), "changes begin after they have ended")
         let answer = try body()
         if endsChanges { changesHaveEnded.store(true, ordering: .sequentiallyConsistent) }
         _ = consume transaction

@@ -14,6 +14,7 @@ extension SaveExecution: SaveState {
     func pairs(
         leadingTo destinations: [ObjectID], _ relationship: Relationship
     ) throws(StoreError) -> [(owner: ObjectID, destination: ObjectID)] {
+        assert(relationship.isToMany && relationship.inverse == nil, "owners along \(relationship.name) are not known")
         var pairs: [(owner: ObjectID, destination: ObjectID)] = []
         for destination in destinations {
             for owner in try transaction.owners(leadingTo: destination.key, relationship, catalog) {

@@ -82,6 +82,7 @@ struct IncrementalState: SaveState {
     func pairs(
         leadingTo destinations: [ObjectID], _ relationship: Relationship
     ) throws(StoreError) -> [(owner: ObjectID, destination: ObjectID)] {
+        assert(relationship.isToMany && relationship.inverse == nil, "owners along \(relationship.name) are not known")
         let wanted = Set(destinations)
         var pairs: [(owner: ObjectID, destination: ObjectID)] = []
         for owner in try ids(of: schema.model.entities[relationship.declaredBy]) {

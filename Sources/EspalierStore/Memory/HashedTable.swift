@@ -18,13 +18,13 @@ package struct HashedTable<Key: Hashable & Sendable, Value: Sendable>: Sendable 
 
     package var isEmpty: Bool { count == 0 }
 
-    private func hash(of key: Key) -> UInt64 { UInt64(truncatingIfNeeded: key.hashValue) }
+    private static func hash(of key: Key) -> UInt64 { UInt64(truncatingIfNeeded: key.hashValue) }
 
     /// The value of a key.
     ///
     /// - Complexity: O(log n).
     package subscript(key: Key) -> Value? {
-        get { buckets[hash(of: key)]?.first { $0.key == key }?.value }
+        get { buckets[Self.hash(of: key)]?.first { $0.key == key }?.value }
         set { update(key) { $0 = newValue } }
     }
 
@@ -33,9 +33,10 @@ package struct HashedTable<Key: Hashable & Sendable, Value: Sendable>: Sendable 
     /// - Complexity: O(log n), also if a copy of the table exists.
     package mutating func update(_ key: Key, _ change: (inout Value?) -> Void) {
         var difference = 0
-        buckets.update(hash(of: key)) { bucket in
+        buckets.update(Self.hash(of: key)) { bucket in
             // Taken out, so that a bucket which no copy shares is changed in its place.
             var entries = bucket.take() ?? []
+            assert(entries.allSatisfy { Self.hash(of: $0.key) == Self.hash(of: key) }, "invariant 1: another hash")
             difference -= entries.count
             let position = entries.firstIndex { $0.key == key } ?? entries.count
             if position == entries.count { entries.append(Entry(key: key, value: nil)) }
@@ -59,6 +60,7 @@ extension HashedTable: Sequence {
 
         package mutating func next() -> (key: Key, value: Value)? {
             if entries.isEmpty { entries = buckets.next()?.value ?? [] }
+            assert(entries.allSatisfy { $0.value != nil }, "a key has no value")
             guard let entry = entries.popLast(), let value = entry.value else { return nil }
             return (entry.key, value)
         }

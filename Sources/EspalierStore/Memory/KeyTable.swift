@@ -31,12 +31,15 @@ package struct KeyTable<Value: Sendable>: Sendable {
 
         /// The position of the child below which `key` is, if it is anywhere.
         func child(for key: UInt64) -> Int {
+            assert(!children.isEmpty && keys.count == children.count, "invariant 2: \(children.count) children")
             let position = position(of: key)
-            return position < keys.count && keys[position] == key ? position : max(0, position - 1)
+            if position < keys.count, keys[position] == key { return position }
+            return position > 0 ? position - 1 : 0
         }
 
         func value(for key: UInt64) -> Value? {
             guard children.isEmpty else { return children[child(for: key)].value(for: key) }
+            assert(keys.count == values.count, "invariant 2: \(keys.count) keys of \(values.count) values")
             let position = position(of: key)
             return position < keys.count && keys[position] == key ? values[position] : nil
         }
@@ -94,6 +97,7 @@ package struct KeyTable<Value: Sendable>: Sendable {
                 split.children = Array(children[middle...])
                 children.removeSubrange(middle...)
             }
+            assert(!keys.isEmpty && keys[keys.count - 1] < split.keys[0], "invariant 1: a node is divided at \(middle)")
             return split
         }
     }
@@ -155,6 +159,7 @@ extension KeyTable: Sequence {
                 leaf = leaf.children[child]
             }
             position = leaf.position(of: key)
+            assert(position == leaf.keys.count || leaf.keys[position] >= key, "a step begins before \(key)")
         }
 
         package mutating func next() -> (key: UInt64, value: Value)? {
@@ -170,6 +175,7 @@ extension KeyTable: Sequence {
                 position = 0
             }
             defer { position += 1 }
+            assert(leaf.children.isEmpty, "invariant 2: a branch is no leaf")
             guard let value = leaf.values[position] else { return nil }
             return (leaf.keys[position], value)
         }

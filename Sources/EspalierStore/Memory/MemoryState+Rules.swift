@@ -107,6 +107,7 @@ extension MemoryState: SaveState {
 
     mutating func removeLink(of owner: ObjectID, to destination: ObjectID, _ relationship: Relationship) {
         let list = ListID(relationship, of: owner)
+        assert(relationship.isToMany, "\(relationship.name) is no list")
         if lists[list] != nil { removedLinks.insert(destination, in: list) }
         if relationship.inverse == nil { remove(owner: owner, leadingTo: destination, relationship) }
     }
@@ -115,6 +116,7 @@ extension MemoryState: SaveState {
     mutating func settleLinks() {
         for (id, gone) in removedLinks.takeLists() {
             guard let list = lists[id] else { continue }
+            assert(!list.isEmpty && !gone.isEmpty, "invariant 1: the list of \(id.owner)")
             assert(StepCount.note(list.count))
             let relationship = schema.model.entities[id.relationship.declaredBy].relationships[id.relationship.slot]
             if schema.derivations.isWatched(relationship) {

@@ -89,6 +89,7 @@ struct MemoryState: Sendable {
 
     /// Notes that a relationship does not lead from an owner to a row any more.
     mutating func remove(owner: ObjectID, leadingTo destination: ObjectID, _ relationship: Relationship) {
+        assert(relationship.inverse == nil, "\(relationship.name) has an inverse, whose lists have the owners")
         owners.update(ListID(relationship, of: destination)) { owners in
             guard var table = owners.take() else { return }
             table[owner.key] = nil
