@@ -232,7 +232,8 @@ public final class BTreeStore: PersistentStore, BuiltInStore {
         // Saves that waited while their changes ended are refused at once, and none begins any more: each attempt
         // waits for the turn of one of them.
         for _ in 0..<1000 {
-            do throws(StorageError) { return try database.close() } catch .database(.transactionsOpen) {
+            do throws(StorageError) { return try database.close() } catch {
+                guard case .database(.transactionsOpen) = error else { throw error }
                 try database.beginWrite().rollback()
             }
         }
