@@ -50,9 +50,8 @@ struct SortBuffer {
     static func key(of row: EvaluatedRow, _ sort: [ResolvedSortKey]) throws(StoreError) -> [UInt8] {
         var bytes: [UInt8] = []
         for key in sort {
-            guard let type = key.type else { continue }
             let value = try key.value(of: row)
-            KeyCoding.append(value, as: type, options: key.options, isAscending: key.isAscending, to: &bytes)
+            KeyCoding.append(value, as: key.type, options: key.options, isAscending: key.isAscending, to: &bytes)
         }
         bytes.append(bigEndian: row.objectID.key)
         return bytes

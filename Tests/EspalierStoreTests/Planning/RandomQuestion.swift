@@ -77,6 +77,11 @@ struct RandomQuestion {
         let offset = random.oneIn(3) ? Int(random.next() % 5) : 0
         let limit = random.oneIn(2) ? Int(random.next() % 8) : nil
         let entity = try world.entity(selection.entity)
+        if let accepted = acceptedObjectKey(entity) {
+            var outcome = QuestionOutcome()
+            outcome.problem = "\(entity.name) can be sorted by the objects of \(accepted)"
+            return outcome
+        }
         let fetch = StoreFetch(
             entity: entity, includesSubentities: selection.includesSubentities, predicate: selection.resolved,
             sort: try order.map { try ResolvedSortKey($0.key, for: entity, in: world.model) }, offset: offset,
@@ -95,6 +100,15 @@ struct RandomQuestion {
         }
         if explains { outcome.usesIndex = try world.tree.explain(fetch).contains { $0.contains("\"index:") } }
         return outcome
+    }
+
+    /// A sort key that leads to objects, which have no order in any store, and is accepted nevertheless; now and then
+    /// one is tried.
+    private mutating func acceptedObjectKey(_ entity: Entity) -> String? {
+        guard random.oneIn(16) else { return nil }
+        let name = random.pick(["SELF", "objectID"] + entity.relationships.map(\.name))
+        let key = SortKey(name, ascending: random.oneIn(2))
+        return (try? ResolvedSortKey(key, for: entity, in: world.model)) == nil ? nil : name
     }
 
     /// One or two criteria: properties of the rows, or of their owners.
