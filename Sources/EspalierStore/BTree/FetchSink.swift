@@ -43,7 +43,7 @@ struct FetchSink: ~Copyable {
         self.limit = limit ?? Int.max
     }
 
-    /// The attributes that are read of each row; `nil` if all of its bytes are used.
+    /// The attributes that are read in the bytes of each row; `nil` if all of its bytes are used.
     var slots: [Int]? {
         switch kind {
         case .rows: nil
