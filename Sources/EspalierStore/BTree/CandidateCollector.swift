@@ -148,14 +148,14 @@ struct CandidateCollector {
         try cursor.forEachBeginning { key, row, byteCount throws(StoreError) in
             assert(StepCount.note(rows: 1))
             guard let number = try catalog.check(row, of: byteCount, in: entity, key: key) else {
-                // Only the whole row tells whether it is damaged; if not, it is tested by its ID.
+                // Only the whole row tells whether it is damaged; if it is not, it is tested by its ID.
                 let whole = try session.wholeRow(key, in: entity)
-                let number = whole.withRawSpan { reader.entityNumber(of: $0) }
-                if let rowEntity = catalog.numbering.entity(number), rowEntity.isKind(of: entity),
-                    let id = catalog.numbering.id(entityNumber: number, key: key), let known = try session.row(id),
-                    try ResolvedPredicate.evaluate(node, on: known, memo: session.memo)
+                let own = whole.withRawSpan { reader.entityNumber(of: $0) }
+                if let rowEntity = catalog.numbering.entity(own), rowEntity.isKind(of: entity),
+                    let id = catalog.numbering.id(entityNumber: own, key: key), let row = try session.row(id),
+                    try ResolvedPredicate.evaluate(node, on: row, memo: session.memo)
                 {
-                    found.append(Candidate(key: key, entityNumber: number))
+                    found.append(Candidate(key: key, entityNumber: own))
                 }
                 return true
             }

@@ -7,7 +7,7 @@
 //      sort keys that are not the row's own attributes, get a copy in one reused buffer.
 //   3. Of a row that has pages of its own, only the first page is read, unless a condition, a sort key or a column needs
 //      an attribute behind it, or the row itself is a part of the result.
-// Not here: the test of such a row (+LongRows).
+// Not here: the test of such a row (+LongRows), and when the way along an index is left (+Walk).
 
 internal import EspalierEngine
 internal import EspalierModel
@@ -17,12 +17,13 @@ struct FetchExecution: ~Copyable {
     /// rows, at least this many of them.
     private static let firstScanCount = 512
 
-    let plan: FetchPlan
+    /// The plan, which changes if the way along an index is left.
+    var plan: FetchPlan
     let session: ReadSession
     let catalog: StoreCatalog
     let reader: RowReader
     let storeTag: UInt32
-    private(set) var residual: [ResolvedPredicate.Node] { didSet { chooseTests() } }
+    var residual: [ResolvedPredicate.Node] { didSet { chooseTests() } }
     /// Those conditions of `residual` that the bytes of a row answer.
     private(set) var tests: [ByteCondition] = []
     /// The other conditions of `residual`: they are evaluated.
@@ -30,7 +31,7 @@ struct FetchExecution: ~Copyable {
     /// The attributes that are read in the bytes of a row that has pages of its own; `nil` if such rows are read whole.
     private var ownSlots: OwnSlots?
     /// Whether all sort keys are attributes of the row itself.
-    private(set) var sortsByOwnValues = false
+    var sortsByOwnValues = false
     /// The text of a row without case or accents, as a test compares it; reused for each row.
     var foldedText: [UInt8] = []
     /// The bytes whose order is that of the sort keys; reused for each row.
@@ -41,11 +42,13 @@ struct FetchExecution: ~Copyable {
     /// The properties of the last row that rows with the same beginning share.
     private var lastAlike: SharedProperties?
     /// Whether every row that is found belongs to the result, in the order in which it is found.
-    private var acceptsEveryRow: Bool
+    var acceptsEveryRow: Bool
     /// The primary keys of the rows that are wanted and not visited yet.
     private var keys: ClosedRange<UInt64>
     /// Rows that are left out.
     let excluded: Set<ObjectID>
+    /// The reader of values as it was before the first row.
+    let columns: ColumnReader?
     /// The number of rows that a scan may still visit.
     private var rowsToScan = Int.max
     /// The key at which a scan has stopped because `rowsToScan` was 0.
@@ -55,7 +58,7 @@ struct FetchExecution: ~Copyable {
         _ plan: consuming FetchPlan, _ kind: FetchKind, _ session: ReadSession, _ values: ColumnReader? = nil,
         excluding excluded: Set<ObjectID> = []
     ) {
-        self.excluded = excluded
+        (self.excluded, columns) = (excluded, values)
         self.plan = plan
         self.session = session
         catalog = session.catalog
@@ -104,7 +107,7 @@ struct FetchExecution: ~Copyable {
     ///
     /// - Complexity: with a limit below 512 and by primary key, O(square root of rows x (offset + limit)) if there are
     ///   at most 512 candidates or the scan finds enough; otherwise O(candidates).
-    private mutating func find(_ source: CandidateSource) throws(StoreError) {
+    mutating func find(_ source: CandidateSource) throws(StoreError) {
         if case .index(let group, let ranges) = source, sink.kind == .count, plan.isExact, acceptsEveryRow {
             return try countEntries(group, ranges)
         }
@@ -193,7 +196,7 @@ struct FetchExecution: ~Copyable {
     }
 
     /// Visits all rows of the hierarchy, by primary key.
-    private mutating func scan() throws(StoreError) {
+    mutating func scan() throws(StoreError) {
         let tree = catalog.rowTree(of: plan.entity)
         if acceptsEveryRow { sink.reserveCapacity(Int(clamping: try session.transaction.count(of: tree))) }
         var cursor = try session.transaction.cursor(over: tree)
@@ -233,10 +236,16 @@ struct FetchExecution: ~Copyable {
         let countsAll =
             plan.isExact && acceptsEveryRow && keys == StoreFetch.allKeys && excluded.isEmpty
             && entity.family.allSatisfy { plan.isWanted[Int(catalog.numbering.entityNumbers[$0])] }
+        let choice = plan.mayLeaveIndex ? plan.orderChoice : nil
+        var (visitedCount, isLeft) = (0, false)
         try entries.forEach(isReversed: isReversed, skipping: { countsAll && sink.skip($0) }) {
             candidate throws(StoreError) in
-            try visitRow(of: candidate, in: &rows)
+            guard try visitRow(of: candidate, in: &rows) else { return false }
+            visitedCount += 1
+            if let choice { isLeft = leavesIndex(choice, after: visitedCount) }
+            return !isLeft
         }
+        if isLeft, let choice { try sort(insteadOf: choice) }
     }
 
     /// A lookup for the rows of candidates.
