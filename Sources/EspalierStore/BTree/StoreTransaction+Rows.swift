@@ -172,4 +172,16 @@ extension StoreCatalog {
         }
         return number
     }
+
+    /// Checks a row of `byteCount` bytes of which `row` is the beginning; returns the number of its own entity, or `nil`
+    /// if only the whole row tells whether it is damaged.
+    func check(
+        _ row: RawSpan, of byteCount: Int, in entity: Entity, key: UInt64
+    ) throws(StoreError) -> UInt16? {
+        if row.byteCount == byteCount { return try check(row, in: entity, key: key) }
+        guard key != 0, let (shape, _) = RowReader(numbering: numbering).soundBeginning(row, of: byteCount),
+            let number = shape.entityNumber, numbering.root(ofEntity: number) == entity.root
+        else { return nil }
+        return number
+    }
 }
