@@ -141,6 +141,8 @@ public final class ManagedObjectContext {
     var recorded: [Violation] = []
     /// Counts changes of values and of the sets of changed objects, so that a save sees whether hooks changed anything.
     var changeCount = 0
+    /// The permanent IDs that new objects have got since the first checkpoint that can be restored; `nil` without one.
+    weak var givenIDs: GivenIDs?
     /// The state of the running save; `nil` if none runs.
     var saveRun: SaveRun?
     /// The stage of the running save or transaction; `nil` if none runs.

@@ -2,7 +2,8 @@
 //
 // Invariants
 //   1. The IDs of all stores are reserved before the first object is renamed: an error leaves the context as it was.
-//   2. After an object is renamed, no unsaved value names it by its temporary ID.
+//   2. After an object is renamed, no unsaved value names it by its temporary ID. Values that get another ID are no
+//      changes: no step undoes them.
 
 import EspalierModel
 import EspalierStore
@@ -50,15 +51,26 @@ extension ManagedObjectContext {
         for object in new {
             if let id = permanentIDs[object.storedID] { memory.registry.rename(object, id) }
         }
+        givenIDs?.note(permanentIDs)
         memory.pendingValues.removeAll()
         for object in naming {
-            object.replaceNewDestinations { permanentIDs[$0] ?? $0 }
+            object.renameNewDestinations(permanentIDs)
             if object.changes != nil { object.changeable().replaceIDs { permanentIDs[$0] ?? $0 } }
         }
         // A hook of a running save may call this method: the order of new objects depends on their IDs.
         guard !permanentIDs.isEmpty else { return }
         changeCount &+= 1
         if memory.unseen.isActive { memory.unseen.note((new + naming).lazy.map(\.storedID)) }
+    }
+}
+
+extension ManagedObject {
+    /// Makes the to-one relationships of a new object lead to the same objects under their new IDs.
+    fileprivate func renameNewDestinations(_ permanentIDs: [ObjectID: ObjectID]) {
+        for slot in 0..<(newValues?.relationshipCount ?? 0) {
+            guard let id = newValues?.destination(at: slot), let new = permanentIDs[id] else { continue }
+            changeableNewValues()?.setDestination(new, at: slot)
+        }
     }
 }
 
