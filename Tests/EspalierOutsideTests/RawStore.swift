@@ -10,7 +10,7 @@ final class RawStore: PersistentStore {
     enum Lie: String, CaseIterable, Sendable {
         case rowTwice, unknownEntity, otherEntity, otherStore, wrongType, tooFewValues, versionZero, unsorted
         case unfiltered, overLimit, idTwice, negativeCount, countOverLimit, otherRow, tooFewRows
-        case destinationTwice, destinationOfOtherEntity, tooFewLists, tooFewIDs, reservedTwice, tooFewSaved
+        case destinationTwice, destinationOfOtherEntity, tooFewLists, tooFewIDs, reservedTwice, tooFewSaved, savedTwice
     }
 
     private let base: InMemoryStore
@@ -36,8 +36,13 @@ final class RawStore: PersistentStore {
         }
     }
     func save(_ request: SaveRequest) throws(StoreError) -> SaveResult {
-        let result = try base.save(request)
-        return lie.withLock { $0 } == .tooFewSaved ? SaveResult() : result
+        var result = try base.save(request)
+        switch lie.withLock({ $0 }) {
+        case .tooFewSaved: return SaveResult()
+        case .savedTwice: result.inserted = SnapshotList(result.inserted.map { _ in result.inserted[0] })
+        default: break
+        }
+        return result
     }
     func metadata() throws(StoreError) -> [String: AttributeValue] { try base.metadata() }
     func setMetadata(_ metadata: [String: AttributeValue]) throws(StoreError) { try base.setMetadata(metadata) }

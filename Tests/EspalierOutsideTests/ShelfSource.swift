@@ -27,6 +27,8 @@ final class ShelfSource: IncrementalSource {
         var calls: [String] = []
         /// The rows that others have changed since the last save.
         var isOvertaken = false
+        /// The reference that new rows get; `nil` for one of their own.
+        var nextReference: RowReference?
     }
 
     let identifier = UUID()
@@ -41,6 +43,7 @@ final class ShelfSource: IncrementalSource {
 
     func newReferences(for entity: Entity, count: Int) throws -> [RowReference] {
         let (lie, used) = content.withLock { ($0.lie, $0.rows.keys.first { $0.entityName == entity.name }) }
+        if let next = content.withLock(\.nextReference) { return Array(repeating: next, count: count) }
         if lie == .usedReference, let reference = used?.reference { return Array(repeating: reference, count: count) }
         return (0..<(lie == .tooFewReferences ? count - 1 : count)).map { _ in .uuid(UUID()) }
     }

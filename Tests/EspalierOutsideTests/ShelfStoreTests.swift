@@ -197,8 +197,8 @@ import Testing
                 _ = try fresh.fetch(ValueRequest(authors.terms, columns: [column]))
             case .tooFewIDs, .reservedTwice:
                 try fresh.obtainPermanentIDs(for: [Book(context: fresh), Book(context: fresh)])
-            case .tooFewSaved:
-                _ = Book(context: fresh)
+            case .tooFewSaved, .savedTwice:
+                _ = (Book(context: fresh), Book(context: fresh))
                 try fresh.save()
             default: _ = try fresh.fetch(books())
             }
@@ -211,6 +211,43 @@ import Testing
         #expect(!reason.isEmpty)
         raw.lie.withLock { $0 = nil }
         #expect(try ManagedObjectContext(coordinator).count(for: books("year > 0")) == 3)
+    }
+
+    @Test(arguments: [false, true])
+    func `a natural key goes to a new row although an object without a row has it in the context`(isRead: Bool) throws {
+        let entity = try #require(coordinator.managedObjectModel.entity(named: "Author"))
+        let id = ObjectID(.text("stanislaw"), of: entity, inStore: source.identifier)
+        let ghost = try context.object(with: id)
+        if isRead { #expect(contextError { _ = try context.existingObject(with: id) } != nil) }
+        source.content.withLock { $0.nextReference = .text("stanislaw") }
+        let author = Author(context: context)
+        author.name = "Stanisław"
+
+        try context.save()
+
+        #expect(author.objectID == id && context.registeredObject(for: id) === author && author.name == "Stanisław")
+        #expect(ghost.managedObjectContext == nil && !context.hasChanges)
+        #expect(source.content.withLock { $0.rows[id]?.value(at: 0) } == .string("Stanisław"))
+    }
+
+    @Test func `the reference of a row that a save deletes is no new one, and the save changes nothing`() throws {
+        let fresh = ManagedObjectContext(coordinator)
+        let book = try fresh.fetch(books("title == 'Lathe'"))[0]
+        let new = Book(context: fresh)
+        new.title = "New"
+        try fresh.delete(book)
+        source.content.withLock { $0.nextReference = book.objectID.reference }
+
+        let error = contextError { try fresh.save() }
+
+        guard case .store(.brokenContract(_, "Shelf", _))? = error else {
+            Issue.record("\(String(describing: error))")
+            return
+        }
+        #expect(fresh.deletedObjects == [book] && fresh.insertedObjects == [new])
+        source.content.withLock { $0.nextReference = nil }
+        try fresh.save()
+        #expect(try ManagedObjectContext(coordinator).fetch(books()).map(\.title) == ["New", "Planet", "Rocannon"])
     }
 
     @Test func `a store learns when it is added and removed, and closes its data once (PS-11)`() throws {

@@ -72,10 +72,10 @@ struct ParentChange {
                 context.turnNew(known)
                 return known
             }
-            // A fault that was made after the row was deleted.
+            // A fault that was made for the ID before the row, or after the row was deleted; `save` has refused a
+            // changed one.
             guard !known.hasChanges else { return nil }
-            context.memory.registry.remove(known)
-            known.leaveContext()
+            context.dismiss(known)
         }
         guard let shape = context.shape(ofTag: id.entityTag).object else { return nil }
         let object = shape.objectClass.init(ObjectSeed(newOf: shape))

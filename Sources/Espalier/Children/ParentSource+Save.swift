@@ -16,6 +16,7 @@ extension ParentSource {
         let before = try currentSnapshot()
         let stored = try check(request, before)
         let ids = try permanentIDs(for: request)
+        try requireUnused(request.insertions.map { ids[$0.id] ?? $0.id })
         let objects = try prepare(request, stored)
         defer { withExtendedLifetime(objects) {} }
         parent.endUndoEvent()
@@ -49,6 +50,19 @@ extension ParentSource {
             start = end
         }
         return ids
+    }
+
+    /// Requires that the parent has no changed object for which the application has made up one of these IDs.
+    ///
+    /// A deleted object, or one whose row is deleted, becomes the new object.
+    private func requireUnused(_ ids: [ObjectID]) throws(StoreError) {
+        let taken = ids.filter { id in
+            parent.memory.registry.withObject(id) { $0.hasChanges && $0.state.isDisjoint(with: [.deleted, .gone]) }
+                == true
+        }
+        guard taken.isEmpty else {
+            throw .conflict(taken.map { VersionConflict(id: $0, expectedVersion: 0, stored: nil) })
+        }
     }
 
     /// Gives the parent's unchanged objects that the request names the newest rows.

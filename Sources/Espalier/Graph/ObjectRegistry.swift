@@ -121,13 +121,19 @@ struct ObjectRegistry {
         }
     }
 
-    /// Gives an object its permanent ID, under which no object must be entered.
-    mutating func rename(_ object: ManagedObject, _ id: ObjectID) {
-        guard object.storedID != id else { return }
+    /// Gives an object its permanent ID.
+    ///
+    /// - Returns: the object that was entered under the ID and is not any more; mostly there was none.
+    mutating func rename(_ object: ManagedObject, _ id: ObjectID) -> ManagedObject? {
+        guard object.storedID != id else { return nil }
         // The object may not be entered: a hook may have made the context forget its objects.
         remove(object)
         object.storedID = id
+        if insertIfAbsent(object) { return nil }
+        let other = entry(id).object
+        if let other { remove(other) }
         insert(object)
+        return other
     }
 
     /// Removes an object, if it is entered.

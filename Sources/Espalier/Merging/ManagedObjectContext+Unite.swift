@@ -27,7 +27,7 @@ extension ManagedObjectContext {
             if let other { adopt(row, mergedInto: other) }
             object.row = row
             if other == nil, row.id.entityTag == object.storedID.entityTag {
-                memory.registry.rename(object, row.id)
+                give(row.id, to: object)
             } else {
                 dissolve(object, to: row.id)
             }
@@ -98,7 +98,7 @@ extension ManagedObjectContext {
             united = other
         } else {
             object.turnStored(row)
-            memory.registry.rename(object, id)
+            give(id, to: object)
             cache.invalidate(id)
             united = object
         }

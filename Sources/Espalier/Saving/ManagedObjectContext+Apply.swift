@@ -60,7 +60,7 @@ extension ManagedObjectContext {
                 cache.invalidate(object.storedID)
                 noteOwners(of: object, in: &savedChanges)
             }
-            memory.registry.rename(object, ids[position])
+            give(ids[position], to: object)
             object.setRow(content, place)
             object.becomeCommitted()
             if memory.hasObserved { noteDerivedValues(of: object, after: nil) }

@@ -1,9 +1,11 @@
-// Permanent IDs of new objects, before a save.
+// Permanent IDs of new objects, before and after a save.
 //
 // Invariants
 //   1. The IDs of all stores are reserved before the first object is renamed: an error leaves the context as it was.
 //   2. After an object is renamed, no unsaved value names it by its temporary ID. Values that get another ID are no
 //      changes: no step undoes them.
+//   3. An object that was made for an ID before the ID was given out has no row: the application has the ID from
+//      elsewhere. The new object takes its place, unless the other one has changes.
 
 import EspalierModel
 import EspalierStore
@@ -15,7 +17,9 @@ extension ManagedObjectContext {
     ///
     /// - Complexity: O(`objects` and the objects related to them); O(all unsaved objects) if a relationship without
     ///   inverse refers to their entities. Consecutive objects of one entity take one transaction.
-    /// - Throws: `ContextError.noStore`, `.readOnlyStore`, `.objectOfOtherContext`, or the store's error.
+    /// - Throws: `ContextError.noStore`, `.readOnlyStore`, `.objectOfOtherContext`, or the store's error;
+    ///   `.objectNotFound` with an ID that the store gives out, and under which the context has a changed object
+    ///   without a row: discard the changes of that object first. No object is changed then.
     public func obtainPermanentIDs(for objects: [ManagedObject]) throws(ContextError) {
         for object in objects where object.managedObjectContext !== self {
             throw .objectOfOtherContext(object.storedID)
@@ -41,7 +45,13 @@ extension ManagedObjectContext {
             }
             start = end
         }
+        try requireUnused(permanentIDs.values)
         rename(new, permanentIDs)
+    }
+
+    /// Requires that no changed object has one of these IDs, which were just given out.
+    func requireUnused(_ ids: some Sequence<ObjectID>) throws(ContextError) {
+        for id in ids where memory.registry.withObject(id, \.hasChanges) == true { throw .objectNotFound(id) }
     }
 
     /// Gives new objects other IDs, also in the relationships of other objects that refer to them.
@@ -49,7 +59,7 @@ extension ManagedObjectContext {
         applyUnreadInverses()
         let naming = objectsNaming(new)
         for object in new {
-            if let id = permanentIDs[object.storedID] { memory.registry.rename(object, id) }
+            if let id = permanentIDs[object.storedID] { give(id, to: object) }
         }
         givenIDs?.note(permanentIDs)
         memory.pendingValues.removeAll()
@@ -61,6 +71,25 @@ extension ManagedObjectContext {
         guard !permanentIDs.isEmpty else { return }
         changeCount &+= 1
         if memory.unseen.isActive { memory.unseen.note((new + naming).lazy.map(\.storedID)) }
+    }
+
+    /// Gives an object its permanent ID; another object that was made for the ID before leaves the context.
+    func give(_ id: ObjectID, to object: ManagedObject) {
+        if let other = memory.registry.rename(object, id) { dismiss(other) }
+    }
+
+    /// Makes an object leave that was made for an ID before the row of another object got the ID.
+    ///
+    /// No store has a row of this object. If it has changes, a store of the application's own has given out an ID that
+    /// changes refer to: they are lost, because the store has committed.
+    func dismiss(_ object: ManagedObject) {
+        noteInvalidated(object)
+        memory.registry.remove(object)
+        memory.updated.remove(object)
+        memory.deleted.remove(object)
+        // A list that was read for the ID is that of no row.
+        cache.invalidate(object.storedID)
+        object.leaveContext()
     }
 }
 

@@ -43,7 +43,8 @@ package struct ContractChecks: Sendable {
         try check(ids, of: [entity.index])
     }
 
-    /// Requires that a save returns a row for each insertion, and no row that was not to be written.
+    /// Requires that a save returns a row for each insertion, each new one under an ID that no other row of the request
+    /// has, and no row that was not to be written.
     package func check(_ result: SaveResult, of request: SaveRequest) throws(StoreError) {
         guard result.inserted.count == request.insertions.count else {
             throw broken(
@@ -59,8 +60,13 @@ package struct ContractChecks: Sendable {
         try check(result.inserted)
         try check(result.updated)
         let merged = Set(result.merged)
+        var taken = Set((request.deletions + request.locks).map(\.id)).union(request.updates.map(\.id))
+        let ids = result.inserted.ids
         for (position, insertion) in request.insertions.enumerated() where !merged.contains(position) {
-            let id = result.inserted.ids[position]
+            let id = ids[position]
+            guard taken.insert(id).inserted, !result.deleted.contains(id) else {
+                throw broken("\(id) is not only the ID of a row that was inserted, but also that of another row")
+            }
             guard insertion.id.isTemporary ? id.entityTag == insertion.id.entityTag : id == insertion.id else {
                 throw broken("\(id) is not the ID of the row that was inserted as \(insertion.id)")
             }

@@ -71,7 +71,7 @@ extension IncrementalStore {
         let plan = try LinkPlan(
             save, schema: schema, updated: updated.enumerated().map { ($0.offset, $0.element) }, source: state)
         let rows =
-            try newRows(save, state)
+            try newRows(save, state, gone: rules.gone)
             + zip(save.updates, updated).map { update, old in
                 state.changed(old, attributes: update.values, destinations: update.destinations)
             }
@@ -100,7 +100,10 @@ extension IncrementalStore {
         return (result, save.ids)
     }
 
-    private func newRows(_ save: PreparedSave, _ state: IncrementalState) throws(StoreError) -> [ObjectSnapshot] {
+    /// - Parameter gone: the rows that the save deletes, whose references no row may get.
+    private func newRows(
+        _ save: PreparedSave, _ state: IncrementalState, gone: RowSet
+    ) throws(StoreError) -> [ObjectSnapshot] {
         var rows: [ObjectSnapshot] = []
         let stored = try state.rows(save.ids)
         assert(stored.count == save.insertions.count, "\(stored.count) IDs of \(save.insertions.count) new rows")
@@ -110,7 +113,9 @@ extension IncrementalStore {
         }
         guard taken.isEmpty else { throw .conflict(taken) }
         for (position, (id, present)) in zip(save.ids, stored).enumerated() {
-            guard present == nil else { throw broken("the new reference of \(id) is that of another row") }
+            guard present == nil, save.isReserved(at: position) || !gone.contains(id) else {
+                throw broken("the new reference of \(id) is that of another row")
+            }
             let entity = model.entities[schema.entityIndex(of: id)]
             rows.append(
                 ObjectSnapshot(
