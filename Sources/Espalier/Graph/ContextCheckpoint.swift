@@ -54,7 +54,7 @@ struct ContextCheckpoint {
     private let runsRulesAgain: Bool
     private let leavesCascadesToStore: Bool
     private let unreadInverses: UnreadInverses
-    private let recorded: [Violation]
+    private let recorded: RecordedViolations
     private let locked: [ManagedObject: UInt64]
     private let generation: [ReadGeneration.PartRead]
     private let eventChanges: EventChanges?

@@ -138,7 +138,7 @@ public final class ManagedObjectContext {
     /// The objects whose conflicts the last save has told whole, and their versions in the store.
     var reportedConflicts: [ObjectID: UInt64] = [:]
     /// Refused changes and unreadable values, for the next save to report.
-    var recorded: [Violation] = []
+    var recorded = RecordedViolations()
     /// Counts changes of values and of the sets of changed objects, so that a save sees whether hooks changed anything.
     var changeCount = 0
     /// The permanent IDs that new objects have got since the first checkpoint that can be restored; `nil` without one.
@@ -251,7 +251,9 @@ public final class ManagedObjectContext {
     /// As `hasChanges`, for the context itself: no observer follows the read.
     var holdsChanges: Bool { !(memory.inserted.isEmpty && memory.updated.isEmpty && memory.deleted.isEmpty) }
     /// The violations that the next save will report besides broken rules: refused changes and unreadable values.
-    public var recordedViolations: [Violation] { recorded }
+    ///
+    /// They are the first 1,000 of each kind. A value that cannot be read is one violation, however often it is read.
+    public var recordedViolations: [Violation] { recorded.all }
 
     /// The object with this ID if it is in memory (MC-23).
     public func registeredObject(for id: ObjectID) -> ManagedObject? { memory.registry[id] }
@@ -348,7 +350,9 @@ public final class ManagedObjectContext {
             record(Violation(object, nil, .abstractEntity))
             return
         }
-        if object.withShape({ $0 !== shape }) { recorded += object.adopt(shape) }
+        if object.withShape({ $0 !== shape }) {
+            for violation in object.adopt(shape) { record(violation) }
+        }
         addInserted(object)
         object.awakeFromInsert()
     }
@@ -367,8 +371,8 @@ public final class ManagedObjectContext {
         object.willChange { _ in .inserted }
     }
 
-    /// Records a violation for the next save to report.
-    func record(_ violation: Violation) { recorded.append(violation) }
+    /// Records the refusal of a change for the next save to report.
+    func record(_ violation: Violation) { recorded.add(violation) }
 
     // MARK: Shapes and faults
 

@@ -100,10 +100,10 @@ extension ManagedObject {
         guard mayBeStored else { return [] }
         return withContext { context in
             let relationship = withShape { $0.entity.relationships[slot] }
-            do {
+            do throws(ContextError) {
                 return try context.storedDestinations(of: relationship, for: self)
             } catch {
-                recordOnce(relationship.name, .unreadable("\(error)"))
+                recordUnreadable(relationship.name, error)
                 return []
             }
         } ?? []
