@@ -234,6 +234,7 @@ struct ParentChange {
 extension ManagedObjectContext {
     /// Makes a changed object whose row is deleted a new one with the same attributes.
     fileprivate func turnNew(_ object: ManagedObject) {
+        childSave?.noteLoss(of: object)
         object.newValues = RowValues(
             object.entity.attributes.map { object.attributeValue(at: $0.slot) },
             relationshipCount: object.entity.relationships.count)

@@ -2,7 +2,8 @@
 //
 // Invariants
 //   1. Versions, destinations and delete rules are checked against the parent's present state before anything changes:
-//      a save that is refused changes nothing.
+//      a save that is refused changes nothing. One that fails later is taken back (ParentCheckpoint): the parent's
+//      store can fail while its relationships are read, and so can the IDs for objects that its hooks insert.
 //   2. The parent's objects change as if the application had changed them: both ends of relationships, delete rules,
 //      messages, and one group of undo actions. Hooks that the child has called are not called again; a fault of the
 //      parent that fires, and an object that only the parent's delete rules reach, call theirs.
@@ -21,17 +22,36 @@ extension ParentSource {
         defer { withExtendedLifetime(objects) {} }
         parent.endUndoEvent()
         parent.beginEvent()
-        let change = ParentChange(parent) { ids[$0] ?? $0 }
-        let effects = change.make(request)
-        parent.runDeleteRules()
-        parent.registerUndo()
-        parent.endUndoEvent()
-        let after = try currentSnapshot(tells: false)
+        var isSaved = false
         defer {
             parent.endEvent()
-            parent.noteUnsavedChanges()
+            if isSaved { parent.noteUnsavedChanges() }
         }
-        return try result(of: request, ids, effects, after)
+        let (effects, after) = try changeParent(by: request, ids)
+        isSaved = true
+        parent.registerUndo()
+        parent.endUndoEvent()
+        return result(of: request, ids, effects, after)
+    }
+
+    /// Makes the changes of a request, all of them or none.
+    ///
+    /// - Returns: the effects of delete rules, and the parent's state with the changes.
+    private func changeParent(
+        by request: SaveRequest, _ ids: [ObjectID: ObjectID]
+    ) throws(StoreError) -> (effects: ParentChange.Effects, after: OverlaySnapshot) {
+        let checkpoint = ParentCheckpoint(of: self)
+        parent.beginChildSave()
+        defer { parent.endChildSave() }
+        do throws(StoreError) {
+            let effects = ParentChange(parent) { ids[$0] ?? $0 }.make(request)
+            parent.runDeleteRules()
+            if let failure = parent.childSave?.failure { throw Self.storeError(failure) }
+            return (effects, try currentSnapshot(tells: false))
+        } catch {
+            checkpoint.restore()
+            throw error
+        }
     }
 
     /// The permanent IDs of the request's new objects, by their temporary ones.
@@ -199,10 +219,10 @@ extension ParentSource {
     private func result(
         of request: SaveRequest, _ ids: [ObjectID: ObjectID], _ effects: ParentChange.Effects,
         _ content: OverlaySnapshot
-    ) throws(StoreError) -> SaveResult {
+    ) -> SaveResult {
         let deleted = Set(request.deletions.map(\.id))
-        let inserted = try content.snapshots(of: request.insertions.map { ids[$0.id] ?? $0.id })
-        let updated = try content.snapshots(of: request.updates.map(\.id).filter { !deleted.contains($0) })
+        let inserted = rows(of: request.insertions.map { ids[$0.id] ?? $0.id }, in: content)
+        let updated = rows(of: request.updates.map(\.id).filter { !deleted.contains($0) }, in: content)
         var result = SaveResult(
             inserted: SnapshotList(
                 zip(inserted, request.insertions).map { row, insertion in
@@ -220,6 +240,14 @@ extension ParentSource {
         for id in effects.left where !result.deleted.contains(id) { result.changed.insert(id) }
         result.generation = content.generation
         return result
+    }
+
+    /// The rows of objects that the parent has changed, and which are in memory.
+    ///
+    /// A hook may have taken a change back: then the row is the one that the store has, and if it cannot be read now,
+    /// the child keeps the one that it has.
+    private func rows(of ids: [ObjectID], in content: OverlaySnapshot) -> [ObjectSnapshot?] {
+        (try? content.snapshots(of: ids)) ?? ids.map { content.entry($0)?.row }
     }
 }
 

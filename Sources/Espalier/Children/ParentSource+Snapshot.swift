@@ -5,6 +5,8 @@
 //   1. A changed object gets a new version whenever its values, its to-one destinations or its ordered lists change. An
 //      unordered list has no version, as in a store.
 //   2. A save of the parent changes no version: children go on from the values that they have read.
+//   3. All reads that can fail come before the first record changes: a snapshot that cannot be made is made by the next
+//      call, and children are told the same.
 
 import EspalierModel
 import EspalierStore
@@ -24,12 +26,17 @@ extension ParentSource {
         do {
             return try body()
         } catch {
-            switch error {
-            case .store(let error): throw error
-            case .readOnlyStore(let path): throw .readOnly(path: path)
-            case .noStore: throw .closed
-            default: throw .invalidRequest(reason: "\(error)")
-            }
+            throw Self.storeError(error)
+        }
+    }
+
+    /// An error of the parent as one that its children get from their source.
+    static func storeError(_ error: ContextError) -> StoreError {
+        switch error {
+        case .store(let error): error
+        case .readOnlyStore(let path): .readOnly(path: path)
+        case .noStore: .closed
+        default: .invalidRequest(reason: "\(error)")
         }
     }
 
@@ -41,9 +48,12 @@ extension ParentSource {
     /// The parent's state of this moment.
     ///
     /// - Parameter tells: whether children are told what has changed since the last snapshot.
+    /// While a child changes the parent, hooks may read in other children: these see the state before.
+    ///
     /// - Complexity: O(k log n) for k changes of the parent since the last snapshot, beside n unsaved objects; O(n) if
     ///   they are more than an eighth of n, and after a merge, a refresh, a rollback or a failed save of the parent.
     func currentSnapshot(tells: Bool = true) throws(StoreError) -> OverlaySnapshot {
+        if tells, parent.childSave != nil, let latest { return latest.snapshot }
         if parent.stage == nil, tells { parent.mergeAndRunDeleteRules() } else { parent.runDeleteRules() }
         if let latest, try latest.moment == moment(bases()) { return latest.snapshot }
         parent.applyUnreadInverses()
@@ -51,9 +61,10 @@ extension ParentSource {
         if !unnamed.isEmpty {
             try asSource { () throws(ContextError) in try parent.obtainPermanentIDs(for: unnamed) }
         }
+        try loadRowsOfChanges()
         let bases = try bases()
         let moment = moment(bases)
-        let told = try knowsUnseen(at: moment) ? takeUnseen() : takeChanges()
+        let told = knowsUnseen(at: moment) ? takeUnseen() : takeChanges()
         parent.memory.unseen.begin(beside: records.count)
         parent.memory.updateListeners()
         let isSame = latest?.moment.bases == moment.bases && told.idCount == 0
@@ -108,14 +119,29 @@ extension ParentSource {
         return ids.compactMap { parent.memory.registry[$0] }.filter { $0.overlayKind == .inserted }
     }
 
+    /// Loads the rows of changed objects: an unordered list with changes does not need its owner's row, but the owner's
+    /// entry does.
+    private func loadRowsOfChanges() throws(StoreError) {
+        let isKnown = try knowsUnseen(at: moment(bases()))
+        if isKnown, !parent.memory.unseen.mayLackRows { return }
+        try asSource { () throws(ContextError) in
+            if isKnown {
+                for case let object? in parent.memory.unseen.ids.lazy.map({ parent.memory.registry[$0] })
+                where object.isUpdated && !object.hasRow { try parent.loadRow(of: object) }
+            } else {
+                for object in parent.memory.updated where !object.hasRow { try parent.loadRow(of: object) }
+            }
+        }
+    }
+
     /// Brings `records` and `changes` up to date, by all changed objects; returns what has changed for children.
-    private func takeChanges() throws(StoreError) -> SavedChanges {
+    private func takeChanges() -> SavedChanges {
         var told = SavedChanges(contextName: parent.name, author: parent.transactionAuthor)
         let memory = parent.memory
         for list in [memory.inserted, memory.updated, memory.deleted] {
             for object in list {
                 assert(StepCount.note())
-                try take(object, &told)
+                take(object, &told)
             }
         }
         guard records.count > memory.inserted.count + memory.updated.count + memory.deleted.count else { return told }
@@ -128,13 +154,13 @@ extension ParentSource {
     }
 
     /// Does the same by the objects that the parent has noted.
-    private func takeUnseen() throws(StoreError) -> SavedChanges {
+    private func takeUnseen() -> SavedChanges {
         var told = SavedChanges(contextName: parent.name, author: parent.transactionAuthor)
         var seen = Set<ObjectID>()
         for id in parent.memory.unseen.ids where seen.insert(id).inserted {
             assert(StepCount.note())
             if let object = parent.memory.registry[id], object.hasChanges {
-                try take(object, &told)
+                take(object, &told)
             } else if records.withValue(of: id, { _ in true }) != nil {
                 forget(id, &told)
             }
@@ -144,11 +170,11 @@ extension ParentSource {
     }
 
     /// Brings the record of a changed object up to date.
-    private func take(_ object: ManagedObject, _ told: inout SavedChanges) throws(StoreError) {
+    private func take(_ object: ManagedObject, _ told: inout SavedChanges) {
         let id = object.storedID
         guard records.withValue(of: id, object.isAsRecorded) != true, let kind = object.overlayKind else { return }
         let former = changes.entry(id, root: object.entity.root)
-        let entry = try asSource { () throws(ContextError) in try object.overlayEntry(kind, former: former) }
+        let entry = object.overlayEntry(kind, former: former)
         records.set(object.record(), for: id)
         if let former, former.isSame(as: entry, of: object.entity) { return }
         changes.replace(former, by: entry, for: id, root: object.entity.root)
@@ -289,7 +315,7 @@ extension ManagedObject {
     fileprivate func record() -> ParentSource.Record {
         changes?.isShared = true
         newValues?.share()
-        return ParentSource.Record(changes: changes, newValues: newValues, version: row?.version, state: recordedState)
+        return ParentSource.Record(changes: changes, newValues: newValues, version: row?.version, state: state)
     }
 
     /// The kind of the unsaved changes; `nil` if there are none.
@@ -298,12 +324,13 @@ extension ManagedObject {
         return state.contains(.inserted) ? .inserted : state.contains(.updated) ? .updated : nil
     }
 
-    private var recordedState: State { state.intersection([.inserted, .deleted, .gone]) }
+    /// The flags that make a difference for children.
+    private static var flagsForChildren: State { [.inserted, .deleted, .gone] }
 
     /// Whether nothing has changed since a record was made.
-    fileprivate func isAsRecorded(_ record: borrowing ParentSource.Record) -> Bool {
+    func isAsRecorded(_ record: borrowing ParentSource.Record) -> Bool {
         changes === record.changes && hasSameNewValues(as: record.newValues) && row?.version == record.version
-            && recordedState == record.state
+            && state.symmetricDifference(record.state).isDisjoint(with: Self.flagsForChildren)
     }
 
     private func hasSameNewValues(as former: RowValues?) -> Bool {
@@ -314,15 +341,12 @@ extension ManagedObject {
     /// The changes of this object as values.
     ///
     /// - Parameter former: the entry that children have seen last: if the values are equal, so is the version.
-    fileprivate func overlayEntry(
-        _ kind: OverlayEntry.Kind, former: OverlayEntry?
-    ) throws(ContextError) -> OverlayEntry {
+    fileprivate func overlayEntry(_ kind: OverlayEntry.Kind, former: OverlayEntry?) -> OverlayEntry {
         let id = storedID
         // A row that was deleted below changes is deleted for children, until a save of the parent decides.
         if kind == .deleted || state.contains(.gone) {
             return OverlayEntry(id: id, kind: .deleted, row: nil, lists: [:])
         }
-        if kind == .updated, !hasRow { try managedObjectContext?.loadRow(of: self) }
         var lists: [Int: OverlayList] = [:]
         for (slot, change) in changes?.values.toMany.pairs ?? [] {
             lists[slot] = OverlayList(

@@ -147,6 +147,8 @@ public final class ManagedObjectContext {
     var saveRun: SaveRun?
     /// The stage of the running save or transaction; `nil` if none runs.
     var stage: SaveStage?
+    /// The state of the save of a child that changes this context; `nil` if none does.
+    var childSave: ChildSave?
     /// Whether a batch request of this context or of a child runs: a save would wait for its transaction.
     var runsBatch = false
     var mailbox: SaveMailbox?

@@ -137,6 +137,7 @@ extension ManagedObjectContext {
 
     /// Removes an object that both this context and another one have deleted: nothing is left to save.
     func leave(_ object: ManagedObject) {
+        childSave?.noteLoss(of: object)
         memory.deleted.remove(object)
         memory.registry.remove(object)
         object.leaveContext()

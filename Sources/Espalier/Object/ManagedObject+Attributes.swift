@@ -162,6 +162,7 @@ extension ManagedObject {
 
     /// Records that the contents of the object or of a property could not be read, and appear empty.
     final func recordUnreadable(_ property: String?, _ error: ContextError) {
+        managedObjectContext?.childSave?.noteFailure(error)
         recordOnce(.unreadable, of: property, .unreadable("\(error)"))
     }
 }
