@@ -132,7 +132,7 @@ public struct SchemaMigrationPlan: Sendable {
                 done.append(plan)
             } catch {
                 // Closing the file may have failed after the commit.
-                let present = try? BTreeStore.metadata(ofStoreAt: path).model.versionChecksum
+                let present = try? BTreeStore.metadata(ofStoreAt: path).model?.versionChecksum
                 let reached = present == checksums[version + 1] ? version + 1 : version
                 throw .stage(path: path, from: version, reached: reached, underlying: error)
             }
