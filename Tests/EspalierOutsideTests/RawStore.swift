@@ -10,11 +10,18 @@ final class RawStore: PersistentStore {
     enum Lie: String, CaseIterable, Sendable {
         case rowTwice, unknownEntity, otherEntity, otherStore, wrongType, tooFewValues, versionZero, unsorted
         case unfiltered, overLimit, idTwice, negativeCount, countOverLimit, otherRow, tooFewRows
-        case destinationTwice, destinationOfOtherEntity, tooFewLists, tooFewIDs, reservedTwice, tooFewSaved, savedTwice
+        case destinationTwice, destinationOfOtherEntity, tooFewLists, tooFewIDs, reservedTwice, tooFewSaved
+        case versionTooGreat, destinationOfRow, listWithoutOrder, reservedUsed, endlessBatch, otherBatch
     }
 
     private let base: InMemoryStore
     let lie = Mutex<Lie?>(nil)
+    /// The change of each answer to a save.
+    let answer = Mutex<(@Sendable (SaveResult) -> SaveResult)?>(nil)
+    /// The refusal of the next save.
+    let refusal = Mutex<StoreError?>(nil)
+    /// The number of each generation; `nil` = that of the rows in memory.
+    let generation = Mutex<UInt64?>(nil)
 
     init(model: ManagedObjectModel) { base = InMemoryStore(model: model) }
 
@@ -25,24 +32,24 @@ final class RawStore: PersistentStore {
     var model: ManagedObjectModel { base.model }
 
     func snapshot() throws(StoreError) -> any StoreSnapshot {
-        RawSnapshot(try base.snapshot(), model, identifier, lie.withLock { $0 })
+        let base = try base.snapshot()
+        return RawSnapshot(
+            base, model, identifier, lie.withLock { $0 }, generation: generation.withLock { $0 } ?? base.generation)
     }
     func reserveIDs(for entity: Entity, count: Int) throws(StoreError) -> [ObjectID] {
         let ids = try base.reserveIDs(for: entity, count: count)
         return switch lie.withLock({ $0 }) {
         case .tooFewIDs: Array(ids.dropLast())
         case .reservedTwice: ids.map { _ in ids[0] }
+        case .reservedUsed: Array(try base.fetchIDs(StoreFetch(entity: entity)).prefix(count))
         default: ids
         }
     }
     func save(_ request: SaveRequest) throws(StoreError) -> SaveResult {
-        var result = try base.save(request)
-        switch lie.withLock({ $0 }) {
-        case .tooFewSaved: return SaveResult()
-        case .savedTwice: result.inserted = SnapshotList(result.inserted.map { _ in result.inserted[0] })
-        default: break
-        }
-        return result
+        if let refusal = refusal.withLock({ $0.take() }) { throw refusal }
+        let result = try base.save(request)
+        if let answer = answer.withLock({ $0 }) { return answer(result) }
+        return lie.withLock { $0 } == .tooFewSaved ? SaveResult() : result
     }
     func metadata() throws(StoreError) -> [String: AttributeValue] { try base.metadata() }
     func setMetadata(_ metadata: [String: AttributeValue]) throws(StoreError) { try base.setMetadata(metadata) }
@@ -55,12 +62,16 @@ private final class RawSnapshot: StoreSnapshot {
     private let model: ManagedObjectModel
     private let identifier: UUID
     private let lie: RawStore.Lie?
+    let generation: UInt64
 
-    init(_ base: any StoreSnapshot, _ model: ManagedObjectModel, _ identifier: UUID, _ lie: RawStore.Lie?) {
+    init(
+        _ base: any StoreSnapshot, _ model: ManagedObjectModel, _ identifier: UUID, _ lie: RawStore.Lie?,
+        generation: UInt64
+    ) {
         (self.base, self.model, self.identifier, self.lie) = (base, model, identifier, lie)
+        self.generation = generation
     }
 
-    var generation: UInt64 { base.generation }
     var isNewest: Bool { base.isNewest }
 
     func fetch(_ fetch: StoreFetch) throws(StoreError) -> SnapshotList {
@@ -77,8 +88,22 @@ private final class RawSnapshot: StoreSnapshot {
         case .wrongType: return SnapshotList(rows.map { changed($0, first: .boolean(true)) })
         case .tooFewValues: return SnapshotList(rows.map { emptyRow($0.id) })
         case .versionZero: return SnapshotList(rows.map { changed($0, version: 0) })
+        case .versionTooGreat: return SnapshotList(rows.map { changed($0, version: .max) })
+        case .destinationOfRow: return SnapshotList(rows.map { changed($0, destination: $0.id) })
         case .unsorted: return SnapshotList(rows.reversed())
         default: return SnapshotList(rows)
+        }
+    }
+
+    func fetchBatch(_ fetch: StoreFetch, of count: Int) throws(StoreError) -> FetchBatch {
+        let rows = try self.fetch(fetch)
+        switch lie {
+        case .endlessBatch: return FetchBatch(rows, rest: fetch)
+        case .otherBatch:
+            var rest = fetch
+            if let other = model.entities.first(where: { $0.name != fetch.entity.name }) { rest.entity = other }
+            return FetchBatch(rows, rest: rest)
+        default: return FetchBatch(rows)
         }
     }
 
@@ -114,6 +139,7 @@ private final class RawSnapshot: StoreSnapshot {
         return switch lie {
         case .destinationTwice: lists.map { $0 + $0 }
         case .destinationOfOtherEntity: owners.map { [$0] }
+        case .listWithoutOrder: lists.map { $0.reversed() }
         case .tooFewLists: []
         default: lists
         }
@@ -147,13 +173,13 @@ private final class RawSnapshot: StoreSnapshot {
     }
 
     private func changed(
-        _ row: ObjectSnapshot, version: UInt64? = nil, first: AttributeValue? = nil
+        _ row: ObjectSnapshot, version: UInt64? = nil, first: AttributeValue? = nil, destination: ObjectID? = nil
     ) -> ObjectSnapshot {
         guard let entity = model.entity(named: row.id.entityName) else { return row }
         var values = entity.attributes.map { row.value(at: $0.slot) }
         if let first { values[0] = first }
         return ObjectSnapshot(
             id: row.id, version: version ?? row.version, values: values,
-            destinations: entity.relationships.map { row.destination(at: $0.slot) })
+            destinations: entity.relationships.map { destination ?? row.destination(at: $0.slot) })
     }
 }

@@ -10,7 +10,7 @@ final class ShelfSource: IncrementalSource {
     enum Lie: String, CaseIterable, Sendable {
         case rowTwice, unknownEntity, otherEntity, wrongType, tooFewValues, missingRow, versionZero, versionGoesBack
         case otherStore, unsorted, unfiltered, uncut, overLimit, otherRow, tooFewRows, destinationOfOtherEntity
-        case destinationTwice, usedReference, tooFewReferences, ownError
+        case destinationTwice, usedReference, tooFewReferences, ownError, versionTooGreat, destinationOfRow
     }
 
     struct List: Hashable, Sendable {
@@ -27,8 +27,10 @@ final class ShelfSource: IncrementalSource {
         var calls: [String] = []
         /// The rows that others have changed since the last save.
         var isOvertaken = false
-        /// The reference that new rows get; `nil` for one of their own.
-        var nextReference: RowReference?
+        /// The refusal of the next save.
+        var refusal: StoreError?
+        /// The next references of new rows; none = others than ever before.
+        var references: [RowReference] = []
     }
 
     let identifier = UUID()
@@ -43,14 +45,19 @@ final class ShelfSource: IncrementalSource {
 
     func newReferences(for entity: Entity, count: Int) throws -> [RowReference] {
         let (lie, used) = content.withLock { ($0.lie, $0.rows.keys.first { $0.entityName == entity.name }) }
-        if let next = content.withLock(\.nextReference) { return Array(repeating: next, count: count) }
         if lie == .usedReference, let reference = used?.reference { return Array(repeating: reference, count: count) }
+        let prepared = content.withLock { content in
+            defer { content.references = [] }
+            return content.references
+        }
+        if !prepared.isEmpty { return prepared }
         return (0..<(lie == .tooFewReferences ? count - 1 : count)).map { _ in .uuid(UUID()) }
     }
 
     func save(_ changes: IncrementalChanges) throws {
         try content.withLock { content in
             if content.lie == .ownError { throw ShelfError.collapsed }
+            if let refusal = content.refusal.take() { throw refusal }
             if content.isOvertaken, let first = changes.expectations.first {
                 content.isOvertaken = false
                 throw StoreError.conflict([
@@ -101,7 +108,8 @@ private struct ShelfReader: IncrementalReader {
         case .unfiltered: found = FoundRows(rows, isFiltered: true)
         case .uncut: found = FoundRows(rows, isCut: true)
         case .overLimit: found = FoundRows(rows, isFiltered: true, isSorted: true, isCut: true)
-        case .wrongType, .tooFewValues, .versionZero, .versionGoesBack, .otherRow, .tooFewRows:
+        case .wrongType, .tooFewValues, .versionZero, .versionGoesBack, .otherRow, .tooFewRows, .versionTooGreat,
+            .destinationOfRow:
             found = FoundRows(ids: rows.map(\.id))
         default:
             // A condition of the form `year == number` is all that this data knows.
@@ -121,6 +129,9 @@ private struct ShelfReader: IncrementalReader {
         case .otherRow: return ids.map { _ in content.rows.values.first }
         case .versionGoesBack: return ids.map { content.rows[$0].map { changed($0, version: 1) } }
         case .versionZero: return ids.map { content.rows[$0].map { changed($0, version: 0) } }
+        case .versionTooGreat: return ids.map { content.rows[$0].map { changed($0, version: .max) } }
+        case .destinationOfRow:
+            return ids.map { content.rows[$0].map { changed($0, version: $0.version, destination: $0.id) } }
         case .wrongType:
             return ids.map { content.rows[$0].map { changed($0, version: $0.version, first: .boolean(true)) } }
         case .tooFewValues:
@@ -139,13 +150,15 @@ private struct ShelfReader: IncrementalReader {
         }
     }
 
-    private func changed(_ row: ObjectSnapshot, version: UInt64, first: AttributeValue? = nil) -> ObjectSnapshot {
+    private func changed(
+        _ row: ObjectSnapshot, version: UInt64, first: AttributeValue? = nil, destination: ObjectID? = nil
+    ) -> ObjectSnapshot {
         guard let entity = source.model.entity(named: row.id.entityName) else { return row }
         var values = entity.attributes.map { row.value(at: $0.slot) }
         if let first { values[0] = first }
         return ObjectSnapshot(
             id: row.id, version: version, values: values,
-            destinations: entity.relationships.map { row.destination(at: $0.slot) })
+            destinations: entity.relationships.map { destination ?? row.destination(at: $0.slot) })
     }
 
     /// An ID of an entity that the model does not have.

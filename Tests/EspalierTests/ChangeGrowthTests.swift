@@ -159,10 +159,41 @@ import Testing
                 context.processPendingChanges()
                 #expect(mine.number == theirs.number)
             }
-            // The first trip of objects that were fetched together notes the position of each, and may ask all of them.
-            for _ in 0..<3 { try step() }
+            // The first trip of objects that were fetched together notes the position of each, and asks all of them.
+            try step()
             return try work(context) { try step() }
         }
+    }
+
+    @Test func `one more refresh of one object, and a read, cost the same in a context of many`() throws {
+        try expectGrowth(0, 100, 1000) { stack in
+            let context = stack.newContext()
+            let papers = try context.fetch(FetchRequest<Paper>())
+            for paper in papers { #expect(paper.number >= 0) }
+            func step() {
+                context.refresh(papers[0], mergesChanges: false)
+                #expect(papers[0].number >= 0)
+            }
+            step()
+            return try work(context) { step() }
+        }
+    }
+
+    @Test func `reading the others again after one was refreshed alone takes few trips`() throws {
+        let stack = try Stack.ofPapers(2400)
+        let context = stack.newContext()
+        let papers = try context.fetch(FetchRequest<Paper>())
+        for paper in [papers[0], papers[1200]] {
+            context.refresh(paper, mergesChanges: false)
+            #expect(paper.number >= 0)
+        }
+        let trips = context.faultTrips
+
+        context.refreshAllObjects()
+        for paper in papers[700...] + papers[..<700] { #expect(paper.number >= 0) }
+
+        // The first trip finds that others need their rows, too, and goes on as long as it finds some.
+        #expect(context.faultTrips - trips == 1)
     }
 
     @Test func `a rollback costs as much for each new, changed and deleted object`() throws {
@@ -181,6 +212,20 @@ import Testing
         }
     }
 
+    @Test func `a rollback passes over the changed objects twice, once for their values and once for their hooks`()
+        throws
+    {
+        let stack = try Stack.ofPapers(1000)
+        let context = stack.newContext()
+        let papers = try context.fetch(FetchRequest<Paper>())
+        for paper in papers { try context.delete(paper) }
+
+        let (steps, _) = StepCount.count { context.rollback() }
+
+        #expect(!context.hasChanges && papers.allSatisfy { !$0.isDeleted })
+        #expect((papers.count...2 * papers.count + 100).contains(steps), "\(steps) steps for \(papers.count) objects")
+    }
+
     // MARK: Many rows
 
     @Test(arguments: [false, true])
@@ -195,6 +240,21 @@ import Testing
                 let result = try context.execute(
                     BatchUpdateRequest(entityName: "Paper", propertiesToUpdate: ["number": 7]))
                 #expect(result.count == count && papers.allSatisfy { $0.number == 7 })
+            }
+        }
+    }
+
+    @Test func `a batch update costs contexts with one object as much, however many rows it changes`() throws {
+        try expectGrowth(0, 100, 1000) { stack in
+            let (context, merging) = (stack.newContext(), stack.newContext())
+            merging.automaticallyMergesChangesFromParent = true
+            var request = FetchRequest<Paper>()
+            request.fetchLimit = 1
+            let papers = try context.fetch(request) + merging.fetch(request)
+            return try work(context) {
+                try context.execute(BatchUpdateRequest(entityName: "Paper", propertiesToUpdate: ["number": 7]))
+                merging.processPendingChanges()
+                #expect(papers.count == 2 && papers.allSatisfy { $0.number == 7 })
             }
         }
     }

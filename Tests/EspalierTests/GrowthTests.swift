@@ -372,6 +372,7 @@ import Testing
                     ("drawer.papers.@count == \(papers.count)", papers.count),
                     ("ANY drawer.papers.number == 3", papers.count),
                     ("ALL drawer.papers.number > 3", 0), ("drawer.papers.@max.number < 3", 0),
+                    ("SUBQUERY(drawer.papers, $p, $p.number == 3).@count == 1", papers.count),
                     // Two questions about one list.
                     ("ANY drawer.papers.number == 3 AND ALL drawer.papers.number > 3", 0),
                 ] {

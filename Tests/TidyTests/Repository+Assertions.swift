@@ -9,7 +9,7 @@
 extension Repository {
     /// The least number of assertions for each hundred functions, by module or by folder of a module.
     ///
-    /// Folders that are missing consist of declarations and of calls that are passed on.
+    /// Folders that are missing consist of declarations, of calls that are passed on, and of checks that throw.
     static let assertionMinimums: [String: Int] = [
         "EspalierEngine": 52, "EspalierEngine/Commit": 98, "EspalierEngine/Database": 21, "EspalierEngine/Engine": 59,
         "EspalierEngine/FileSystem": 37, "EspalierEngine/Format": 53, "EspalierEngine/Log": 98,

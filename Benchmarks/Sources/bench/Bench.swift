@@ -64,12 +64,13 @@ struct Bench {
             Written by `\(command)`, which fails if a line grows too fast. Processor time of the whole operation, the \
             least of three runs, or of up to nine while an operation seems to grow too fast; the exponent of a decade \
             is the decimal logarithm of the ratio of both times, and "short" is a time of less than 0.2 ms. Expected \
-            is 0 for an operation on one object among all, 1 for one on all of them; the former is repeated until it \
-            has taken a millisecond, and its time is that of one run. The memory is how much more the process has in \
-            use during the operation than before it, the least of these runs: it grows too fast where it grows faster \
-            than the objects, and at all where the expected exponent is 0. The last column has the reason of an \
-            exponent that is expected to be another one than a reader might think, or names the controls that grow as \
-            fast: plain Swift that does the same kind of work in the same run.
+            is 0 for an operation on one object among all, 1 for one on all of them, and more by the logarithm for one \
+            that sorts them (n log n); the first kind is repeated until it has taken a millisecond, and its time is \
+            that of one run. The memory is how much more the process has in use during the operation than before it, \
+            the least of these runs: it grows too fast where it grows faster than the objects, and at all where the \
+            expected exponent is 0. The last column has the reason of an exponent that is expected to be another one \
+            than a reader might think, or names the controls that grow as fast: plain Swift that does the same kind \
+            of work in the same run.
 
             \(facts)
             \(table.markdown)

@@ -4,6 +4,8 @@
 //   1. An operation on one object among many can run many times, and does the same work each time, unless it is `once`.
 //   2. The preparation throws if it cannot prepare the operation: a body without work would pass any limit.
 
+import Foundation
+
 /// An operation that is measured.
 struct GrowthCase: Sendable {
     typealias Preparation = @Sendable (PaperStore) throws -> () throws -> Void
@@ -34,8 +36,10 @@ struct GrowthCase: Sendable {
     }
 
     let name: String
-    /// The expected exponent.
+    /// The expected exponent, unless the operation sorts.
     let power: Double
+    /// Whether it sorts all objects, so that n log n comparisons are expected.
+    let sorts: Bool
     /// The reason of the expected exponent, or of a growth that the controls have, too.
     let reason: String
     /// The kind of the operation, and of the controls with which it is compared.
@@ -50,12 +54,18 @@ struct GrowthCase: Sendable {
     /// - Parameters:
     ///   - work: `nil` = `.steps` for an operation on one object among all, and `.objects` for one on all.
     ///   - once: whether a second run would have less to do, or nothing.
+    ///   - sorts: whether it sorts all objects; `power` is 1 then.
     init(
         _ name: String, _ power: Double, reason: String = "", work: Work? = nil, once: Bool = false,
-        _ prepare: @escaping Preparation
+        sorts: Bool = false, _ prepare: @escaping Preparation
     ) {
-        (self.name, self.power, self.reason, self.prepare) = (name, power, reason, prepare)
+        (self.name, self.power, self.sorts, self.reason, self.prepare) = (name, power, sorts, reason, prepare)
         self.work = work ?? (power < 1 ? .steps : .objects)
         isRepeated = power == 0 && !once
+    }
+
+    /// The expected exponent of the decade between two numbers of objects: a sort takes n log n steps.
+    func expectedExponent(from few: Int, to many: Int) -> Double {
+        sorts ? power + log10(log(Double(many)) / log(Double(few))) : power
     }
 }

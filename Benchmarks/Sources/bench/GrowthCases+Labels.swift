@@ -7,10 +7,10 @@ import Foundation
 extension GrowthCases {
     /// An operation on all labels in memory.
     private static func label(
-        _ name: String, _ power: Double = 1, reason: String = "", work: GrowthCase.Work? = nil,
+        _ name: String, work: GrowthCase.Work? = nil,
         _ body: @escaping @Sendable (ManagedObjectContext, [Label]) throws -> Void
     ) -> GrowthCase {
-        GrowthCase("labels: " + name, power, reason: reason, work: work) { store in
+        GrowthCase("labels: " + name, 1, work: work) { store in
             let context = try store.labels().context()
             let labels = try context.fetch(FetchRequest<Label>())
             return { try body(context, labels) }
@@ -106,8 +106,17 @@ extension GrowthCases {
         },
         // Fetched properties
         label("fetched property, each") { _, labels in for label in labels { blackHole(label.box?.found.count) } },
-        label("fetchedObjects(forKey:) of one, again", 0) { _, labels in
-            blackHole(try found(labels.first?.box).fetchedObjects(forKey: "found").count)
+        GrowthCase("labels: fetchedObjects(forKey:) of one, again", 0) { store in
+            let context = try store.labels().context()
+            let labels = try context.fetch(FetchRequest<Label>())
+            let owner = try found(labels.first?.box)
+            // The first read makes the request, and the first step from one label leads to the boxes of all.
+            let count = try owner.fetchedObjects(forKey: "found").count
+            return {
+                let again = try owner.fetchedObjects(forKey: "found").count
+                guard count > 0, again == count else { throw WrongResult(expected: count, found: again) }
+                withExtendedLifetime(labels) {}
+            }
         },
         // Sets and arrays
         whole("insertion of one into a set of all") { owner, label in owner.pile.insert(label) },

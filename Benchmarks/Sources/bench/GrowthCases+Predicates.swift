@@ -28,6 +28,7 @@ extension GrowthCases {
         "SUBQUERY(shelf.papers, $p, $p.number == 7).@count == 1", "TRUEPREDICATE AND number == 7",
         "ANY home.holdings.number == 7", "ALL home.holdings.number == 7", "home.holdings.@max.number == 7",
         "home.holdings.@sum.number == 7", "home.holdings.@count == 7",
+        "SUBQUERY(home.holdings, $p, $p.number == 7).@count == 0",
     ]
 
     /// Conditions that hold for no paper.
@@ -35,10 +36,9 @@ extension GrowthCases {
 
     private static let others: [GrowthCase] = [
         query("where list.code == 's00000000'", 1, "list.code == 's00000000'", reason: "it returns every paper"),
-        // A subquery is evaluated for each object, unlike an aggregate of a path: all papers would be n times n.
         query(
-            "where SUBQUERY of all papers of the home, for ten papers", 1,
-            "number < 10 AND SUBQUERY(home.holdings, $p, $p.number == 7).@count == 1", expecting: 10,
+            "where SUBQUERY of all papers of the home that compares with the paper, for ten papers", 1,
+            "number < 10 AND SUBQUERY(home.holdings, $p, $p.number == number).@count == 1", expecting: 10,
             reason: "all papers are tested for each of the ten"),
     ]
 

@@ -130,8 +130,11 @@ extension GrowthCases {
     // MARK: Delete rules
 
     /// A deletion of the owner of all bottles, and what follows from the rule; it is rolled back.
+    ///
+    /// - Parameter counts: whether the bottles are counted before.
     private static func ownerDeletion(
-        _ name: String, _ power: Double = 1, owner: String, atEndOfEvent: Bool = true, isRefused: Bool = false
+        _ name: String, _ power: Double = 1, owner: String, atEndOfEvent: Bool = true, isRefused: Bool = false,
+        counts: Bool = false
     ) -> GrowthCase {
         GrowthCase("delete an owner of all: " + name, power) { store in
             let context = try store.labels().context()
@@ -142,6 +145,7 @@ extension GrowthCases {
             return {
                 try context.delete(crate)
                 context.processPendingChanges()
+                if counts { blackHole(try context.count(for: FetchRequest<Bottle>())) }
                 if isRefused {
                     var failure: ContextError?
                     do throws(ContextError) { try context.save() } catch { failure = error }
@@ -154,6 +158,7 @@ extension GrowthCases {
 
     static let rules: [GrowthCase] = [
         ownerDeletion("cascade", owner: "crate"),
+        ownerDeletion("cascade, and a count of what is left", owner: "crate", counts: true),
         ownerDeletion("cascade, left to the save", 0, owner: "crate", atEndOfEvent: false),
         ownerDeletion("deny", owner: "keeper", isRefused: true),
         GrowthCase("delete all, their owner first, which denies, and processPendingChanges", 1) { store in

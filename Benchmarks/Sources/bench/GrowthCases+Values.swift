@@ -9,10 +9,11 @@ extension GrowthCases {
 
     /// A request for values of papers, whose result must have `expecting` rows if that is given.
     private static func rows(
-        _ name: String, _ columns: [FetchColumn], reason: String = "", expecting: Int? = nil,
+        _ name: String, _ columns: [FetchColumn], reason: String = "", work: GrowthCase.Work = .rows,
+        sorts: Bool = false, expecting: Int? = nil,
         _ complete: @escaping @Sendable (inout ValueRequest) throws -> Void = { _ in }
     ) -> GrowthCase {
-        GrowthCase("values: " + name, 1, reason: reason, work: .rows) { store in
+        GrowthCase("values: " + name, 1, reason: reason, work: work, sorts: sorts) { store in
             {
                 var request = ValueRequest(entityName: "Paper", columns: columns)
                 try complete(&request)
@@ -21,6 +22,9 @@ extension GrowthCases {
             }
         }
     }
+
+    private static let groupReason =
+        "each row is looked up in a hash table of all groups, whose keys are arrays of their own"
 
     static let valueRequests: [GrowthCase] = [
         rows("two columns of all", ["number", "word"]),
@@ -34,14 +38,14 @@ extension GrowthCases {
             $0.propertiesToGroupBy = ["kind"]
             $0.havingPredicate = try FetchPredicate(format: "count > 1")
         },
-        rows("group by to-one, one group for each", ["shelf", .count(as: "count")], reason: "a table of all groups") {
-            $0.propertiesToGroupBy = ["shelf"]
-        },
+        rows(
+            "group by to-one, one group for each", ["shelf", .count(as: "count")], reason: groupReason, work: .tables
+        ) { $0.propertiesToGroupBy = ["shelf"] },
         rows("distinct, ten values", ["kind"], expecting: 10) { $0.returnsDistinctResults = true },
-        rows("distinct, one value for each", ["number"], reason: "a table of all rows") {
+        rows("distinct, one value for each", ["number"], reason: groupReason, work: .tables) {
             $0.returnsDistinctResults = true
         },
-        rows("sorted by a value without index", ["number", "word"], reason: "n log n comparisons") {
+        rows("sorted by a value without index", ["number", "word"], reason: "n log n comparisons", sorts: true) {
             $0.sortKeys = [SortKey("word")]
         },
         GrowthCase("values: group by beside one new object", 1, work: .rows) { store in
@@ -151,7 +155,7 @@ extension GrowthCases {
             let papers = try all(context)
             return { blackHole(try papers.filter(FetchPredicate(format: "number < 10 AND kind == 3")).count) }
         },
-        GrowthCase("sorted(by:) of all", 1, reason: "n log n comparisons", work: .rows) { store in
+        GrowthCase("sorted(by:) of all", 1, reason: "n log n comparisons", sorts: true) { store in
             let context = store.context()
             let papers = try all(context)
             return { blackHole(try papers.sorted(by: [SortKey("kind", ascending: false), SortKey("word")]).count) }

@@ -22,15 +22,17 @@ struct GrowthResult {
     }
 
     let item: GrowthCase
+    /// The numbers of objects, ascending.
+    private let counts: [Int]
     /// Seconds of one run, by size; `nil`: not run.
     private(set) var seconds: [Double?]
     /// Bytes at the peak, by size; `nil`: not run.
     private(set) var peaks: [Int?]
 
-    init(item: GrowthCase, sizeCount: Int) {
-        self.item = item
-        seconds = Array(repeating: nil, count: sizeCount)
-        peaks = Array(repeating: nil, count: sizeCount)
+    init(item: GrowthCase, counts: [Int]) {
+        (self.item, self.counts) = (item, counts)
+        seconds = Array(repeating: nil, count: counts.count)
+        peaks = Array(repeating: nil, count: counts.count)
     }
 
     /// Adds a run with the size at `position`: the least time and the least peak count.
@@ -55,8 +57,11 @@ struct GrowthResult {
     /// The greatest exponent of the decades that could be measured.
     var exponent: Double { exponents.reduce(0) { max($0, $1 ?? 0) } }
 
-    /// How much faster than expected the operation grows.
-    var excess: Double { exponent - item.power }
+    /// How much faster than expected the operation grows in one of the decades.
+    var excess: Double {
+        let expected = zip(counts, counts.dropFirst()).map { item.expectedExponent(from: $0, to: $1) }
+        return zip(exponents, expected).map { ($0 ?? 0) - $1 }.max() ?? 0
+    }
 
     /// The excess that needs no reason: an exponent of 1.15 where 1 is expected.
     static let excessMax = 0.15

@@ -6,9 +6,9 @@
 //   1. Times are processor time of this process. Each operation runs three times, each with a context of its own, and
 //      the least time counts; up to nine times while it seems to grow too fast. The sizes take turns in each round, so
 //      that a processor that becomes slower for a while slows all sizes of an operation, or one round.
-//   2. The expected exponent is 0 for an operation on one object among many, and 1 for one on all of them. An operation
-//      of exponent 0 runs again and again until its runs have taken `secondsOfRepeats` together, the first one too: a
-//      pass over all objects that only the first run makes counts.
+//   2. The expected exponent is 0 for an operation on one object among many, and 1 for one on all of them, or that of
+//      n log n if it sorts them. An operation of exponent 0 runs again and again until its runs have taken
+//      `secondsOfRepeats` together, the first one too: a pass over all objects that only the first run makes counts.
 //   3. An operation that would take longer than `secondsMax` is not run, and grows too fast. One that takes longer than
 //      `secondsOfRounds` runs once.
 //   4. An operation that throws has no line; the others run, and the run fails at its end.
@@ -47,7 +47,7 @@ struct GrowthRun {
     }
 
     private func measure(_ item: GrowthCase, _ stores: [PaperStore]) throws -> GrowthResult {
-        var result = GrowthResult(item: item, sizeCount: stores.count)
+        var result = GrowthResult(item: item, counts: stores.map(\.count))
         for round in 0..<Self.roundCountMax {
             // A size that was not run stays too large, however often the others run.
             let seemsTooFast = result.excess.isFinite && result.excess > GrowthResult.excessMax

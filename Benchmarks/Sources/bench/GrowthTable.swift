@@ -42,7 +42,7 @@ struct GrowthTable {
         var cells = [result.item.name]
         cells += times
         cells += exponents
-        cells.append(Self.text(result.item.power))
+        cells.append(result.item.sorts ? "n log n" : Self.text(result.item.power))
         cells += peaks
         cells.append(remark(result, controls))
         return "| " + cells.joined(separator: " | ") + " |"

@@ -32,6 +32,10 @@ protocol ClubContender: AnyObject {
     func expand() throws -> Int
     /// Adds 1 to every member's score by one request.
     func raise() throws
+    /// Gives every member the same name, which is longer than theirs, by one request.
+    func rename() throws
+    /// Deletes the members from a number on, with their places in clubs, by one request.
+    func dismiss(from number: Int) throws
     /// Inserts members with these numbers, or gives those that exist another name, by one request.
     func upsert(_ numbers: [Int]) throws
     /// The number of members, and the sums of their scores and of the lengths of their names, added up.
@@ -50,6 +54,7 @@ struct QueryLines {
     }
     fileprivate static func clubName(_ number: Int) -> String { "Club \(number)" }
     fileprivate static func memberName(_ number: Int) -> String { "Member number \(number)" }
+    fileprivate static let commonName = "A member of several clubs"
 
     /// Numbers of which half exist, in random order.
     private var numbers: [Int] {
@@ -68,6 +73,22 @@ struct QueryLines {
             {
                 line("batch update", count, "one request: every score by 1, versions too; durable") {
                     try $0.raise()
+                    return 0
+                }
+            },
+            {
+                line("batch update of a text", count, "one request: a longer name for all, versions too; durable") {
+                    try $0.rename()
+                    return 0
+                }
+            },
+            {
+                let first = count / 2
+                return line(
+                    "batch delete", count - first,
+                    "one request: half of the members, each with three links and a unique number; durable"
+                ) {
+                    try $0.dismiss(from: first)
                     return 0
                 }
             },
@@ -147,6 +168,17 @@ final class EspalierClubs: ClubContender {
         var request = BatchUpdateRequest(entityName: "Member")
         try request.set(\Member.score, to: #Expression<Member, Int> { $0.score + 1 })
         try ManagedObjectContext(coordinator).execute(request)
+    }
+
+    func rename() throws {
+        var request = BatchUpdateRequest(entityName: "Member")
+        try request.set(\Member.name, to: QueryLines.commonName)
+        try ManagedObjectContext(coordinator).execute(request)
+    }
+
+    func dismiss(from number: Int) throws {
+        let members = FetchRequest<Member>(try FetchPredicate(format: "number >= \(number)"))
+        try ManagedObjectContext(coordinator).execute(BatchDeleteRequest(members))
     }
 
     func upsert(_ numbers: [Int]) throws {
@@ -229,6 +261,21 @@ final class SQLiteClubs: SQLiteTables, ClubContender {
     func raise() throws {
         try connection.execute("BEGIN IMMEDIATE")
         try connection.execute("UPDATE member SET score = score + 1, version = version + 1")
+        try connection.execute("COMMIT")
+    }
+
+    func rename() throws {
+        try connection.execute("BEGIN IMMEDIATE")
+        try connection.execute(
+            "UPDATE member SET name = '\(QueryLines.commonName)', version = version + 1")
+        try connection.execute("COMMIT")
+    }
+
+    func dismiss(from number: Int) throws {
+        try connection.execute("BEGIN IMMEDIATE")
+        try connection.execute(
+            "DELETE FROM membership WHERE member IN (SELECT pk FROM member WHERE number >= \(number))")
+        try connection.execute("DELETE FROM member WHERE number >= \(number)")
         try connection.execute("COMMIT")
     }
 

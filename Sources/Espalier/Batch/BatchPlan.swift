@@ -101,7 +101,7 @@ struct BatchPlan {
         var outcome = Outcome(result: BatchResult(objectIDs: returnsObjectIDs ? [] : nil))
         for (number, (part, command)) in steps.enumerated() {
             do throws(StoreError) {
-                outcome.add(try coordinator.store(of: part).execute(command))
+                outcome.add(try coordinator.execute(command, in: part))
             } catch {
                 let reason = failure.error ?? ContextError(error)
                 guard number > 0 else { throw reason }
@@ -118,16 +118,18 @@ extension BatchPlan.Outcome {
     private static let toldCountMax = SavedChangesQueue.idCountMax
 
     fileprivate mutating func add(_ store: CommandResult) {
-        result.count += store.count
+        // A store of an application may state any number.
+        let (count, isTooGreat) = result.count.addingReportingOverflow(store.count)
+        result.count = isTooGreat ? .max : count
         result.objectIDs?.append(contentsOf: store.ids)
-        let count = store.inserted.count + store.updated.count + store.deleted.count
-        guard changes.idCount + count <= Self.toldCountMax, !changes.isEverything else {
+        let idCount = store.inserted.count + store.updated.count + store.deleted.count
+        guard changes.idCount + idCount <= Self.toldCountMax, !changes.isEverything else {
             changes = SavedChanges(isEverything: true)
             return
         }
-        changes.inserted += store.inserted
-        changes.updated += store.updated
-        changes.deleted += store.deleted
+        changes.insertedIDs.add(store.inserted)
+        changes.updatedIDs.add(store.updated)
+        changes.deletedIDs.add(store.deleted)
     }
 }
 

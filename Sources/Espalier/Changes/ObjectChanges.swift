@@ -6,6 +6,7 @@
 //   2. Destinations are IDs, never references to objects: changed objects form no reference cycles.
 //   3. A change is based on the committed row, unless `bases` says otherwise: the object has adopted a newer row since
 //      (+NewerRows).
+//   4. Shared changes (`isShared`) have the same values as long as they exist.
 
 import EspalierModel
 import EspalierStore
@@ -51,10 +52,15 @@ final class ObjectChanges {
             }
         }
     #endif
-    /// Whether a checkpoint keeps this object too: then it must not change any more (`ManagedObject.changeable`).
+    /// Whether a checkpoint, or the object of a parent context, keeps these changes too: then they must not change any
+    /// more (`ManagedObject.changeable`).
     ///
     /// A check of the reference count would give the same answer, but at each change.
     var isShared = false
+    /// The row that children were shown last for shared changes: the row below with these changes; `nil` if none was.
+    ///
+    /// A parent context that has the same changes on the same row shows the same one to its own children.
+    var shownRow: RowContent?
 
     init(_ values: consuming Values) { storedValues = values }
 
@@ -84,6 +90,15 @@ final class ObjectChanges {
     /// Sets whether `id` is a destination of an unordered to-many relationship, given whether the store has it.
     func settle(_ id: ObjectID, toMany slot: Int, isMember: Bool, isStored: Bool) {
         values.toMany.modify(slot) { $0.settle(id, isMember: isMember, isStored: isStored) }
+    }
+
+    /// Whether these are the given values of attributes, which ascend by slot, based on the committed row, and nothing
+    /// else.
+    func consist(of values: [(slot: Int, value: AttributeValue)]) -> Bool {
+        guard storedValues.destinations.isEmpty, storedValues.toMany.isEmpty, storedValues.yielded.isEmpty,
+            storedValues.bases == nil
+        else { return false }
+        return storedValues.attributes.pairs.elementsEqual(values) { $0.slot == $1.slot && $0.value == $1.value }
     }
 
     /// Forgets all values but the to-many changes; another object keeps them from now on.

@@ -96,16 +96,16 @@ private struct ChangedIDs {
     mutating func add(_ saved: SavedChanges, idCountMax: Int) {
         // An object that is inserted again under its own ID counts as updated: contexts that know it have to read it
         // again.
-        for id in saved.inserted {
+        for id in saved.insertedIDs {
             let isKnown = kinds[id] != nil
             kinds[id] = isKnown ? .updated : .inserted
             if !isKnown { ids.append(id) }
         }
-        for id in saved.updated where kinds[id] == nil {
+        for id in saved.updatedIDs where kinds[id] == nil {
             kinds[id] = .updated
             ids.append(id)
         }
-        for id in saved.deleted where kinds.updateValue(.deleted, forKey: id) == nil { ids.append(id) }
+        for id in saved.deletedIDs where kinds.updateValue(.deleted, forKey: id) == nil { ids.append(id) }
         if ids.count > idCountMax { (kinds, ids, isEverything) = ([:], [], true) }
     }
 

@@ -56,7 +56,7 @@ extension ManagedObjectContext {
             object.state.remove(.propagated)
             unpropagated.append(object)
         }
-        leavesCascadesToStore = false
+        replaceReached(by: ReachedRows())
         runDeleteRules()
     }
 }

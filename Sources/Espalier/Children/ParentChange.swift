@@ -3,6 +3,8 @@
 // Invariants
 //   1. Deletions come last: delete rules then follow relationships as the child has changed them.
 //   2. The request was checked: a change that an object refuses nevertheless is recorded for the parent's save.
+//   3. Changes that an object of the parent shares with one of the child are as the request says, and do not change any
+//      more (`ObjectChanges.isShared`).
 
 import EspalierModel
 import EspalierStore
@@ -25,7 +27,11 @@ struct ParentChange {
     }
 
     /// Makes the changes of a request, apart from the effects of delete rules, which it only predicts.
-    func make(_ request: SaveRequest) -> Effects {
+    ///
+    /// - Parameters:
+    ///   - objects: the context's objects of the updates, and then of the deletions; `nil` for those that are searched.
+    ///   - senders: the child's objects of the updates; `nil` for those whose changes are made one by one.
+    func make(_ request: SaveRequest, of objects: [ManagedObject?], from senders: [ManagedObject?]) -> Effects {
         let inserted = request.insertions.compactMap { insertion in
             insert(insertion).map { (object: $0, insertion: insertion) }
         }
@@ -35,16 +41,13 @@ struct ParentChange {
                 relate(object, to: id, across: relationship)
             }
         }
-        for update in request.updates {
-            guard let object = object(update.id) else { continue }
-            for (slot, value) in update.values {
-                if let reason = object.setAttributeValue(value, at: slot) {
-                    object.refuse(object.entity.attributes[slot].name, reason)
-                }
-            }
-            for (slot, id) in update.destinations {
-                relate(object, to: id, across: object.entity.relationships[slot])
-            }
+        for (position, update) in request.updates.enumerated() {
+            var known = objects[position]
+            // A hook may have made the context forget its objects.
+            if known?.managedObjectContext !== context { known = object(update.id) }
+            guard let target = known else { continue }
+            if let sender = senders[position], target.adoptChanges(of: sender, update) { continue }
+            change(target, update)
         }
         for link in request.links where !link.hasOrder { change(link) }
         let deletedIDs = Set(request.deletions.map(\.id))
@@ -56,6 +59,15 @@ struct ParentChange {
     }
 
     private func object(_ id: ObjectID) -> ManagedObject? { try? context.object(with: permanentID(id)) }
+
+    private func change(_ object: ManagedObject, _ update: SaveRequest.Update) {
+        for (slot, value) in update.values {
+            if let reason = object.setAttributeValue(value, at: slot) {
+                object.refuse(object.entity.attributes[slot].name, reason)
+            }
+        }
+        for (slot, id) in update.destinations { relate(object, to: id, across: object.entity.relationships[slot]) }
+    }
 
     // MARK: New objects
 
@@ -249,6 +261,31 @@ extension ManagedObjectContext {
 }
 
 extension ManagedObject {
+    /// Makes the changes of a child's object those of this one too, without a copy, if that is all that an update of
+    /// the row does; returns whether it is.
+    ///
+    /// Only values of attributes of an unchanged object can be adopted so: a relationship has another end, and an undo
+    /// manager or an observer needs each value that changes.
+    fileprivate func adoptChanges(of sender: ManagedObject, _ update: SaveRequest.Update) -> Bool {
+        guard let adopted = sender.changes, update.destinations.isEmpty,
+            adopted.consist(of: update.values), state.contains(.registered), isClean
+        else { return false }
+        if !isFulfilled { fireFault() }
+        // The hook of the fault may have set values, or may have changed the object or the context.
+        guard changes == nil, hasRow, isFulfilled, state.contains(.registered), isClean,
+            withContext({ $0.memory.notesChanges }) == false, holds(update.values)
+        else { return false }
+        adopted.isShared = true
+        changes = adopted
+        noteChange()
+        return true
+    }
+
+    /// Whether the attributes can have these values.
+    private func holds(_ values: [(slot: Int, value: AttributeValue)]) -> Bool {
+        withShape { shape in values.allSatisfy { shape.settableTypes[$0.slot]?.canHold($0.value) == true } }
+    }
+
     /// The destinations of a to-one or to-many relationship.
     fileprivate func destinationIDs(across relationship: Relationship) -> [ObjectID] {
         if relationship.isToMany { return destinationIDs(at: relationship.slot) }

@@ -16,7 +16,7 @@ struct ParentCheckpoint {
     private let source: ParentSource
     private let unpropagated: [ManagedObject]
     private let runsRulesAgain: Bool
-    private let leavesCascadesToStore: Bool
+    private let reached: ReachedRows
     private let recorded: RecordedViolations
     private let locked: [ManagedObject: UInt64]
     private let eventChanges: EventChanges?
@@ -26,7 +26,7 @@ struct ParentCheckpoint {
         let parent = source.parent
         self.source = source
         unpropagated = parent.unpropagated
-        (runsRulesAgain, leavesCascadesToStore) = (parent.runsRulesAgain, parent.leavesCascadesToStore)
+        (runsRulesAgain, reached) = (parent.runsRulesAgain, parent.memory.reached)
         (recorded, locked, eventChanges) = (parent.recorded, parent.locked, parent.eventChanges)
     }
 
@@ -45,7 +45,8 @@ struct ParentCheckpoint {
         source.records.forEach { id, record in restore(id, record, lost[id]) }
         for object in unpropagated { object.state.remove(.propagated) }
         parent.unpropagated = unpropagated
-        (parent.runsRulesAgain, parent.leavesCascadesToStore) = (runsRulesAgain, leavesCascadesToStore)
+        parent.runsRulesAgain = runsRulesAgain
+        parent.replaceReached(by: reached)
         (parent.recorded, parent.locked) = (recorded, locked)
         // Before a snapshot is made, additions to relationships are applied, and undo steps registered.
         parent.memory.unreadInverses.removeAll()

@@ -7,19 +7,25 @@
 //   2. The parent's objects change as if the application had changed them: both ends of relationships, delete rules,
 //      messages, and one group of undo actions. Hooks that the child has called are not called again; a fault of the
 //      parent that fires, and an object that only the parent's delete rules reach, call theirs.
+//   3. No store is read for a row that the child has read of the parent's present state, or that the parent has in
+//      memory: there is one copy of the row for all levels.
 // Not here: uniqueness, which the store checks when the root saves (MD-14).
 
 import EspalierModel
 import EspalierStore
 
 extension ParentSource {
-    func save(_ request: SaveRequest, in part: SourcePart) throws(StoreError) -> SaveResult {
+    func save(
+        _ request: SaveRequest, from origin: SaveOrigin, in part: SourcePart
+    ) throws(StoreError) -> SaveResult {
         let before = try currentSnapshot()
-        let stored = try check(request, before)
+        let senders = origin.updatedObjects(of: request)
+        let stored = try check(request, before, origin.generation.readsOnly(before) ? origin.rows(senders) : [])
         let ids = try permanentIDs(for: request)
-        try requireUnused(request.insertions.map { ids[$0.id] ?? $0.id })
-        let objects = try prepare(request, stored)
+        try requireFree(request.insertions.map { ids[$0.id] ?? $0.id })
+        let objects = prepare(request, stored)
         defer { withExtendedLifetime(objects) {} }
+        let formerCount = revokedCount
         parent.endUndoEvent()
         parent.beginEvent()
         var isSaved = false
@@ -27,27 +33,47 @@ extension ParentSource {
             parent.endEvent()
             if isSaved { parent.noteUnsavedChanges() }
         }
-        let (effects, after) = try changeParent(by: request, ids)
+        let made = try make(request, ids, of: objects, from: senders)
         isSaved = true
         parent.registerUndo()
         parent.endUndoEvent()
-        return result(of: request, ids, effects, after)
+        // Rows that the child has are old if hooks of the parent have taken back what the child has seen.
+        if revokedCount != formerCount || !made.after.hasSameBases(as: before) { origin.generation.noteOlderRows() }
+        return result(of: request, ids, made)
+    }
+
+    /// The changes of the parent that a request has made.
+    private struct MadeChanges {
+        /// The effects of the parent's delete rules.
+        let effects: ParentChange.Effects
+        /// The parent's state with the changes.
+        let after: OverlaySnapshot
+        /// The rows of changed objects of which children see other rows than before.
+        let rows: [ObjectSnapshot]
     }
 
     /// Makes the changes of a request, all of them or none.
     ///
-    /// - Returns: the effects of delete rules, and the parent's state with the changes.
-    private func changeParent(
-        by request: SaveRequest, _ ids: [ObjectID: ObjectID]
-    ) throws(StoreError) -> (effects: ParentChange.Effects, after: OverlaySnapshot) {
+    /// - Parameters:
+    ///   - ids: the permanent IDs of new objects, by their temporary ones.
+    ///   - objects: the parent's objects, as `prepare` returns them.
+    ///   - senders: the child's objects of the updates.
+    private func make(
+        _ request: SaveRequest, _ ids: [ObjectID: ObjectID], of objects: [ManagedObject?],
+        from senders: [ManagedObject?]
+    ) throws(StoreError) -> MadeChanges {
         let checkpoint = ParentCheckpoint(of: self)
         parent.beginChildSave()
         defer { parent.endChildSave() }
         do throws(StoreError) {
-            let effects = ParentChange(parent) { ids[$0] ?? $0 }.make(request)
+            let change = ParentChange(parent) { ids[$0] ?? $0 }
+            let effects = change.make(request, of: objects, from: senders)
             parent.runDeleteRules()
             if let failure = parent.childSave?.failure { throw Self.storeError(failure) }
-            return (effects, try currentSnapshot(tells: false))
+            var rows: [ObjectSnapshot] = []
+            rows.reserveCapacity(request.updates.count)
+            let after = try currentSnapshot(tells: false) { rows.append($0) }
+            return MadeChanges(effects: effects, after: after, rows: rows)
         } catch {
             checkpoint.restore()
             throw error
@@ -75,7 +101,7 @@ extension ParentSource {
     /// Requires that the parent has no changed object for which the application has made up one of these IDs.
     ///
     /// A deleted object, or one whose row is deleted, becomes the new object.
-    private func requireUnused(_ ids: [ObjectID]) throws(StoreError) {
+    private func requireFree(_ ids: [ObjectID]) throws(StoreError) {
         let taken = ids.filter { id in
             parent.memory.registry.withObject(id) { $0.hasChanges && $0.state.isDisjoint(with: [.deleted, .gone]) }
                 == true
@@ -87,41 +113,65 @@ extension ParentSource {
 
     /// Gives the parent's unchanged objects that the request names the newest rows.
     ///
-    /// - Parameter stored: the rows of the request's updates, then those of its deletions, as `check` has read them; an
-    ///   object that the parent has changed has none.
-    private func prepare(_ request: SaveRequest, _ stored: [ObjectSnapshot?]) throws(StoreError) -> [ManagedObject] {
-        let named = request.updates.map(\.id) + request.deletions.map(\.id)
-        assert(stored.count >= named.count, "\(stored.count) rows of \(named.count) objects")
-        return try asSource { () throws(ContextError) in
-            var objects: [ManagedObject] = []
-            for case let (id, row?) in zip(named, stored)
-            where parent.memory.registry.withObject(id, \.isClean) != false {
-                let object = try parent.object(with: id)
-                objects.append(object)
-                if object.hasRow, object.row?.version != row.version { parent.adoptNewestRow(ofUnchanged: object) }
-                if !object.hasRow {
-                    object.state.remove(.inaccessible)
-                    object.row = row
-                }
-            }
-            return objects
+    /// - Parameter stored: the rows of the request's updates, then those of its deletions, as `check` returns them; an
+    ///   object that the parent has changed, or has in memory with its row, has none.
+    /// - Returns: the object of each such row.
+    private func prepare(_ request: SaveRequest, _ stored: [ObjectSnapshot?]) -> [ManagedObject?] {
+        let count = request.updates.count + request.deletions.count
+        assert(stored.count >= count, "\(stored.count) rows of \(count) objects")
+        var objects: [ManagedObject?] = []
+        objects.reserveCapacity(count)
+        if count > 1 {
+            let registeredCount = parent.memory.registry.count
+            parent.memory.registry.reserveCapacity(registeredCount + count)
         }
+        var maker: RowObjectMaker?
+        for position in 0..<count { objects.append(stored[position].flatMap { prepared($0, &maker) }) }
+        return objects
+    }
+
+    /// The parent's object for a row, which it has afterwards; `nil` if the parent has changed the object.
+    private func prepared(_ row: ObjectSnapshot, _ maker: inout RowObjectMaker?) -> ManagedObject? {
+        guard let object = parent.memory.registry[row.id] else {
+            if maker == nil { maker = RowObjectMaker(parent, cohort: nil, first: row.id) }
+            return maker?.object(row.id, row.content, row.place)
+        }
+        guard object.isClean else { return nil }
+        if object.hasRow, object.row?.version != row.version { parent.adoptNewestRow(ofUnchanged: object) }
+        if !object.hasRow {
+            object.state.remove(.inaccessible)
+            object.row = row
+        }
+        return object
     }
 
     // MARK: Checks
 
     /// Throws unless the parent has the versions, destinations and lists that the request expects.
     ///
-    /// - Returns: the rows of the request's updates, deletions and locks that were read from a store, in this order.
+    /// - Parameter known: the rows of the request's updates and deletions as the child has read them, if it has read
+    ///   them of `content`; otherwise none.
+    /// - Returns: the rows of the request's updates, deletions and locks, in this order, as the parent's own source has
+    ///   them; `nil` for objects that the parent has changed, and for those that it has in memory with the row.
     private func check(
-        _ request: SaveRequest, _ content: OverlaySnapshot
+        _ request: SaveRequest, _ content: OverlaySnapshot, _ known: [ObjectSnapshot?]
     ) throws(StoreError) -> [ObjectSnapshot?] {
         var expected = request.updates.map { SaveRequest.Expectation(id: $0.id, expectedVersion: $0.expectedVersion) }
         expected += request.deletions + request.locks
+        var stored = known
+        stored.reserveCapacity(expected.count)
+        while stored.count < expected.count { stored.append(nil) }
+        var unread: [Int] = []
+        for (position, expected) in expected.enumerated() {
+            let (row, isUnchanged) = (stored[position], content.entry(expected.id) == nil)
+            if isUnchanged, row?.version == expected.expectedVersion, content.showsAsStored(expected.id) { continue }
+            stored[position] = nil
+            if isUnchanged, versionInMemory(of: expected.id, content) == expected.expectedVersion { continue }
+            unread.append(position)
+        }
         var conflicts: [VersionConflict] = []
-        var stored = [ObjectSnapshot?](repeating: nil, count: expected.count)
-        for (row, expected) in zip(try content.snapshots(of: expected.map(\.id)) { stored[$0] = $1 }, expected)
-        where row?.version != expected.expectedVersion {
+        let rows = try content.snapshots(of: unread.map { expected[$0].id }) { stored[unread[$0]] = $1 }
+        for (row, expected) in zip(rows, unread.map { expected[$0] }) where row?.version != expected.expectedVersion {
             conflicts.append(
                 VersionConflict(id: expected.id, expectedVersion: expected.expectedVersion, stored: row))
         }
@@ -133,6 +183,16 @@ extension ParentSource {
         let broken = try missing(request, content) + denied(request, content)
         guard broken.isEmpty else { throw .references(broken) }
         return stored
+    }
+
+    /// The version at which children see an object that the parent has in memory, unchanged, with the row of the
+    /// generation that the parent reads; `nil` for other objects.
+    private func versionInMemory(of id: ObjectID, _ content: OverlaySnapshot) -> UInt64? {
+        guard !parent.generation.mayHaveOlderRows else { return nil }
+        let version = parent.memory.registry.withObject(id) { object in
+            object.isClean ? object.row.map(content.shownVersion) : nil
+        }
+        return version ?? nil
     }
 
     /// The destinations and owners of the request that the parent does not have.
@@ -147,7 +207,7 @@ extension ParentSource {
                 if let id = insertion.row.destination(at: slot) { named.append((insertion.id, slot, id)) }
             }
         }
-        for update in request.updates where !deleted.contains(update.id) {
+        for update in request.updates where !update.destinations.isEmpty && !deleted.contains(update.id) {
             for case let (slot, id?) in update.destinations { named.append((update.id, slot, id)) }
         }
         for link in request.links where !deleted.contains(link.owner) {
@@ -168,6 +228,7 @@ extension ParentSource {
         _ request: SaveRequest, _ content: OverlaySnapshot
     ) throws(StoreError) -> [ReferenceConflict] {
         var conflicts: [ReferenceConflict] = []
+        guard !request.deletions.isEmpty else { return conflicts }
         let (deleted, left) = (Set(request.deletions.map(\.id)), removedPairs(of: request))
         let updated = Dictionary(request.updates.map { ($0.id, $0) }, uniquingKeysWith: { first, _ in first })
         for id in deleted {
@@ -216,13 +277,10 @@ extension ParentSource {
 
     // MARK: The result
 
-    private func result(
-        of request: SaveRequest, _ ids: [ObjectID: ObjectID], _ effects: ParentChange.Effects,
-        _ content: OverlaySnapshot
-    ) -> SaveResult {
-        let deleted = Set(request.deletions.map(\.id))
-        let inserted = rows(of: request.insertions.map { ids[$0.id] ?? $0.id }, in: content)
-        let updated = rows(of: request.updates.map(\.id).filter { !deleted.contains($0) }, in: content)
+    private func result(of request: SaveRequest, _ ids: [ObjectID: ObjectID], _ made: MadeChanges) -> SaveResult {
+        let (content, effects) = (made.after, made.effects)
+        let inserted = shownRows(of: request.insertions.map { ids[$0.id] ?? $0.id }, content)
+        let updated = updatedRows(of: request, made)
         var result = SaveResult(
             inserted: SnapshotList(
                 zip(inserted, request.insertions).map { row, insertion in
@@ -242,11 +300,36 @@ extension ParentSource {
         return result
     }
 
-    /// The rows of objects that the parent has changed, and which are in memory.
+    /// The rows of the request's updates as children see them now; `nil` for objects that are deleted.
+    ///
+    /// The rows that are new are mostly in the order of the request: these are not searched.
+    private func updatedRows(of request: SaveRequest, _ made: MadeChanges) -> [ObjectSnapshot?] {
+        let (content, rows) = (made.after, made.rows)
+        let deleted = Set(request.deletions.map(\.id))
+        let ids = request.updates.map(\.id).filter { !deleted.contains($0) }
+        var (updated, searched): ([ObjectSnapshot?], [Int]) = ([], [])
+        updated.reserveCapacity(ids.count)
+        var next = 0
+        for (position, id) in ids.enumerated() {
+            if next < rows.count, rows[next].id == id {
+                updated.append(content.shown(rows[next]))
+                next += 1
+            } else {
+                updated.append(nil)
+                searched.append(position)
+            }
+        }
+        for (position, row) in zip(searched, shownRows(of: searched.map { ids[$0] }, content)) {
+            updated[position] = row
+        }
+        return updated
+    }
+
+    /// The rows of objects as children see them now: mostly in memory, because the parent has changed them.
     ///
     /// A hook may have taken a change back: then the row is the one that the store has, and if it cannot be read now,
     /// the child keeps the one that it has.
-    private func rows(of ids: [ObjectID], in content: OverlaySnapshot) -> [ObjectSnapshot?] {
+    private func shownRows(of ids: [ObjectID], _ content: OverlaySnapshot) -> [ObjectSnapshot?] {
         (try? content.snapshots(of: ids)) ?? ids.map { content.entry($0)?.row }
     }
 }

@@ -44,15 +44,21 @@ extension ParentSource {
 
     /// More changed objects than this are not checked after each snapshot.
     private static var checkedCountMax: Int { 500 }
+    /// For so many changed objects, memory is not reserved: that looks at all entities of the model.
+    private static var fewCount: Int { 500 }
 
     /// The parent's state of this moment.
     ///
-    /// - Parameter tells: whether children are told what has changed since the last snapshot.
     /// While a child changes the parent, hooks may read in other children: these see the state before.
     ///
+    /// - Parameters:
+    ///   - tells: whether children are told what has changed since the last snapshot.
+    ///   - note: receives the row of each changed object of which children see another one than before.
     /// - Complexity: O(k log n) for k changes of the parent since the last snapshot, beside n unsaved objects; O(n) if
     ///   they are more than an eighth of n, and after a merge, a refresh, a rollback or a failed save of the parent.
-    func currentSnapshot(tells: Bool = true) throws(StoreError) -> OverlaySnapshot {
+    func currentSnapshot(
+        tells: Bool = true, noting note: (ObjectSnapshot) -> Void = { _ in }
+    ) throws(StoreError) -> OverlaySnapshot {
         if tells, parent.childSave != nil, let latest { return latest.snapshot }
         if parent.stage == nil, tells { parent.mergeAndRunDeleteRules() } else { parent.runDeleteRules() }
         if let latest, try latest.moment == moment(bases()) { return latest.snapshot }
@@ -64,7 +70,7 @@ extension ParentSource {
         try loadRowsOfChanges()
         let bases = try bases()
         let moment = moment(bases)
-        let told = knowsUnseen(at: moment) ? takeUnseen() : takeChanges()
+        let told = knowsUnseen(at: moment) ? takeUnseen(note) : takeChanges(note)
         parent.memory.unseen.begin(beside: records.count)
         parent.memory.updateListeners()
         let isSame = latest?.moment.bases == moment.bases && told.idCount == 0
@@ -122,29 +128,41 @@ extension ParentSource {
     /// Loads the rows of changed objects: an unordered list with changes does not need its owner's row, but the owner's
     /// entry does.
     private func loadRowsOfChanges() throws(StoreError) {
-        let isKnown = try knowsUnseen(at: moment(bases()))
-        if isKnown, !parent.memory.unseen.mayLackRows { return }
-        try asSource { () throws(ContextError) in
-            if isKnown {
-                for case let object? in parent.memory.unseen.ids.lazy.map({ parent.memory.registry[$0] })
-                where object.isUpdated && !object.hasRow { try parent.loadRow(of: object) }
-            } else {
-                for object in parent.memory.updated where !object.hasRow { try parent.loadRow(of: object) }
-            }
+        guard try knowsUnseen(at: moment(bases())) else {
+            for object in parent.memory.updated { try loadMissingRow(of: object) }
+            return
+        }
+        guard parent.memory.unseen.mayLackRows else { return }
+        for id in parent.memory.unseen.ids {
+            if let object = parent.memory.registry[id] { try loadMissingRow(of: object) }
         }
     }
 
+    /// Loads the row that the entry of a changed object needs, if it is not in memory.
+    private func loadMissingRow(of object: ManagedObject) throws(StoreError) {
+        guard !object.hasRow, object.overlayKind == .updated, !object.state.contains(.gone) else { return }
+        try asSource { () throws(ContextError) in try parent.loadRow(of: object) }
+    }
+
     /// Brings `records` and `changes` up to date, by all changed objects; returns what has changed for children.
-    private func takeChanges() -> SavedChanges {
+    private func takeChanges(_ note: (ObjectSnapshot) -> Void) -> SavedChanges {
         var told = SavedChanges(contextName: parent.name, author: parent.transactionAuthor)
         let memory = parent.memory
-        for list in [memory.inserted, memory.updated, memory.deleted] {
-            for object in list {
-                assert(StepCount.note())
-                take(object, &told)
+        let lists = [memory.inserted, memory.updated, memory.deleted]
+        let count = lists.reduce(0) { $0 + $1.count }
+        records.reserveCapacity(count)
+        if changes.count == 0, count > Self.fewCount {
+            for entity in parent.model.entities where entity.root == entity.index {
+                changes.reserveCapacity(lists.reduce(0) { $0 + $1.count(of: entity.family) }, root: entity.root)
             }
         }
-        guard records.count > memory.inserted.count + memory.updated.count + memory.deleted.count else { return told }
+        for list in lists {
+            for object in list {
+                assert(StepCount.note())
+                take(object, &told, note)
+            }
+        }
+        guard records.count > count else { return told }
         var unchanged: [ObjectID] = []
         records.forEach { id, _ in
             if memory.registry.withObject(id, \.hasChanges) != true { unchanged.append(id) }
@@ -154,13 +172,13 @@ extension ParentSource {
     }
 
     /// Does the same by the objects that the parent has noted.
-    private func takeUnseen() -> SavedChanges {
+    private func takeUnseen(_ note: (ObjectSnapshot) -> Void) -> SavedChanges {
         var told = SavedChanges(contextName: parent.name, author: parent.transactionAuthor)
         var seen = Set<ObjectID>()
         for id in parent.memory.unseen.ids where seen.insert(id).inserted {
             assert(StepCount.note())
             if let object = parent.memory.registry[id], object.hasChanges {
-                take(object, &told)
+                take(object, &told, note)
             } else if records.withValue(of: id, { _ in true }) != nil {
                 forget(id, &told)
             }
@@ -170,20 +188,27 @@ extension ParentSource {
     }
 
     /// Brings the record of a changed object up to date.
-    private func take(_ object: ManagedObject, _ told: inout SavedChanges) {
+    private func take(_ object: ManagedObject, _ told: inout SavedChanges, _ note: (ObjectSnapshot) -> Void) {
         let id = object.storedID
-        guard records.withValue(of: id, object.isAsRecorded) != true, let kind = object.overlayKind else { return }
-        let former = changes.entry(id, root: object.entity.root)
+        let isRecorded = records.withValue(of: id, object.isAsRecorded)
+        guard isRecorded != true, let kind = object.overlayKind else { return }
+        let root = object.withShape { $0.entity.root }
+        // Without a record there is no entry.
+        let former = isRecorded == nil ? nil : changes.entry(id, root: root)
+        assert(isRecorded != nil || changes.entry(id, root: root) == nil, "invariant 2 of ParentSource: \(id)")
         let entry = object.overlayEntry(kind, former: former)
         records.set(object.record(), for: id)
-        if let former, former.isSame(as: entry, of: object.entity) { return }
-        changes.replace(former, by: entry, for: id, root: object.entity.root)
+        if let former, former.isSame(as: entry) { return }
+        changes.replace(former, by: entry, for: id, root: root)
         told.note(id, entry.kind, former?.kind)
+        if former?.kind == .deleted, entry.kind != .deleted { revokedCount += 1 }
         if (entry.kind == .deleted) != (former?.kind == .deleted) { noteOneWay(object.entity, &told) }
+        if entry.kind == .updated, let row = entry.row { note(row) }
     }
 
     /// Removes the record of an object that has no changes any more.
     private func forget(_ id: ObjectID, _ told: inout SavedChanges) {
+        revokedCount += 1
         records.remove(id)
         guard let entity = entities[id.entityTag] else { return }
         let former = changes.entry(id, root: entity.root)
@@ -232,6 +257,7 @@ extension ParentSource {
     /// The objects that a save of the parent has written, as children see them; the objects still have their changes.
     func seen(of saves: [ManagedObjectContext.SaveOutcome.PartSave]) -> [Seen] {
         var seen: [Seen] = []
+        seen.reserveCapacity(records.count)
         for save in saves {
             for (kind, list) in [
                 (OverlayEntry.Kind.inserted, save.changes.inserted), (.updated, save.changes.updated),
@@ -240,10 +266,12 @@ extension ParentSource {
                 for object in list {
                     let id = object.storedID
                     let isPresent = records.withValue(of: id, object.isAsRecorded)
+                    let root = object.withShape { $0.entity.root }
                     seen.append(
                         Seen(
-                            object: object, id: id, kind: kind, entry: changes.entry(id, root: object.entity.root),
-                            isKnown: isPresent != nil, isPresent: isPresent == true))
+                            object: object, id: id, kind: kind,
+                            entry: isPresent == nil ? nil : changes.entry(id, root: root), isKnown: isPresent != nil,
+                            isPresent: isPresent == true))
                 }
             }
         }
@@ -257,6 +285,7 @@ extension ParentSource {
     ///   to the row now, and children read everything again.
     func noteSaved(_ seen: [Seen], hasMerged: Bool) {
         var told = SavedChanges(contextName: parent.name, author: parent.transactionAuthor)
+        changes.savedVersions.reserveCapacity(seen.count)
         for seen in seen {
             let object = seen.object
             guard seen.isPresent else {
@@ -288,7 +317,7 @@ extension ParentSource {
 }
 
 extension OverlayEntry {
-    fileprivate func isSame(as other: OverlayEntry, of entity: Entity) -> Bool {
+    fileprivate func isSame(as other: OverlayEntry) -> Bool {
         kind == other.kind && row?.version == other.row?.version && lists == other.lists
     }
 
@@ -342,29 +371,30 @@ extension ManagedObject {
     ///
     /// - Parameter former: the entry that children have seen last: if the values are equal, so is the version.
     fileprivate func overlayEntry(_ kind: OverlayEntry.Kind, former: OverlayEntry?) -> OverlayEntry {
-        let id = storedID
         // A row that was deleted below changes is deleted for children, until a save of the parent decides.
-        if kind == .deleted || state.contains(.gone) {
-            return OverlayEntry(id: id, kind: .deleted, row: nil, lists: [:])
-        }
+        if kind == .deleted || state.contains(.gone) { return OverlayEntry(kind: .deleted, row: nil, lists: [:]) }
         var lists: [Int: OverlayList] = [:]
         for (slot, change) in changes?.values.toMany.pairs ?? [] {
             lists[slot] = OverlayList(
                 order: change.list, added: Set(change.list == nil ? change.added.ids : []),
                 removed: Set(change.list == nil ? change.removed.ids : []))
         }
-        guard hasRow || kind == .inserted else { return OverlayEntry(id: id, kind: kind, row: nil, lists: lists) }
+        guard hasRow || kind == .inserted else { return OverlayEntry(kind: kind, row: nil, lists: lists) }
         let orders = lists.isEmpty ? lists : lists.filter { $0.value.order != nil }
         var row: ObjectSnapshot
         if let stored = self.row, newValues == nil {
-            let (attributes, destinations) = differences(from: stored)
-            if attributes.isEmpty, destinations.isEmpty, orders.allSatisfy(isStoredOrder) {
-                // The row is the store's: only unordered lists have changed.
-                return OverlayEntry(id: id, kind: kind, row: stored, lists: lists)
+            if let shown = shownRow(over: stored) {
+                row = shown
+            } else {
+                let (attributes, destinations) = differences(from: stored)
+                if attributes.isEmpty, destinations.isEmpty, orders.allSatisfy(isStoredOrder) {
+                    // The row is the store's: only unordered lists have changed.
+                    return OverlayEntry(kind: kind, row: stored, lists: lists)
+                }
+                row = ObjectSnapshot(
+                    stored, of: entity, version: ParentSource.newVersion(), attributes: attributes,
+                    destinations: destinations)
             }
-            row = ObjectSnapshot(
-                stored, of: entity, version: ParentSource.newVersion(), attributes: attributes,
-                destinations: destinations)
         } else {
             row = newRow
         }
@@ -373,7 +403,21 @@ extension ManagedObject {
         {
             row = seen
         }
-        return OverlayEntry(id: id, kind: kind, row: row, lists: lists)
+        // The record that follows shares the changes.
+        changes?.shownRow = row.content
+        return OverlayEntry(kind: kind, row: row, lists: lists)
+    }
+
+    /// The row that a context below this one has shown to its children for the same changes of the same row; `nil` if
+    /// none has.
+    ///
+    /// Both contexts then show the same row at the same version, so that a save of the one below changes nothing for
+    /// its children.
+    private func shownRow(over stored: ObjectSnapshot) -> ObjectSnapshot? {
+        guard let changes, changes.isShared, changes.values.toMany.isEmpty, let shown = changes.shownRow,
+            shown.isChange(of: stored.content, at: stored.place)
+        else { return nil }
+        return ObjectSnapshot(id: storedID, content: shown, place: .none)
     }
 
     /// The attributes and to-one destinations that differ from a row of this object.
@@ -381,11 +425,20 @@ extension ManagedObject {
         from stored: ObjectSnapshot
     ) -> (attributes: [(slot: Int, value: AttributeValue)], destinations: [(slot: Int, id: ObjectID?)]) {
         guard let values = changes?.values else { return ([], []) }
-        let attributes = values.attributes.pairs.filter {
-            $0.value != stored.value(at: $0.slot) && !entity.attributes[$0.slot].isTransient
+        let hasTransientAttributes = withShape { $0.hasTransientAttributes }
+        func differs(_ slot: Int, _ value: AttributeValue) -> Bool {
+            value != stored.value(at: slot) && !(hasTransientAttributes && entity.attributes[slot].isTransient)
         }
-        let destinations = values.destinations.pairs.filter { $0.value != stored.destination(at: $0.slot) }
-        return (attributes, destinations.map { (slot: $0.slot, id: $0.value) })
+        // If all values differ, which is common, the list of the changes is used without a copy.
+        var attributes = values.attributes.pairs
+        if !attributes.allSatisfy({ differs($0.slot, $0.value) }) {
+            attributes.removeAll { !differs($0.slot, $0.value) }
+        }
+        var destinations: [(slot: Int, id: ObjectID?)] = []
+        for (slot, id) in values.destinations.pairs where id != stored.destination(at: slot) {
+            destinations.append((slot, id))
+        }
+        return (attributes, destinations)
     }
 
     /// The values of an object without a row, at a version of its own.

@@ -33,6 +33,18 @@ struct SharedIDTable<Value: Sendable>: Sendable {
 
     var isEmpty: Bool { count == 0 }
 
+    /// Makes the branches for `count` entries, if the table is empty: then hardly an entry is moved by the division of
+    /// a leaf later.
+    ///
+    /// - Complexity: O(log n); branches that are equal share their memory until they change.
+    mutating func reserveCapacity(_ count: Int) {
+        guard isEmpty else { return }
+        var depth = 0
+        while depth < Self.depthMax, count >> (4 * depth) > Self.entryCountMax { depth += 1 }
+        root = Node()
+        for _ in 0..<depth { root = Node(children: Array(repeating: root, count: Self.fanOut)) }
+    }
+
     /// - Complexity: O(log n).
     subscript(id: ObjectID) -> Value? {
         count == 0 ? nil : Self.value(of: id, in: root, Self.hash(id))

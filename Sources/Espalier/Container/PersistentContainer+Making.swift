@@ -71,7 +71,8 @@ extension PersistentContainer {
     /// recoveries and migrations.
     ///
     /// - Parameter progress: called after each store, on that thread, with the number of open ones.
-    /// - Throws: `ContextError` of the first store that cannot be opened; the stores opened before it are closed again.
+    /// - Throws: `ContextError` of the first store that cannot be opened; the others are closed again, and none is
+    ///   migrated.
     public static func open(
         model: ManagedObjectModel, stores: [PersistentStoreDescription],
         progress: @escaping @Sendable (Int) -> Void = { _ in }

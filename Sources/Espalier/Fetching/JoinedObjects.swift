@@ -108,7 +108,8 @@ struct JoinedObjects {
                 try snapshot.fetchBatch(next, of: batchSize)
             }
             sources[index].rest = batch.rest
-            let objects = context.materialized(batch.rows).filter { !excluded.contains($0.storedID) }
+            let objects = context.materialized(batch.rows, leavesOutReached: true)
+                .filter { !excluded.contains($0.storedID) }
             try context.prepare(objects, for: terms)
             // The store has the order of the rows; values are needed to find the place of each among other objects.
             var sorted: [SortedObject] = []

@@ -61,7 +61,7 @@ extension ManagedObjectContext {
         }
         let cohort = object.cohort
         let wanted =
-            cohort?.members(around: id) { member in
+            cohort?.members(around: id, for: .rows) { member in
                 member.storeTag == id.storeTag && memory.registry.withObject(member, \.needsRow) != false
                     && cache.row(of: member) == nil
             } ?? [id]
@@ -88,7 +88,10 @@ extension ManagedObjectContext {
             if cohort != nil { cache.add(row) }
         }
         memory.rowsFetched += rowCount
-        if !object.hasRow, hasLeftGenerations { object.row = leftRow(of: id) }
+        if !object.hasRow, hasLeftGenerations, let row = leftRow(of: id) {
+            object.row = row
+            generation.noteOlderRows()
+        }
     }
 
     /// The destinations that the store holds for a to-many relationship of an object; loads the lists of the whole
@@ -100,7 +103,7 @@ extension ManagedObjectContext {
         if let list = cache.list(of: id, at: slot) { return list }
         if let list = leftDestinations(of: relationship, for: id) { return list }
         let cohort = cohort(of: object)
-        let owners = cohort.members(around: id) { member in
+        let owners = cohort.members(around: id, for: .lists) { member in
             member.storeTag == id.storeTag && isNotNew(member) && canHave(relationship, member)
                 && cache.list(of: member, at: slot) == nil
         }

@@ -170,7 +170,9 @@ extension ManagedObjectContext {
     }
 
     /// The objects of rows, as one cohort.
-    func materialized(_ rows: SnapshotList) -> [ManagedObject] {
+    ///
+    /// - Parameter leavesOutReached: whether rows that cascades reach get no objects, which would be deleted ones.
+    func materialized(_ rows: SnapshotList, leavesOutReached: Bool = false) -> [ManagedObject] {
         let ids = rows.ids
         guard let first = ids.first else { return [] }
         memory.rowsFetched += ids.count
@@ -180,7 +182,9 @@ extension ManagedObjectContext {
         var objects: [ManagedObject] = []
         objects.reserveCapacity(ids.count)
         var maker = RowObjectMaker(self, cohort: cohort, first: first)
+        let leavesOutReached = leavesOutReached && memory.reached.hasRows
         rows.forEachRow { position, content, place in
+            if leavesOutReached, memory.reached.contains(ids[position]) { return }
             objects.append(maker.object(ids[position], content, place))
         }
         return objects

@@ -93,7 +93,8 @@ extension ManagedObjectContext {
         cache.removeAll()
     }
 
-    /// Empties the cache, which holds rows of a generation that is no longer read.
+    /// Empties the cache, which holds rows of a generation that is no longer read, and forgets the rows of it that
+    /// cascades reach.
     ///
     /// Unfired faults drop their rows for the same reason, unless the context merges automatically: then it learns
     /// which rows have changed. The lists of changed objects whose rows are deleted stay, because a merge policy needs
@@ -108,6 +109,7 @@ extension ManagedObjectContext {
         }
         for object in memory.updated { object.noteOtherLists() }
         cache.removeAll()
+        memory.reached.forgetRows()
         if mailbox == nil {
             for object in memory.registry.objects where object.isClean && object.isFault { object.row = nil }
             childSource?.tellEverything()

@@ -2,17 +2,16 @@
 //
 // Invariants
 //   1. Offset and limit are applied once, after stored rows and unsaved objects are in one order.
-//   2. The store does the search. The fetch removes the changed objects and the leading rows from its answer and tests
-//      them in memory. A fetch with a limit asks for more rows, in steps, until enough remain: at most for one more row
-//      per changed object and per leading row.
+//   2. The store does the search. The fetch removes the changed objects, the rows that cascades reach and the leading
+//      rows from its answer; it tests changed objects and leading rows in memory. A fetch with a limit asks for more
+//      rows, in steps, until enough remain: at most for one more row for each that may be removed.
 //   3. The result for an unchanged stored row differs from the store's only if the predicate or a sort key leads from
-//      it, across stored relationships, to a changed or deleted object: such rows are tested in memory too. New objects
-//      can be reached only from changed ones. A to-one relationship that is compared as a whole matters only if the
-//      object at its end is deleted.
+//      it, across stored relationships, to a changed or deleted object, or to a row that a cascade reaches: such rows,
+//      the leading ones, are tested in memory too. New objects can be reached only from changed ones.
 //   4. Among objects that are equal in all sort keys, stored ones are first, by key, then new ones, by insertion: the
 //      order after saving.
 //   5. Results of several stores are joined in the same way, also without unsaved changes.
-// Not here: which unsaved objects are tested (PendingValues).
+// Not here: which unsaved objects are tested (PendingValues), and which rows lead to changed ones (+LeadingRows).
 
 import EspalierModel
 import EspalierStore
@@ -21,7 +20,8 @@ import EspalierStore
 struct PendingChanges {
     /// The new and changed objects of the fetched entity that may match.
     var tested: [ManagedObject] = []
-    /// The number of changed and deleted objects of the fetched entity, which the store may find.
+    /// The number of changed and deleted objects of the fetched entity, and of its rows that cascades reach: the store
+    /// may find them.
     var changedCount = 0
     /// The rows of unchanged objects from which the predicate or order leads to changed or deleted ones.
     var leadingRows: [ObjectID] = []
@@ -36,56 +36,33 @@ extension ManagedObjectContext {
     /// The unsaved changes that affect a fetch; `nil` if there are none and the store's answer is the result.
     ///
     /// - Parameter expressions: what is read of the objects besides the terms of the fetch.
-    /// - Complexity: O(unsaved objects that may match); if the predicate or order reads other objects, also O(changed
-    ///   objects of their entities, and rows that lead to these).
+    /// - Complexity: O(unsaved objects that may match); if the predicate or order reads other objects, also that of
+    ///   `leadingRows`. The first time after a deletion also O(rows that its cascades reach), if one of these rows may
+    ///   be found or read.
     func pendingChanges(
         for fetch: StoreFetch, reading expressions: [ResolvedExpression] = [], _ includesPendingChanges: Bool
     ) throws(ContextError) -> PendingChanges? {
         guard includesPendingChanges, holdsChanges else { return nil }
+        if memory.reached.isIncomplete { try followCascades(for: fetch, reach(of: fetch, reading: expressions)) }
         let family = fetch.family
         var changes = PendingChanges()
         let count = memory.inserted.count(of: family) + memory.updated.count(of: family)
         if count > 0 { changes.tested = try pendingCandidates(for: fetch) }
         if fetch.storeTags != nil { changes.tested.removeAll { !isAsked(fetch, $0) } }
         changes.changedCount = memory.updated.count(of: family) + memory.deleted.count(of: family)
+        changes.changedCount += reachedRows(in: family).count
         changes.leadingRows = try leadingRows(of: fetch, reading: expressions)
         let concerns = count > 0 || changes.changedCount > 0 || !changes.leadingRows.isEmpty
         return concerns ? changes : nil
     }
 
-    /// The rows of unchanged objects from which the predicate or order of a fetch leads to changed or deleted objects.
-    private func leadingRows(
-        of fetch: StoreFetch, reading expressions: [ResolvedExpression]
-    ) throws(ContextError) -> [ObjectID] {
-        guard !(memory.updated.isEmpty && memory.deleted.isEmpty) else { return [] }
+    /// The objects that the predicate and the order of a fetch, and some expressions, read besides those that it finds.
+    func reach(of fetch: StoreFetch, reading expressions: [ResolvedExpression]) -> PredicateReach {
         var reach = PredicateReach(from: fetch.entity, in: model)
         reach.add(expressions)
         if let predicate = fetch.predicate { reach.add(predicate) }
         for key in fetch.sort { reach.add(key) }
-        var ways: [(steps: [ResolvedKeyPath.Step], ids: [ObjectID])] = []
-        var (changedByRoot, deletedByRoot): ([Int: [ObjectID]], [Int: [ObjectID]]) = ([:], [:])
-        for steps in reach.ways {
-            guard let last = steps.last else { continue }
-            let root = model.entities[last.destination].root
-            let family = model.entities[root].family
-            if reach.reads(atEndOf: steps) {
-                if changedByRoot[root] == nil { changedByRoot[root] = changedRows(in: family) }
-                ways.append((steps, changedByRoot[root] ?? []))
-            } else {
-                if deletedByRoot[root] == nil { deletedByRoot[root] = deletedRows(in: family) }
-                ways.append((steps, deletedByRoot[root] ?? []))
-            }
-        }
-        guard let predicate = ResolvedPredicate(ways, from: fetch.entity) else { return [] }
-        let leading = StoreFetch(
-            entity: fetch.entity, includesSubentities: fetch.includesSubentities, predicate: predicate)
-        var ids: [ObjectID] = []
-        for position in generation.positions(for: fetch) {
-            ids += try read(position, leading) { snapshot, leading throws(StoreError) in
-                try snapshot.fetchIDs(leading)
-            }
-        }
-        return ids.filter { memory.registry.withObject($0, \.hasChanges) != true }
+        return reach
     }
 
     /// Whether a fetch asks the store of an object, or the store to which a new one will go.
@@ -94,20 +71,30 @@ extension ManagedObjectContext {
         return fetch.asks(storeTag: (try? source.partForNewObjects(of: object.entity))?.storeTag)
     }
 
-    /// The stored rows of these entities whose objects have unsaved changes or are deleted.
+    /// The stored rows of these entities whose objects have unsaved changes or are deleted, and those that cascades
+    /// reach.
     ///
-    /// - Complexity: O(such objects).
+    /// - Complexity: O(such objects and rows).
     func changedRows(in family: [ManagedObjectModel.EntityIndex]) -> [ObjectID] {
         memory.updated.objects(of: family).filter { !$0.isInserted }.map(\.storedID) + deletedRows(in: family)
     }
 
-    /// The stored rows of these entities whose objects are deleted.
-    private func deletedRows(in family: [ManagedObjectModel.EntityIndex]) -> [ObjectID] {
-        memory.deleted.objects(of: family).filter { !$0.isInserted }.map(\.storedID)
+    /// The stored rows of these entities whose objects are deleted, and those that cascades reach.
+    func deletedRows(in family: [ManagedObjectModel.EntityIndex]) -> [ObjectID] {
+        memory.deleted.objects(of: family).filter { !$0.isInserted }.map(\.storedID) + reachedRows(in: family)
     }
 
-    /// Whether the object of a row is tested in memory, because it has unsaved changes or is deleted.
-    private func isTestedHere(_ id: ObjectID) -> Bool { memory.registry.withObject(id, \.hasChanges) == true }
+    /// The rows of these entities that cascades reach.
+    private func reachedRows(in family: [ManagedObjectModel.EntityIndex]) -> RowSet {
+        guard memory.reached.hasRows else { return RowSet() }
+        return memory.reached.rows.rows(ofEntities: Set(family.map { model.entities[$0].tag }))
+    }
+
+    /// Whether the object of a row is tested in memory, because it has unsaved changes or is deleted, or whether a
+    /// cascade reaches the row.
+    func isTestedHere(_ id: ObjectID) -> Bool {
+        memory.registry.withObject(id, \.hasChanges) == true || memory.reached.contains(id)
+    }
 
     /// The number of matching stored and unsaved objects; `nil` if not exactly one store may hold them.
     ///
@@ -200,7 +187,7 @@ extension ManagedObjectContext {
         let lists: [SnapshotList]
         let leading = Set(pending.leadingRows)
         if let rows { lists = rows } else { lists = try storedRows(fetch, pending, leading) }
-        for rows in lists { candidates += materialized(rows) }
+        for rows in lists { candidates += materialized(rows, leavesOutReached: true) }
         candidates.removeAll { $0.hasChanges || (!leading.isEmpty && leading.contains($0.storedID)) }
         assert(StepCount.note(candidates.count))
         let matching = candidates + (try matching(fetch, pending))
@@ -308,11 +295,24 @@ struct GraphSubject: PredicateSubject {
     }
 
     func destinationID(at slot: Int) throws(ContextError) -> ObjectID? {
-        if let destination = object.unsavedDestinationID(at: slot) { return destination }
-        guard let id = try loadedRow()?.destination(at: slot) else { return nil }
+        let found: ObjectID?
+        if let unsaved = object.unsavedDestinationID(at: slot) {
+            found = unsaved
+        } else {
+            found = try loadedRow()?.destination(at: slot)
+        }
         // A save removes the reference to a deleted object.
-        let memory = object.managedObjectContext?.memory
-        return memory?.registry.withObject(id, \.isDeleted) == true ? nil : id
+        guard let id = found, deletingContext(at: slot)?.willDelete(id) != true else { return nil }
+        return id
+    }
+
+    /// The context, if it deletes objects or rows to which a relationship may lead.
+    private func deletingContext(at slot: Int) -> ManagedObjectContext? {
+        guard let context = object.managedObjectContext, !context.memory.deleted.isEmpty else { return nil }
+        let destination = context.model.entities[object.entity.relationships[slot].destination]
+        if context.memory.reached.isIncomplete { context.followCascades(to: destination) }
+        let family = destination.family
+        return context.memory.deleted.count(of: family) > 0 || context.memory.reached.mayReach(family) ? context : nil
     }
 
     func destination(at slot: Int) throws(ContextError) -> GraphSubject? {
@@ -324,7 +324,12 @@ struct GraphSubject: PredicateSubject {
         return isGone ? nil : GraphSubject(object: destination)
     }
 
-    func destinationIDs(at slot: Int) throws(ContextError) -> [ObjectID] { object.destinationIDs(at: slot) }
+    func destinationIDs(at slot: Int) throws(ContextError) -> [ObjectID] {
+        let context = deletingContext(at: slot)
+        let ids = object.destinationIDs(at: slot)
+        // A save removes deleted objects from lists, too.
+        return context.map { context in ids.filter { !context.willDelete($0) } } ?? ids
+    }
 
     func stopEvaluation(_ error: FetchPredicateError) throws(ContextError) { throw .invalidPredicate(error) }
 

@@ -6,6 +6,7 @@
 //      application.
 //   3. An object enters the registry only if its initializer has neither reset the context, which detaches the shape,
 //      nor made another object for the row.
+//   4. The object of a row that cascades have reached is deleted from its beginning (ReachedRows).
 
 import EspalierModel
 import EspalierStore
@@ -60,6 +61,7 @@ struct RowObjectMaker {
             object.leaveContext()
             return context.memory.registry[id] ?? object
         }
+        if context.memory.reached.hasRows { context.beginDeleted(object) }
         return object
     }
 }

@@ -52,7 +52,7 @@ struct ContextCheckpoint {
     private var rows: [ObjectSnapshot?] = []
     private let unpropagated: [ManagedObject]
     private let runsRulesAgain: Bool
-    private let leavesCascadesToStore: Bool
+    private let reached: ReachedRows
     private let unreadInverses: UnreadInverses
     private let recorded: RecordedViolations
     private let locked: [ManagedObject: UInt64]
@@ -68,7 +68,7 @@ struct ContextCheckpoint {
         deleted = context.memory.deleted
         unpropagated = context.unpropagated
         runsRulesAgain = context.runsRulesAgain
-        leavesCascadesToStore = context.leavesCascadesToStore
+        reached = context.memory.reached
         unreadInverses = context.memory.unreadInverses
         recorded = context.recorded
         locked = context.locked
@@ -112,7 +112,7 @@ struct ContextCheckpoint {
         for list in [inserted, updated, deleted] { list.renumber() }
         context.unpropagated = unpropagated
         context.runsRulesAgain = runsRulesAgain
-        context.leavesCascadesToStore = leavesCascadesToStore
+        context.replaceReached(by: reached)
         context.memory.unreadInverses = unreadInverses
         context.recorded = recorded
         context.locked = locked

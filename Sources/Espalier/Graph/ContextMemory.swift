@@ -23,6 +23,8 @@ struct ContextMemory {
     var deleted = ChangedObjects()
     /// The objects of `inserted` and `updated`, by the attribute values for which fetches have asked.
     var pendingValues = PendingValues()
+    /// The rows that cascades reach, and the relationships that may lead to what is deleted.
+    var reached = ReachedRows()
     /// Additions to to-many sides of new objects that are not applied yet.
     var unreadInverses = UnreadInverses()
     /// The changed objects that children have not seen yet.
@@ -99,6 +101,17 @@ extension ManagedObjectContext {
     func tellListeners(of object: ManagedObject) {
         if memory.unseen.isActive { memory.unseen.note(object.storedID, lacksRow: object.needsRow) }
         if memory.watchesChanges { saveRun?.changeWatch?.note(object) }
+    }
+
+    /// Replaces what is known of the rows that cascades reach; the rows themselves are found again when something asks.
+    ///
+    /// Objects may have been made for some of these rows, and the others may be of another generation.
+    func replaceReached(by other: ReachedRows) {
+        var other = other
+        other.forgetRows()
+        swap(&memory.reached, &other)
+        // Objects are released after the access.
+        withExtendedLifetime(other) {}
     }
 
     /// Replaces one of the lists of changed objects.

@@ -59,8 +59,8 @@ final class EntityShape: SharedByObjects {
     let hasTransientAttributes: Bool
     /// The rules of derived attributes, by slot; empty if there are none.
     let derivations: [ResolvedDerivation?]
-    /// Whether reads of the objects are reported to `withObservationTracking`.
-    var isObservable: Bool
+    /// The context's observed objects, to which reads are reported, as long as it has these; `nil` if it does not care.
+    var observed: Unretained<ObservedObjects>
     /// The inverse of each relationship, by slot.
     let inverses: [Relationship?]
     /// The entity at the other end of each relationship, by slot; empty without a model.
@@ -100,7 +100,7 @@ final class EntityShape: SharedByObjects {
         self.entity = entity
         self.model = model
         self.objectClass = objectClass
-        isObservable = context?.isObservable == true
+        observed = Unretained(context?.observed)
         defaultValues = entity.attributes.map(\.defaultValue)
         attributeTypes = entity.attributes.map(\.type)
         hasTransientAttributes = entity.attributes.contains(where: \.isTransient)
@@ -149,7 +149,7 @@ final class EntityShape: SharedByObjects {
 
     /// Detaches all objects of this shape from their context.
     func detachObjects(formerContext: ManagedObjectContext?) {
-        context = Unretained(nil)
+        (context, observed) = (Unretained(nil), Unretained(nil))
         self.formerContext = formerContext
     }
 

@@ -128,7 +128,9 @@ public final class ManagedObjectContext {
     /// newest row first.
     var runsRulesAgain = false
     /// Whether cascades have reached rows that are not in memory: only the store knows which rows it will delete.
-    var leavesCascadesToStore = false
+    var leavesCascadesToStore: Bool { memory.reached.leavesCascades }
+    /// Whether cascades are being followed.
+    var followsCascades = false
     /// Objects whose rows must still have this version at the next save (MC-35).
     var locked: [ManagedObject: UInt64] = [:]
     /// Whether some object may have kept bases of changes (`ChangeBases`).
@@ -159,7 +161,9 @@ public final class ManagedObjectContext {
     /// The properties that have changed in the current event; `nil` unless the application asks for them.
     var eventRecord: EventRecord? { didSet { updateNoting() } }
     /// The objects that `withObservationTracking` follows; `nil` if the context does not care.
-    var observed: ObservedObjects?
+    var observed: ObservedObjects? {
+        didSet { withExtendedLifetime(oldValue) { for shape in madeShapes { shape.observed = Unretained(observed) } } }
+    }
     /// The results of fetched properties; `nil` if none was read.
     var fetchedResults: FetchedResults?
     /// The reads of stores in the block of an assertion; `nil` outside of such blocks.
@@ -230,19 +234,28 @@ public final class ManagedObjectContext {
     public var insertedObjects: Set<ManagedObject> { Set(memory.inserted) }
     /// Stored objects with changes (MC-31).
     ///
+    /// A row that only loses a reference to a deleted object changes in the save, and is among them only if it was in
+    /// memory when the delete rules ran.
+    ///
     /// - Complexity: O(such objects): each read makes a set.
     public var updatedObjects: Set<ManagedObject> { Set(memory.updated) }
     /// Stored objects that the next save deletes (MC-31); after `processPendingChanges` also those that delete rules
     /// reach.
     ///
+    /// The first read makes objects, as faults, of the rows that cascades reach and that are not in memory. The next
+    /// save then deletes these itself, at the versions that were read. Without such a read it leaves them to the store.
+    ///
     /// - Complexity: O(such objects): each read makes a set.
-    public var deletedObjects: Set<ManagedObject> { Set(memory.deleted.lazy.filter { !$0.isInserted }) }
+    public var deletedObjects: Set<ManagedObject> {
+        if memory.reached.isActive { makeReachedObjects() }
+        return Set(memory.deleted.lazy.filter { !$0.isInserted })
+    }
     /// New, changed and deleted objects.
     var changedObjects: [ManagedObject] { Array(memory.inserted) + Array(memory.updated) + Array(memory.deleted) }
     /// All objects in memory (MC-31).
     ///
     /// - Complexity: O(objects in memory): each read makes a set.
-    public var registeredObjects: Set<ManagedObject> { Set(memory.registry.objects) }
+    public var registeredObjects: Set<ManagedObject> { memory.registry.objectSet }
     /// Whether there is something to save (MC-32).
     ///
     /// `withObservationTracking` follows it in a context with `isObservable`.
@@ -280,6 +293,10 @@ public final class ManagedObjectContext {
     /// - Throws: `ContextError.objectNotFound` if its store does not hold the row; `.noStore` if its store is not open
     ///   here; `.store` if it could not be read.
     public func existingObject(with id: ObjectID) throws(ContextError) -> ManagedObject {
+        if memory.reached.isActive {
+            if let shape = shape(ofTag: id.entityTag).object { followCascades(to: shape.entity) }
+            if memory.reached.contains(id) { throw .objectNotFound(id) }
+        }
         let object = try object(with: id)
         if object.isFault && !object.hasRow {
             try loadRow(of: object)

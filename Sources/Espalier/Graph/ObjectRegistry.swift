@@ -84,7 +84,7 @@ struct ObjectRegistry {
     var retainsObjects: Bool { retained != nil }
 
     /// Retains all objects from now on.
-    mutating func retainObjects() { retained = retained ?? Set(objects) }
+    mutating func retainObjects() { retained = retained ?? objectSet }
 
     /// Retains no object any more; returns those that were retained, for the caller to release after the access.
     mutating func releaseObjects() -> Set<ManagedObject>? {
@@ -121,16 +121,14 @@ struct ObjectRegistry {
         }
     }
 
-    /// Gives an object its permanent ID.
-    ///
-    /// - Returns: the object that was entered under the ID and is not any more; mostly there was none.
+    /// Gives an object its permanent ID; removes and returns another object that was entered under this ID.
     mutating func rename(_ object: ManagedObject, _ id: ObjectID) -> ManagedObject? {
         guard object.storedID != id else { return nil }
         // The object may not be entered: a hook may have made the context forget its objects.
         remove(object)
         object.storedID = id
         if insertIfAbsent(object) { return nil }
-        let other = entry(id).object
+        let other = self[id]
         if let other { remove(other) }
         insert(object)
         return other
@@ -187,13 +185,26 @@ struct ObjectRegistry {
     var objects: [ManagedObject] {
         var objects: [ManagedObject] = []
         objects.reserveCapacity(count)
+        forEach { objects.append($0) }
+        return objects
+    }
+
+    /// All objects as a set, for which no array is made before: an array would retain and release each once more, and
+    /// many objects outgrow the caches of the processor.
+    var objectSet: Set<ManagedObject> {
+        var objects = Set<ManagedObject>(minimumCapacity: count)
+        forEach { objects.insert($0) }
+        return objects
+    }
+
+    /// Calls `body` with each object; it must not enter or remove any.
+    private func forEach(_ body: (ManagedObject) -> Void) {
         for first in chains {
             var entry = first
             while let object = entry.object {
-                objects.append(object)
+                body(object)
                 entry = object.nextInRegistry
             }
         }
-        return objects
     }
 }

@@ -28,7 +28,11 @@ protocol ObjectSource: AnyObject {
     /// Reserves permanent IDs for objects that will be inserted into a part (MC-37).
     func reserveIDs(for entity: Entity, count: Int, in part: SourcePart) throws(StoreError) -> [ObjectID]
     /// Writes to a part, everything or nothing, and checks the request against the part's content at that moment.
-    func save(_ request: SaveRequest, in part: SourcePart) throws(StoreError) -> SaveResult
+    ///
+    /// - Parameter origin: the context that has made the request; a source of another isolation leaves it alone.
+    func save(
+        _ request: SaveRequest, from origin: SaveOrigin, in part: SourcePart
+    ) throws(StoreError) -> SaveResult
 
     /// Makes a mailbox for saves of other contexts.
     ///
@@ -67,6 +71,8 @@ struct SourcePart: Sendable {
     let isReadOnly: Bool
     /// The path of its file; `nil` if it has none.
     let path: String?
+    /// The kind of the store, if the code of an application gives new rows their IDs; otherwise `nil`.
+    let outsideType: String?
 
     /// Whether this part, and no other, holds the object if it exists.
     func holds(_ id: ObjectID) -> Bool { storeTag == nil || storeTag == id.storeTag }

@@ -9,6 +9,8 @@
 //   4. A change of a source of a derived attribute is noted as a change of that attribute too, whether the object
 //      with the source is followed or not (`DerivedDependents`). One event makes one pass over the objects for each
 //      attribute that follows across a to-one relationship, however many sources have changed.
+//   5. A read outside of `withObservationTracking`, of an object that nobody follows, asks the registrar of the probe
+//      and changes nothing.
 
 import EspalierModel
 import EspalierStore
@@ -39,7 +41,25 @@ final class ObservedObjects {
         let isSet = Atomic(false)
     }
 
-    private typealias Path = KeyPath<ManagedObject, Void>
+    fileprivate typealias Path = KeyPath<ManagedObject, Void>
+
+    /// The registrar of the next object that is observed, and a path that stands for any property.
+    fileprivate final class Probe {
+        let registrar = ObservationRegistrar()
+        private let path: Path
+        private let flag: Flag
+
+        init(_ path: Path, _ flag: Flag) { (self.path, self.flag) = (path, flag) }
+
+        /// Whether this moment may be within `withObservationTracking`, for the read of a property of `object`.
+        ///
+        /// If it is, the registrar has an observer now, and `noteRead` makes it the object's. If not, some registrar
+        /// has looked up a path meanwhile, which `noteRead` finds out.
+        func mayFollow(_ object: ManagedObject) -> Bool {
+            registrar.access(object, keyPath: path)
+            return flag.isSet.load(ordering: .relaxed)
+        }
+    }
 
     /// An object that is followed.
     private struct Followed {
@@ -49,13 +69,16 @@ final class ObservedObjects {
     }
 
     private var followed: [ObjectIdentifier: Followed] = [:]
-    /// The registrar of the next object that is observed.
-    private var spare = ObservationRegistrar()
+    /// Renewed when an object gets its registrar.
+    private var probe: Probe
+    /// The same, which reads do not retain.
+    private var unretainedProbe: Unretained<Probe>
+    private let probedPath: Path
     private var attributePaths: [Path] = []
     private var relationshipPaths: [Path] = []
     /// Identifies the results of all fetched properties of an object, which are made and forgotten together.
     private lazy var fetchedPath = newPath()
-    private let flag = Flag()
+    private let flag: Flag
     private let model: ManagedObjectModel
     /// Made when the first object is followed: most contexts follow none.
     private lazy var dependents = DerivedDependents(model)
@@ -73,7 +96,16 @@ final class ObservedObjects {
     let state: ObservedState
 
     init(_ model: ManagedObjectModel, _ state: ObservedState = ObservedState()) {
-        (self.model, self.state) = (model, state)
+        let flag = Flag()
+        let path: Path = \ManagedObject.[observed: Place(flag)]
+        let probe = Probe(path, flag)
+        (self.model, self.state, self.flag, probedPath) = (model, state, flag, path)
+        (self.probe, unretainedProbe) = (probe, Unretained(probe))
+    }
+
+    /// Whether the read of a property of an object may have to be registered: `noteRead` decides.
+    func mayFollow(_ object: ManagedObject) -> Bool {
+        object.isObserved || unretainedProbe.withObject { $0.mayFollow(object) } == true
     }
 
     /// Registers the read of a property, or of a fetched one without a slot, if it is within `withObservationTracking`;
@@ -83,12 +115,13 @@ final class ObservedObjects {
             registrar.access(object, keyPath: path(property))
             return false
         }
-        let (registrar, path) = (spare, path(property))
+        let (registrar, path) = (probe.registrar, path(property))
         flag.isSet.store(false, ordering: .relaxed)
         registrar.access(object, keyPath: path)
-        guard flag.isSet.load(ordering: .relaxed) else { return false }
+        guard flag.isSet.exchange(false, ordering: .relaxed) else { return false }
         followed[ObjectIdentifier(object)] = Followed(registrar: registrar, object: Unretained(object))
-        spare = ObservationRegistrar()
+        let next = Probe(probedPath, flag)
+        (probe, unretainedProbe) = (next, Unretained(next))
         return true
     }
 
@@ -113,6 +146,17 @@ final class ObservedObjects {
                 owner.entity.isKind(of: dependent.entity)
             {
                 noteChange(.attribute(dependent.slot), of: owner)
+            }
+        }
+    }
+
+    /// Records a change of each relationship of a followed object for which `isChanged` is true.
+    ///
+    /// - Complexity: O(followed objects).
+    func noteChange(of isChanged: (Relationship) -> Bool) {
+        for object in followed.values.compactMap(\.object.object) where !object.isDeleted {
+            for relationship in object.entity.relationships where isChanged(relationship) {
+                noteChange(.relationship(relationship.slot), of: object)
             }
         }
     }
@@ -280,18 +324,20 @@ extension ManagedObject: Observable {
     /// Registers the read of a property, if it is within `withObservationTracking` and the context follows that.
     @inline(__always)
     final func noteRead(_ property: Entity.Property) {
-        if withShape({ $0.isObservable }) { noteObservableRead(property) }
+        if withShape({ !$0.observed.isNil }) { noteObservableRead(property) }
     }
 
     /// Registers the read of fetched properties, if it is within `withObservationTracking`.
     ///
     /// A result stays as it is until the whole object is refreshed, which is what an observer is notified of.
     final func noteFetchedRead() {
-        if withShape({ $0.isObservable }) { noteObservableRead(nil) }
+        if withShape({ !$0.observed.isNil }) { noteObservableRead(nil) }
     }
 
     @inline(never)
     private final func noteObservableRead(_ property: Entity.Property?) {
+        // An object that has left the context has no observers: a probe of it would keep them.
+        guard wasRegistered, withShape({ $0.observed.withObject { $0.mayFollow(self) } }) == true else { return }
         guard let context = managedObjectContext, let observed = context.observed else { return }
         guard observed.noteRead(property, of: self) else { return }
         state.insert(.observed)
@@ -313,8 +359,8 @@ extension ManagedObjectContext {
     ///
     /// The view context of a container and its children have it set from the beginning. Where it is set, a closure that
     /// reads attributes and relationships is notified when one of them changes: by a setter, an undo, a rollback, a
-    /// refresh or a merge; so is one that reads `hasChanges` of the context. Each read asks whether it is followed,
-    /// which takes tens of nanoseconds; where it is not set, reads take no longer.
+    /// refresh or a merge; so is one that reads `hasChanges` of the context. Each read asks the thread whether it is
+    /// followed; where it is not set, reads take no longer.
     ///
     ///     withObservationTracking {
     ///         label.text = track.name
@@ -339,7 +385,6 @@ extension ManagedObjectContext {
                 memory.hasObserved = false
                 updateNoting()
             }
-            for shape in madeShapes { shape.isObservable = newValue }
         }
     }
 

@@ -36,9 +36,11 @@ final class ParentSource: ObjectSource {
     }
 
     let parent: ManagedObjectContext
-    let entities: [UInt32: Entity]
+    let entities: EntitiesByTag
     var records = ObjectIDTable<Record>()
     var changes: OverlayChanges
+    /// The number of changes that children have seen and that the parent has taken back, other than by a save.
+    var revokedCount = 0
     /// The snapshot that children got last, and the moment of it.
     var latest: (snapshot: OverlaySnapshot, moment: Moment)?
     var lastGeneration: UInt64 = 0
@@ -51,7 +53,7 @@ final class ParentSource: ObjectSource {
 
     init(_ parent: ManagedObjectContext) {
         self.parent = parent
-        entities = Dictionary(parent.model.entities.map { ($0.tag, $0) }, uniquingKeysWith: { first, _ in first })
+        entities = EntitiesByTag(parent.model)
         changes = OverlayChanges(entityCount: parent.model.entities.count)
         edition = parent.source.partsEdition
         part = Self.newPart()
@@ -73,7 +75,9 @@ final class ParentSource: ObjectSource {
     // MARK: Parts
 
     private static func newPart() -> SourcePart {
-        SourcePart(number: SourcePart.newNumber(), storeTag: nil, rootEntities: nil, isReadOnly: false, path: nil)
+        SourcePart(
+            number: SourcePart.newNumber(), storeTag: nil, rootEntities: nil, isReadOnly: false, path: nil,
+            outsideType: nil)
     }
 
     var managedObjectModel: ManagedObjectModel { parent.model }

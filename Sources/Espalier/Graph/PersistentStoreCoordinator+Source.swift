@@ -10,8 +10,7 @@ extension PersistentStoreCoordinator: ObjectSource {
     func snapshot(of part: SourcePart) throws(StoreError) -> any StoreSnapshot {
         let (store, checks) = try storeAndChecks(of: part)
         let snapshot = try store.snapshot()
-        guard let checks, !snapshot.isBuiltIn else { return snapshot }
-        return CheckedSnapshot(snapshot, checks, model: managedObjectModel)
+        return checks?.checked(snapshot) ?? snapshot
     }
 
     func reserveIDs(for entity: Entity, count: Int, in part: SourcePart) throws(StoreError) -> [ObjectID] {
@@ -21,24 +20,18 @@ extension PersistentStoreCoordinator: ObjectSource {
         return ids
     }
 
-    func save(_ request: SaveRequest, in part: SourcePart) throws(StoreError) -> SaveResult {
+    func save(
+        _ request: SaveRequest, from origin: SaveOrigin, in part: SourcePart
+    ) throws(StoreError) -> SaveResult {
         let (store, checks) = try storeAndChecks(of: part)
-        let result = try store.save(request)
-        try checks?.check(result, of: request)
-        return result
+        guard let checks else { return try store.save(request) }
+        return try checks.save(request, to: store)
     }
-}
 
-extension PersistentStore {
-    /// Whether the store is one of this package, which keeps the contract or checks the source that it asks.
-    var isBuiltIn: Bool {
-        self is BTreeStore || self is InMemoryStore || self is WholeGraphStore || self is IncrementalStore
-    }
-}
-
-extension StoreSnapshot {
-    /// Whether the snapshot is that of a built-in store, to which a store of an application passes questions on.
-    fileprivate var isBuiltIn: Bool {
-        self is BTreeSnapshot || self is InMemorySnapshot || self is IncrementalSnapshot
+    /// Has the store of a part carry out a command.
+    func execute(_ command: StoreCommand, in part: SourcePart) throws(StoreError) -> CommandResult {
+        let (store, checks) = try storeAndChecks(of: part)
+        guard let checks else { return try store.execute(command) }
+        return try checks.execute(command, in: store)
     }
 }

@@ -72,13 +72,14 @@ public final class PersistentStoreCoordinator: Sendable {
         description: PersistentStoreDescription?
     ) {
         let roots = entityNames.map { Set($0.compactMap { managedObjectModel.entity(named: $0)?.root }) }
-        let checks = store.isBuiltIn ? nil : ContractChecks(of: store, model: managedObjectModel)
+        let checks = ContractChecks(of: store, model: managedObjectModel)
         tellWillChange(added: [store])
         state.withLock { state in
             let part = SourcePart(
                 number: SourcePart.newNumber(),
                 storeTag: Interned.stores.tag(of: store.identifier), rootEntities: roots,
-                isReadOnly: store.isReadOnly || description?.isReadOnly == true, path: store.path)
+                isReadOnly: store.isReadOnly || description?.isReadOnly == true, path: store.path,
+                outsideType: checks != nil || store is IncrementalStore ? store.type.rawValue : nil)
             state.members.append(
                 Member(store: store, part: part, checks: checks, name: name, description: description))
             edition.add(1, ordering: .sequentiallyConsistent)
@@ -96,17 +97,58 @@ public final class PersistentStoreCoordinator: Sendable {
         _ description: PersistentStoreDescription
     ) throws(ContextError) -> any PersistentStore {
         let entityNames = try entityNames(of: description)
-        switch (description.type, description.path) {
-        case (.inMemory, _?), (.btree, nil): throw .unsupportedStore(description.type)
-        default: break
-        }
-        let opening = StoreOpening(
-            description.type, model: managedObjectModel, path: description.path, isReadOnly: description.isReadOnly,
-            options: description.options, migration: description.migration.logged)
+        let opening = try opening(of: description)
         let store: any PersistentStore
         do { store = try StoreType.open(opening) } catch { throw ContextError(error) }
         add(store, entityNames: entityNames, name: description.name, description: description)
         return store
+    }
+
+    /// Opens several stores, and adds them in their order; migrates none before all others are known to open.
+    ///
+    /// Stores that opening does not change are opened first. Of those that it changes, all but the first are tried
+    /// before.
+    ///
+    /// - Parameter onOpening: called after each store with the number of open ones.
+    /// - Throws: as `addPersistentStore(_:)`, for the first store that fails; then all are closed, and none is added.
+    func addPersistentStores(
+        _ descriptions: [PersistentStoreDescription], onOpening: (Int) -> Void
+    ) throws(ContextError) -> [any PersistentStore] {
+        var openings: [StoreOpening] = []
+        var entityNames: [Set<String>?] = []
+        for description in descriptions {
+            entityNames.append(try self.entityNames(of: description))
+            openings.append(try opening(of: description))
+        }
+        var stores = [(any PersistentStore)?](repeating: nil, count: openings.count)
+        do throws(StoreError) {
+            let changed = try openings.count > 1 ? StoreType.tryOpening(openings) : []
+            let order = openings.indices.filter { !changed.contains($0) } + changed
+            for (count, position) in order.enumerated() {
+                stores[position] = try StoreType.open(openings[position])
+                onOpening(count + 1)
+            }
+        } catch {
+            // The caller gets the error of the store that failed to open; the stores closed here have nothing unsaved.
+            for case let store? in stores { try? store.close() }
+            throw ContextError(error)
+        }
+        for case let (position, store?) in stores.enumerated() {
+            let description = descriptions[position]
+            add(store, entityNames: entityNames[position], name: description.name, description: description)
+        }
+        return stores.compactMap(\.self)
+    }
+
+    /// The description as stores get it.
+    private func opening(of description: PersistentStoreDescription) throws(ContextError) -> StoreOpening {
+        switch (description.type, description.path) {
+        case (.inMemory, _?), (.btree, nil): throw .unsupportedStore(description.type)
+        default: break
+        }
+        return StoreOpening(
+            description.type, model: managedObjectModel, path: description.path, isReadOnly: description.isReadOnly,
+            options: description.options, migration: description.migration.logged)
     }
 
     /// Puts an open store in the place of another one, which is closed.
@@ -138,22 +180,23 @@ public final class PersistentStoreCoordinator: Sendable {
     /// The changes that adding a store would make to its file, and the reasons that prevent them (SD-30).
     ///
     /// - Parameter checkingRows: whether to try the migration, which is rolled back in the end: the plan then names the
-    ///   rows that the model forbids, and says how many would be written. No other process or store object may have the
-    ///   file open for writing.
-    /// - Throws: `ContextError.store` if the file cannot be read; `.unsupportedStore` for a store without a file.
+    ///   rows that the model forbids, and says how many would be written. No other process or store object may have a
+    ///   B-tree file open for writing. The migration of a binary file is tried in memory.
+    /// - Throws: `ContextError.store` if the file cannot be read; `.unsupportedStore` for a store whose kind is never
+    ///   migrated, or that has no file.
     /// - Complexity: that of opening the file, and O(size of the two models); if `checkingRows`, that of the migration.
     public func migrationPlan(
         for description: PersistentStoreDescription, checkingRows: Bool = false
     ) throws(ContextError) -> MigrationPlan {
-        guard description.type == .btree, let path = description.path else {
-            throw .unsupportedStore(description.type)
-        }
-        do {
-            return try BTreeStore.migrationPlan(
-                at: path, to: managedObjectModel, migration: description.migration.logged, checkingRows: checkingRows)
+        let opening = try opening(of: description)
+        let plan: MigrationPlan?
+        do throws(StoreError) {
+            plan = try StoreType.migrationPlan(opening, checkingRows: checkingRows)
         } catch {
             throw ContextError(error)
         }
+        guard let plan else { throw .unsupportedStore(description.type) }
+        return plan
     }
 
     /// Closes a store and removes it; its objects can no longer be reached.
@@ -202,11 +245,6 @@ public final class PersistentStoreCoordinator: Sendable {
 
     /// The open stores, as contexts see them.
     var parts: [SourcePart] { state.withLock { $0.members.map(\.part) } }
-
-    /// The store of a part.
-    ///
-    /// - Throws: `StoreError.closed` if the store was removed.
-    func store(of part: SourcePart) throws(StoreError) -> any PersistentStore { try storeAndChecks(of: part).store }
 
     /// The store of a part, and the checks of its answers if it needs any.
     ///

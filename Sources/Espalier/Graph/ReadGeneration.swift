@@ -4,6 +4,8 @@
 // Invariants
 //   1. A context reads each part from one snapshot, until that snapshot is replaced.
 //   2. There is no snapshot before the first read, so the store keeps nothing for an idle context.
+//   3. Unless `mayHaveOlderRows`, the objects of the context have the rows of the snapshots, apart from rows that the
+//      source has changed together with a save of the context itself.
 // Elsewhere: when a context advances, and what it then forgets (+Generation); what it does when a store has discarded a
 // snapshot (+Reading).
 
@@ -23,6 +25,8 @@ final class ReadGeneration {
     /// The parts at `knownEdition` of the source.
     private(set) var parts: [PartRead]
     private var knownEdition: UInt64
+    /// Whether objects may have rows of earlier generations: they keep theirs when the context moves to a newer one.
+    private(set) var mayHaveOlderRows = false
     /// Whether the application has chosen the generation; the context then does not advance automatically.
     var isPinned = false
     /// Whether the time of each generation is needed.
@@ -100,6 +104,7 @@ final class ReadGeneration {
         parts = source.parts.map { part in
             former.first { $0.part.number == part.number } ?? PartRead(part: part)
         }
+        mayHaveOlderRows = true
         cache.removeAll()
     }
 
@@ -139,6 +144,14 @@ final class ReadGeneration {
         parts = others
     }
 
+    /// Notes that objects may have rows of earlier generations.
+    func noteOlderRows() { mayHaveOlderRows = true }
+
+    /// Whether the rows of all objects are as `snapshot` has them (invariant 3).
+    func readsOnly(_ snapshot: any StoreSnapshot) -> Bool {
+        !mayHaveOlderRows && parts.count == 1 && parts[0].snapshot === snapshot
+    }
+
     /// Advances the snapshots of the parts read so far to the newest generation.
     ///
     /// - Parameter saved: by number of the part, the generation that a save of the context itself has just made.
@@ -147,6 +160,8 @@ final class ReadGeneration {
         followSource()
         var hasChanged = false
         for position in parts.indices {
+            // The snapshot of the first read may be newer than the rows that the save has written.
+            if saved[parts[position].part.number] != nil, parts[position].snapshot == nil { mayHaveOlderRows = true }
             guard let old = parts[position].snapshot, !saved.isEmpty || !old.isNewest else { continue }
             // If the part cannot be read now, the next read reports the error.
             setSnapshot(nil, at: position)
@@ -154,9 +169,11 @@ final class ReadGeneration {
                 hasChanged = true
                 continue
             }
-            let isOwnSave = new == old.generation + 1 && new == saved[parts[position].part.number]
+            // A store of an application may number its generations as it likes.
+            let isOwnSave = new == old.generation &+ 1 && new == saved[parts[position].part.number]
             if new != old.generation && !isOwnSave { hasChanged = true }
         }
+        if hasChanged { mayHaveOlderRows = true }
         if notesTime { noteTime() }
         return hasChanged
     }
@@ -171,8 +188,11 @@ final class ReadGeneration {
     }
 
     /// Ends all snapshots; the next read is from the newest generation.
-    func end() {
+    ///
+    /// - Parameter keepsRows: whether objects keep the rows that were read from them.
+    func end(keepsRows: Bool = false) {
         for position in parts.indices { setSnapshot(nil, at: position) }
+        mayHaveOlderRows = keepsRows
     }
 
     /// Replaces the snapshots by these, given by number of the part; the other parts are read from their newest
@@ -198,6 +218,7 @@ final class ReadGeneration {
             if let old = parts[position].snapshot, old !== new { hasChanged = true }
             setSnapshot(new, at: position)
         }
+        if hasChanged { mayHaveOlderRows = true }
         return hasChanged
     }
 }

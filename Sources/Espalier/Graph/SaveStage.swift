@@ -27,6 +27,11 @@ struct SaveStage {
         /// Whether stores have committed when it is called.
         var isAfterCommit: Bool { self == .didSave || self == .changeObserver || self == .didSaveObserver }
 
+        /// Whether a save collects or validates changes when it is called, or a transaction makes them.
+        var precedesWriting: Bool {
+            self == .transaction || self == .willSave || self == .willSaveObserver || isValidation
+        }
+
         /// Whether it validates an object: what it sets is validated, too.
         var isValidation: Bool {
             self == .validateForInsert || self == .validateForUpdate || self == .validateForDelete

@@ -91,7 +91,7 @@ extension ManagedObject {
     func uniqueValue(of property: Entity.Property) -> AttributeValue {
         switch property {
         case .attribute(let slot): attributeValue(at: slot)
-        case .relationship(let slot): destinationID(at: slot).map { .objectID($0) } ?? .null
+        case .relationship(let slot): shownDestinationID(at: slot).map { .objectID($0) } ?? .null
         }
     }
 }

@@ -13,6 +13,11 @@ import EspalierStore
 
 /// A group of objects that one fetch, or one relationship of another cohort, has loaded.
 final class Cohort: SharedByObjects {
+    /// What one call to the store loads for some of the members.
+    enum Contents {
+        case rows, lists
+    }
+
     /// The largest number of objects that one call to the store loads; bounds the memory that one fault can use.
     static let tripSizeMax = 4096
 
@@ -37,8 +42,10 @@ final class Cohort: SharedByObjects {
     private var places: ObjectIDTable<Int>?
     /// The position at which the last call to the store ended.
     private var nextPlace = 0
-    /// The number of members that the next call may test with its condition.
-    private var testCredit: Int
+    /// The number of members that the next call for rows may test with its condition.
+    private var rowCredit: Int
+    /// The number of members that the next call for lists may test with its condition.
+    private var listCredit: Int
 
     /// Each of `members` denotes one object; a member may occur twice.
     init(
@@ -46,7 +53,8 @@ final class Cohort: SharedByObjects {
     ) {
         (self.members, self.fetchedRows, self.cache) = (members, fetchedRows, cache)
         self.origin = origin.map { ($0.declaredBy, $0.slot, $0.isToMany) }
-        testCredit = Self.testsMax(members.count)
+        let credit = Self.testsMax(members.count)
+        (rowCredit, listCredit) = (credit, credit)
     }
 
     deinit {
@@ -235,13 +243,15 @@ final class Cohort: SharedByObjects {
         return places?[id]
     }
 
-    /// At most `tripSizeMax` members that satisfy `isNeeded`: those from `id` on, then those before it.
+    /// At most `tripSizeMax` members whose `contents` are needed: those from `id` on, then those before it.
     ///
     /// `id` is the first one. If objects are refreshed one by one, hardly any other member satisfies the condition, so
     /// a call tests only some of the members.
     ///
-    /// - Complexity: O(members found), on average over all calls.
-    func members(around id: ObjectID, where isNeeded: (ObjectID) -> Bool) -> [ObjectID] {
+    /// - Complexity: O(members found), on average over all calls, and O(members) once for rows and once for lists.
+    func members(
+        around id: ObjectID, for contents: Contents, where isNeeded: (ObjectID) -> Bool
+    ) -> [ObjectID] {
         if members.isEmpty { return [id] }
         // Fast path without a copy: the first member asks, and all are needed.
         var offset = 0
@@ -259,25 +269,29 @@ final class Cohort: SharedByObjects {
         result.reserveCapacity(min(members.count, Self.tripSizeMax))
         if offset > 0 { result += members[..<offset] } else { result.append(id) }
         let start = offset > 0 ? 0 : place(of: id) ?? 0
-        let first = offset
+        let testCredit = (contents == .rows ? rowCredit : listCredit) + Self.testsForEach * result.count
         var credit = max(Self.testsMin, testCredit)
         while offset < members.count, result.count < Self.tripSizeMax, credit > 0 {
             let position = start + offset
             let member = members[position < members.count ? position : position - members.count]
-            if member != id, isNeeded(member) { result.append(member) }
             offset += 1
             credit -= 1
+            guard member != id, isNeeded(member) else { continue }
+            result.append(member)
+            credit += Self.testsForEach
         }
         assert(StepCount.note(offset))
         nextPlace = (start + offset) % members.count
-        let left = max(0, testCredit - (offset - first))
-        testCredit = min(left + Self.testsForEach * result.count, Self.testsMax(members.count))
+        // A call that has tested all members leaves none to be found: only what it has found earns further tests.
+        if offset == members.count { credit = min(credit, Self.testsForEach * result.count) }
+        credit = min(credit, Self.testsMax(members.count))
+        if contents == .rows { rowCredit = credit } else { listCredit = credit }
         assert(result.first == id && result.count <= Self.tripSizeMax, "\(result.count) members around \(id)")
         return result
     }
 
-    /// How many members a call may always test, how many more for each member that earlier calls have found, and the
-    /// maximum of this credit.
+    /// How many members a call may always test, how many more for each member that it or an earlier call has found, and
+    /// the maximum of this credit, with which a cohort begins.
     private static let testsMin = 64
     private static let testsForEach = 16
     private static func testsMax(_ memberCount: Int) -> Int { 2 * memberCount }

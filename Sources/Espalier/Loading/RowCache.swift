@@ -107,12 +107,15 @@ final class RowCache {
         counts.modifyAll { $0.remove(id) }
     }
 
-    /// Forgets the rows and lists of all objects that a save has changed in the store.
-    func invalidate(_ ids: some Sequence<ObjectID>) {
+    /// Forgets the rows and lists of objects that a save has changed in the store, of all or of those that `isChosen`
+    /// chooses.
+    ///
+    /// - Complexity: O(IDs); O(1) if the cache is empty.
+    func invalidate(_ ids: some Sequence<ObjectID>, where isChosen: (ObjectID) -> Bool = { _ in true }) {
         changeCount += 1
         // Another writer's commit before this save has emptied the cache.
         if rows.isEmpty, lists.isEmpty, counts.isEmpty { return }
-        for id in ids { invalidate(id) }
+        for id in ids where isChosen(id) { invalidate(id) }
     }
 
     func removeAll() {

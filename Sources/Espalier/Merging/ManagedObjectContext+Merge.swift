@@ -8,6 +8,7 @@
 //      read from the newest generation, and not concluded from the order.
 
 import EspalierModel
+import EspalierStore
 
 extension ManagedObjectContext {
     /// Merges a save of another context.
@@ -20,9 +21,10 @@ extension ManagedObjectContext {
     ///
     /// The context moves to the newest generation. A pinned context does so too, and is pinned again there (MC-51).
     ///
-    /// - Complexity: O(IDs of `saved`), and for changed objects among them as `refresh(_:mergesChanges:)`, with one
-    ///   read of rows for each store; O(objects in memory) if everything may have changed. Moving to a newer generation
-    ///   takes as long as for a refresh.
+    /// - Complexity: O(IDs of `saved`), or O(objects in memory × log of their number) if the message is that of a batch
+    ///   request with more rows than that; for changed objects among them as `refresh(_:mergesChanges:)`, with one read
+    ///   of rows for each store; O(objects in memory) if everything may have changed. Moving to a newer generation takes
+    ///   as long as for a refresh.
     public func mergeChanges(from saved: SavedChanges) {
         moveToNewestGeneration()
         merge([saved])
@@ -62,20 +64,39 @@ extension ManagedObjectContext {
         let restored = restoredIDs(among: saves)
         let current = saves.map { $0.restoring(restored) }
         for saved in current.reversed() {
-            for id in saved.deleted where !inserted.contains(id) && deleted.insert(id).inserted {
+            for told in [saved.insertedIDs, saved.updatedIDs, saved.deletedIDs] where told.count > 0 {
+                // Rows that were read ahead; those of objects in memory follow.
+                cache.invalidate(told) { memory.registry[$0] == nil }
+            }
+            for id in idsInMemory(saved.deletedIDs) where !inserted.contains(id) && deleted.insert(id).inserted {
                 if adoptDeletion(of: id) { left.insert(id) }
             }
-            for id in saved.inserted {
+            for id in idsInMemory(saved.insertedIDs) {
                 read(id)
                 inserted.insert(id)
             }
-            for id in saved.updated { read(id) }
+            for id in idsInMemory(saved.updatedIDs) { read(id) }
         }
         forgetPairs(with: left)
         adoptNewerRows(of: changed)
         changeCount &+= 1
         if let childSource { for saved in current { childSource.tell(saved, except: nil) } }
         for saved in saves { tellDidMerge(saved) }
+    }
+
+    /// The IDs of a message that objects in memory have, in its order.
+    ///
+    /// - Complexity: O(IDs), or O(objects in memory × log of their number) if they are fewer than the rows of a set.
+    private func idsInMemory(_ told: ToldIDs) -> [ObjectID] {
+        let objectCount = memory.registry.count
+        guard objectCount > 0 else { return [] }
+        guard let rows = told.rows, objectCount < rows.count else {
+            assert(StepCount.note(told.count))
+            return told.filter { memory.registry.withObject($0) { _ in true } != nil }
+        }
+        assert(StepCount.note(objectCount))
+        return memory.registry.objects.map(\.storedID).filter { rows.contains($0) }
+            .sorted { ($0.storeTag, $0.entityTag, $0.key) < ($1.storeTag, $1.entityTag, $1.key) }
     }
 
     /// The deleted objects whose rows exist in the newest generation, because another context has inserted them again:
@@ -88,7 +109,8 @@ extension ManagedObjectContext {
         guard parent == nil else { return [] }
         var byStore: [UInt32: [ObjectID]] = [:]
         for saved in saves {
-            for id in saved.deleted where childSource != nil || memory.registry[id]?.isInserted == false {
+            let ids = childSource == nil ? idsInMemory(saved.deletedIDs) : saved.deleted
+            for id in ids where childSource != nil || memory.registry[id]?.isInserted == false {
                 byStore[id.storeTag, default: []].append(id)
             }
         }
@@ -139,6 +161,7 @@ extension ManagedObjectContext {
     func leave(_ object: ManagedObject) {
         childSave?.noteLoss(of: object)
         memory.deleted.remove(object)
+        memory.reached.forgetRows()
         memory.registry.remove(object)
         object.leaveContext()
     }

@@ -27,7 +27,7 @@ extension ManagedObjectContext {
             if let other { adopt(row, mergedInto: other) }
             object.row = row
             if other == nil, row.id.entityTag == object.storedID.entityTag {
-                give(row.id, to: object)
+                enter(object, as: row.id)
             } else {
                 dissolve(object, to: row.id)
             }
@@ -98,7 +98,7 @@ extension ManagedObjectContext {
             united = other
         } else {
             object.turnStored(row)
-            give(id, to: object)
+            enter(object, as: id)
             cache.invalidate(id)
             united = object
         }

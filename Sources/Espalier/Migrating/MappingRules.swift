@@ -15,6 +15,11 @@ struct ResolvedMapping: Sendable {
     let attributes: [(attribute: Attribute, rule: PropertyMapping)]
     let relationships: [(relationship: Relationship, rule: PropertyMapping)]
 
+    /// The rule of a relationship; `nil` if it has none.
+    func rule(of relationship: Relationship) -> PropertyMapping? {
+        relationships.first { $0.relationship.name == relationship.name }?.rule
+    }
+
     /// The properties of the source that the mapping reads.
     var reads: Set<String> {
         (attributes.map(\.rule) + relationships.map(\.rule)).reduce(into: mapping.reading) {

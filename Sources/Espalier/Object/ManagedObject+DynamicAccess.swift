@@ -76,8 +76,8 @@ extension ManagedObject {
             throw .violations([Violation(self, name, .unknownKey(known: entity.relationships.map(\.name)))])
         }
         noteRead(.relationship(relationship.slot))
-        if relationship.isToMany { return destinationIDs(at: relationship.slot) }
-        return destinationID(at: relationship.slot).map { [$0] } ?? []
+        if relationship.isToMany { return shownDestinationIDs(at: relationship.slot) }
+        return shownDestinationID(at: relationship.slot).map { [$0] } ?? []
     }
 
     /// Adds destinations to a to-many relationship without loading the others (MO-25).

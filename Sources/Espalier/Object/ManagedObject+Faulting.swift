@@ -23,6 +23,10 @@ extension ManagedObject {
             // A merge may have found that the row is deleted.
             guard state == former else { return fireFault() }
         }
+        if withContext({ $0.memory.reached.isIncomplete }) == true {
+            managedObjectContext?.followCascades(to: entity)
+            guard state == former else { return fireFault() }
+        }
         if !hasRow && !loadRow() { return }
         guard hasRow else {
             state.insert(.inaccessible)

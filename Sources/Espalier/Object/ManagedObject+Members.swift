@@ -116,6 +116,7 @@ extension ManagedObject {
         defer { tellObserved() }
         let relationship = entity.relationships[slot]
         if let reason = reasonNotToRelate(to: objects, across: relationship) { return reason }
+        dropHidden(inOrder: slot)
         let count = destinationCount(at: slot)
         guard index >= 0, index <= count else { return .indexOutOfRange(index, count: count) }
         var place = index
@@ -134,6 +135,7 @@ extension ManagedObject {
         if let reason = reasonNotToChange() { return reason }
         if !isFulfilled { fireFault() }
         if state.contains(.inaccessible) { return .rowIsGone }
+        dropHidden(inOrder: slot)
         let count = destinationCount(at: slot)
         for index in [source, target] where index < 0 || index >= count {
             return .indexOutOfRange(index, count: count)
@@ -151,6 +153,7 @@ extension ManagedObject {
     final func removeDestination(at index: Int, inOrder slot: Int) -> Violation.Reason? {
         defer { tellObserved() }
         if let reason = reasonNotToChange() { return reason }
+        dropHidden(inOrder: slot)
         guard let id = destinationID(at: index, inOrder: slot) else {
             return .indexOutOfRange(index, count: destinationCount(at: slot))
         }

@@ -60,7 +60,7 @@ extension ManagedObject {
 
     /// The object at the other end of a to-one relationship.
     final func destination(at slot: Int) -> ManagedObject? {
-        guard let id = destinationID(at: slot) else { return nil }
+        guard let id = shownDestinationID(at: slot) else { return nil }
         let known = withContext { $0.memory.registry[id] } ?? nil
         if let known, !known.wantsCohort { return known }
         // A strong reference: the `init` of a new object and the `deinit` of others may release the context.
@@ -92,7 +92,7 @@ extension ManagedObject {
             return []
         }
         let relationship = withShape { $0.entity.relationships[slot] }
-        return context.objects(for: destinationIDs(at: slot), from: self, across: relationship)
+        return context.objects(for: shownDestinationIDs(at: slot), from: self, across: relationship)
     }
 
     /// The destinations in the store, without unsaved changes.
@@ -123,7 +123,7 @@ extension ManagedObject {
                 reasonNotToRelate(to: EmptyCollection(), across: relationship)
             }
         if let reason { return reason }
-        let old = destinationID(at: slot)
+        let old = shownDestinationID(at: slot)
         if state.contains(.inaccessible) { return .rowIsGone }
         guard old != destination?.storedID else {
             noteChange()
@@ -146,7 +146,7 @@ extension ManagedObject {
         if let reason = reasonNotToRelate(to: destinations, across: relationship) { return reason }
         if !isFulfilled { fireFault() }
         if state.contains(.inaccessible) { return .rowIsGone }
-        let old = destinationIDs(at: slot)
+        let old = shownDestinationIDs(at: slot)
         let oldSet = Set(old)
         var newSet = Set<ObjectID>()
         let new = destinations.filter { newSet.insert($0.storedID).inserted }

@@ -76,7 +76,9 @@ extension ManagedObject {
         applyUnreadInverses()
         var result: [String: PropertySnapshot] = [:]
         for (name, value) in changedSingleValues { result[name] = value }
-        for slot in changedToManySlots { result[entity.relationships[slot].name] = .toMany(destinationIDs(at: slot)) }
+        for slot in changedToManySlots {
+            result[entity.relationships[slot].name] = .toMany(shownDestinationIDs(at: slot))
+        }
         return result
     }
 
@@ -91,7 +93,7 @@ extension ManagedObject {
         var result: [String: PropertySnapshot] = [:]
         for (key, property) in zip(keys, properties) {
             if case .relationship(let slot) = property, toMany.contains(slot) {
-                result[key] = .toMany(destinationIDs(at: slot))
+                result[key] = .toMany(shownDestinationIDs(at: slot))
             } else {
                 result[key] = single[key]
             }
@@ -159,7 +161,7 @@ extension ManagedObject {
         for slot in changed.relationships {
             let relationship = entity.relationships[slot]
             result[relationship.name] =
-                relationship.isToMany ? .toMany(destinationIDs(at: slot)) : .toOne(destinationID(at: slot))
+                relationship.isToMany ? .toMany(shownDestinationIDs(at: slot)) : .toOne(shownDestinationID(at: slot))
         }
         return result
     }

@@ -40,7 +40,7 @@ struct Members {
         case .relationship(let owner, let slot):
             owner.noteRead(.relationship(slot))
             if owner.managedObjectContext == nil { owner.requireContext() }
-            return owner.destinationCount(at: slot)
+            return owner.shownCount(at: slot)
         }
     }
 
@@ -50,7 +50,7 @@ struct Members {
         case .relationship(let owner, let slot):
             owner.noteRead(.relationship(slot))
             if owner.managedObjectContext == nil { owner.requireContext() }
-            return owner.hasNoDestinations(at: slot)
+            return owner.showsNoDestinations(at: slot)
         }
     }
 
@@ -60,7 +60,9 @@ struct Members {
         case .relationship(let owner, let slot):
             owner.noteRead(.relationship(slot))
             if owner.managedObjectContext == nil { owner.requireContext() }
-            return owner.isInContext(of: object) && owner.isLinked(to: object, across: owner.entity.relationships[slot])
+            return owner.isInContext(of: object)
+                && owner.isLinked(to: object, across: owner.entity.relationships[slot])
+                && !owner.hides(object.storedID, at: slot)
         }
     }
 
@@ -70,7 +72,7 @@ struct Members {
         case .relationship(let owner, let slot):
             owner.noteRead(.relationship(slot))
             if owner.managedObjectContext == nil { owner.requireContext() }
-            return owner.destinationIDs(at: slot)
+            return owner.shownDestinationIDs(at: slot)
         }
     }
 
@@ -84,7 +86,7 @@ struct Members {
                 owner.requireContext()
                 return nil
             }
-            guard let id = owner.destinationID(at: index, inOrder: slot) else { return nil }
+            guard let id = owner.shownDestinationID(at: index, inOrder: slot) else { return nil }
             return context.object(for: id, from: owner, across: owner.entity.relationships[slot])
         }
     }
@@ -96,7 +98,7 @@ struct Members {
             owner.noteRead(.relationship(slot))
             if owner.managedObjectContext == nil { owner.requireContext() }
             guard owner.isInContext(of: object) else { return nil }
-            return owner.destinationIndex(of: object.storedID, inOrder: slot)
+            return owner.shownIndex(of: object.storedID, inOrder: slot)
         }
     }
 
@@ -194,7 +196,7 @@ struct MemberWalk {
         }
         owner.noteRead(.relationship(slot))
         let relationship = owner.entity.relationships[slot]
-        (ids, way) = (owner.destinationIDs(at: slot), (context, owner, relationship))
+        (ids, way) = (owner.shownDestinationIDs(at: slot), (context, owner, relationship))
         guard owner.changes?.values.toMany.contains(slot) == true else { return }
         for (position, id) in ids.enumerated() where id.isTemporary {
             unsaved.append((position, context.object(for: id, from: owner, across: relationship)))

@@ -29,7 +29,6 @@ struct OverlayList: Sendable, Equatable {
 struct OverlayEntry: Sendable {
     enum Kind: Sendable { case inserted, updated, deleted }
 
-    let id: ObjectID
     let kind: Kind
     /// The values; `nil` if the object is deleted, or only lists of it have changed.
     let row: ObjectSnapshot?
@@ -58,6 +57,9 @@ struct OverlayChanges: Sendable {
 
     /// Whether rows and lists of the stores are shown as they are.
     var isEmpty: Bool { count == 0 && savedVersions.isEmpty }
+
+    /// Prepares for this number of objects of a hierarchy, if there is none yet.
+    mutating func reserveCapacity(_ count: Int, root: Int) { entries[root].reserveCapacity(count) }
 
     func entry(_ id: ObjectID, root: Int) -> OverlayEntry? { count == 0 ? nil : entries[root][id] }
 

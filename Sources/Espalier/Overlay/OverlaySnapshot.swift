@@ -28,11 +28,10 @@ final class OverlaySnapshot: StoreSnapshot {
     let model: ManagedObjectModel
     let bases: [Base]
     let changes: OverlayChanges
-    private let entities: [UInt32: Entity]
+    private let entities: EntitiesByTag
 
     init(
-        generation: UInt64, model: ManagedObjectModel, entities: [UInt32: Entity], bases: [Base],
-        changes: OverlayChanges
+        generation: UInt64, model: ManagedObjectModel, entities: EntitiesByTag, bases: [Base], changes: OverlayChanges
     ) {
         (self.generation, self.model, self.entities) = (generation, model, entities)
         (self.bases, self.changes) = (bases, changes)
@@ -53,16 +52,35 @@ final class OverlaySnapshot: StoreSnapshot {
 
     func isDeleted(_ id: ObjectID) -> Bool { changes.deletedCount > 0 && entry(id)?.kind == .deleted }
 
+    /// Whether both read the same snapshots of stores.
+    func hasSameBases(as other: OverlaySnapshot) -> Bool {
+        bases.count == other.bases.count && zip(bases, other.bases).allSatisfy { $0.snapshot === $1.snapshot }
+    }
+
+    /// Whether rows of stores that the parent has not changed may look different to children.
+    private var altersRows: Bool { changes.deletedCount > 0 || !changes.savedVersions.isEmpty }
+
+    /// The version at which children see a row of a store.
+    func shownVersion(of row: ObjectSnapshot) -> UInt64 {
+        let version = row.version
+        guard let saved = changes.savedVersions[row.id], saved.stored == version else { return version }
+        return saved.shown
+    }
+
     /// A row of a store as children see it.
     func shown(_ row: ObjectSnapshot) -> ObjectSnapshot {
-        guard let entity = entity(of: row.id) else { return row }
-        var version = row.version
-        if let saved = changes.savedVersions[row.id], saved.stored == version { version = saved.shown }
+        guard altersRows, let entity = entity(of: row.id) else { return row }
+        let version = shownVersion(of: row)
         let leadsToDeleted =
             changes.deletedCount > 0
             && entity.relationships.indices.contains { row.destination(at: $0).map(isDeleted) == true }
         if version == row.version && !leadsToDeleted { return row }
         return row.copy(of: entity, version: version) { !isDeleted($0) }
+    }
+
+    /// Whether children see the row of an object that the parent has not changed as its store has it.
+    func showsAsStored(_ id: ObjectID) -> Bool {
+        changes.deletedCount == 0 && (changes.savedVersions.isEmpty || changes.savedVersions[id] == nil)
     }
 
     /// Calls `ask` with each store and those of `ids` that it may hold; their positions go along.
@@ -91,6 +109,8 @@ final class OverlaySnapshot: StoreSnapshot {
     func snapshots(
         of ids: [ObjectID], noting note: (Int, ObjectSnapshot) -> Void
     ) throws(StoreError) -> [ObjectSnapshot?] {
+        let isPlain = changes.count == 0 && bases.count == 1 && !ids.isEmpty
+        if isPlain, ids.allSatisfy({ !$0.isTemporary && bases[0].holds($0) }) { return try plainRows(of: ids, note) }
         var rows = ids.map { _ in ObjectSnapshot?.none }
         var stored: [(offset: Int, element: ObjectID)] = []
         for (position, id) in ids.enumerated() {
@@ -109,6 +129,20 @@ final class OverlaySnapshot: StoreSnapshot {
                 note(position, row)
                 rows[position] = shown(row)
             }
+        }
+        return rows
+    }
+
+    /// The same if the only store has all rows, and the parent has changed none.
+    private func plainRows(
+        of ids: [ObjectID], _ note: (Int, ObjectSnapshot) -> Void
+    ) throws(StoreError) -> [ObjectSnapshot?] {
+        var rows = try bases[0].snapshot.snapshots(of: ids)
+        assert(rows.count == ids.count, "\(rows.count) answers for \(ids.count) rows")
+        for position in rows.indices {
+            guard let row = rows[position] else { continue }
+            note(position, row)
+            if altersRows { rows[position] = shown(row) }
         }
         return rows
     }

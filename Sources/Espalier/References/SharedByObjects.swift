@@ -7,7 +7,8 @@
 
 /// An instance to which managed objects refer by counting instead of retaining.
 class SharedByObjects {
-    private final var objectCount = 0
+    /// The number of objects that refer to it.
+    private(set) final var objectCount = 0
 
     deinit { assert(objectCount == 0, "invariant 1: it is freed while \(objectCount) objects refer to it") }
 

@@ -34,7 +34,7 @@ extension ManagedObjectContext {
             // The next save writes what a store has refused, and checks the same locks.
             locked = locked.filter { lock in !outcome.saved.contains { $0.part.holds(lock.key.storedID) } }
         }
-        if memory.deleted.isEmpty { leavesCascadesToStore = false }
+        replaceReached(by: memory.deleted.isEmpty ? ReachedRows() : memory.reached)
         if memory.updated.isEmpty { (hasBases, hasMergedSets) = (false, false) }
         reportedConflicts.removeAll()
         changeCount &+= 1
@@ -60,7 +60,7 @@ extension ManagedObjectContext {
                 cache.invalidate(object.storedID)
                 noteOwners(of: object, in: &savedChanges)
             }
-            give(ids[position], to: object)
+            enter(object, as: ids[position])
             object.setRow(content, place)
             object.becomeCommitted()
             if memory.hasObserved { noteDerivedValues(of: object, after: nil) }

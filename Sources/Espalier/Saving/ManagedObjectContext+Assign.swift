@@ -41,17 +41,18 @@ extension ManagedObjectContext {
         var permanentIDs: [ObjectID: ObjectID] = [:]
         for (_, group) in byEntity.sorted(by: { $0.key < $1.key }) {
             guard let part = chosen else { throw .noStore(entity: group[0].entity.name) }
+            let entity = group[0].entity
+            let ids: [ObjectID]
             do {
-                let entity = group[0].entity
-                let ids = try reservation(of: group.count, for: entity) { () throws(StoreError) in
+                ids = try reservation(of: group.count, for: entity) { () throws(StoreError) in
                     try coordinator.reserveIDs(for: entity, count: group.count, in: part)
                 }
-                for (object, id) in zip(group, ids) { permanentIDs[object.storedID] = id }
             } catch {
                 throw ContextError(error)
             }
+            try requireFree(ids, in: part)
+            for (object, id) in zip(group, ids) { permanentIDs[object.storedID] = id }
         }
-        try requireUnused(permanentIDs.values)
         rename(byEntity.values.flatMap(\.self), permanentIDs)
     }
 

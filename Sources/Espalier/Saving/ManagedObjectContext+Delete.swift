@@ -8,6 +8,8 @@
 //   3. The relationships of a deleted object itself keep their values: a save checks `deny` with them (MC-15).
 //   4. The rules run here for objects in memory only, as a prediction. In a save the store runs the same rules over all
 //      rows, and reports to the context which other rows they have deleted or changed (DeleteRules).
+//   5. What the rules leave to the store is noted (ReachedRows): a fetch or a reader that asks for it finds the rows
+//      that the store will delete (Fetching: +Cascades), and no relationship leads there (Object: +ShownDestinations).
 
 import EspalierModel
 
@@ -16,9 +18,13 @@ extension ManagedObjectContext {
     ///
     /// An object that was never saved only leaves the context. The next `processPendingChanges` runs the delete rules:
     /// it deletes or changes the objects in memory that they reach, and calls their hooks. In the save the store
-    /// deletes or changes the rows that are not in memory, however many they are, and calls no hooks for them.
+    /// deletes or changes the rows that are not in memory, however many they are, and calls no hooks for them. Fetches
+    /// and relationships show the effects before the save (MC-18): the first of them that may read such rows finds all
+    /// rows that cascades reach, by their IDs.
     ///
     /// - Complexity: O(1); the rules are O(1) for each ID in the relationships that they follow, and make no objects.
+    ///   The first fetch or read of a relationship that may lead to rows that cascades reach is O(these rows), too, and
+    ///   takes a bit for each.
     /// - Throws: `ContextError.objectOfOtherContext` or `.objectWithoutContext`; `.store` if the row, which the delete
     ///   rules need, cannot be read (MC-11). To delete an object twice, or one whose row is deleted, changes nothing.
     public func delete(_ object: ManagedObject) throws(ContextError) {
@@ -36,7 +42,8 @@ extension ManagedObjectContext {
     /// `autosaveEnabled` is set.
     ///
     /// - Complexity: O(changes of the event, IDs in the saves that waited, and IDs in the relationships that delete
-    ///   rules follow); then that of the save, if `autosaveEnabled` is set.
+    ///   rules follow), and O(rows that cascades reach) if objects in memory may be among what they reach; then that of
+    ///   the save, if `autosaveEnabled` is set.
     public func processPendingChanges() {
         mergeAndRunDeleteRules()
         endUndoEvent()
@@ -50,6 +57,7 @@ extension ManagedObjectContext {
         forgetDestinations()
         mergeWaitingSaves()
         if propagatesDeletesAtEndOfEvent { runDeleteRules() }
+        followCascadesInMemory()
         registerUndo()
     }
 
@@ -71,6 +79,16 @@ extension ManagedObjectContext {
         unpropagated.append(object)
     }
 
+    /// Makes a new object of a row that cascades have reached a deleted one, if they have; calls no hook.
+    ///
+    /// Its rules have run already, by ID.
+    func beginDeleted(_ object: ManagedObject) {
+        guard memory.reached.remove(object.storedID) else { return }
+        countChange(of: object)
+        object.state.formUnion([.deleted, .propagated])
+        memory.deleted.insert(object)
+    }
+
     /// Runs the rules of every deleted object whose rules have not run, and of the objects that these rules delete.
     func runDeleteRules() {
         guard !unpropagated.isEmpty else { return }
@@ -85,14 +103,20 @@ extension ManagedObjectContext {
                 runRule(of: relationship, inverse: shape.inverses[relationship.slot], for: object)
             }
         }
-        let processed = unpropagated.filter { $0.state.contains(.deleted) }
+        var (gone, unsaved): ([ManagedObject], [ManagedObject]) = ([], [])
+        for object in unpropagated where object.state.contains(.deleted) {
+            if object.state.contains(.gone) {
+                gone.append(object)
+            } else if object.isInserted {
+                unsaved.append(object)
+            }
+        }
         unpropagated.removeAll()
         runsRulesAgain = false
         // Another context has deleted these rows already, so this one need not.
-        let gone = processed.filter { $0.state.contains(.gone) }
         for object in gone where object.state.contains(.deleted) { leave(object) }
         forgetPairs(with: Set(gone.map(\.storedID)))
-        endUnsaved(processed.filter { $0.isInserted && $0.state.contains(.deleted) })
+        endUnsaved(unsaved)
     }
 
     /// Removes deleted objects that were never saved from the context.
@@ -145,14 +169,15 @@ extension ManagedObjectContext {
         case .noAction where !object.isInserted, .deny where !object.isInserted:
             break
         case .cascade:
+            memory.reached.noteSource(object.entity, in: model)
             let hasOthers = forEachDestination(of: relationship, of: object) { destination in
                 if runsRulesAgain { adoptNewestRow(ifUnchanged: destination) }
                 markDeleted(destination)
             }
-            if hasOthers { leavesCascadesToStore = true }
+            if hasOthers { memory.reached.noteStart(object, inverse: inverse) }
         case .nullify, .noAction, .deny:
             guard let inverse else { return }
-            forEachDestination(of: relationship, of: object) { destination in
+            let hasOthers = forEachDestination(of: relationship, of: object) { destination in
                 if destination.isDeleted { return }
                 // A step of the undo has removed the reference already.
                 if isUndoing, !destination.leads(to: object, across: inverse) { return }
@@ -162,6 +187,7 @@ extension ManagedObjectContext {
                     destination.removeRaw(object.storedID, from: inverse)
                 }
             }
+            if hasOthers { memory.reached.noteEnd(inverse) }
         }
     }
 
@@ -179,7 +205,6 @@ extension ManagedObjectContext {
     }
 
     /// Calls `body` with the destinations in memory; returns whether there are others.
-    @discardableResult
     private func forEachDestination(
         of relationship: Relationship, of object: ManagedObject, _ body: (ManagedObject) -> Void
     ) -> Bool {
@@ -201,13 +226,15 @@ extension ManagedObjectContext {
     }
 
     /// The object with this ID if it is in memory, or if it is needed there: by a child or a parent, which are told of
-    /// every change, or by the undo of the deletion of `object`, because the rule deletes it too or removes `object`
-    /// from its ordered relationship.
+    /// every change, by the rules of a new object, or by the undo of the deletion of `object`, because the rule deletes
+    /// it too or removes `object` from its ordered relationship.
     private func known(
         _ id: ObjectID, from object: ManagedObject, across relationship: Relationship
     ) -> ManagedObject? {
         if let known = memory.registry[id] { return known }
         if parent != nil || childSource != nil { return self.object(for: id, from: object, across: relationship) }
+        // No store has the object, and so none runs its rules.
+        if object.isInserted, !id.isTemporary { return self.object(for: id, from: object, across: relationship) }
         guard let journal, journal.isRecording else { return nil }
         let isListed = object.isListed(across: relationship) && relationship.deleteRule == .nullify
         guard isListed || relationship.deleteRule == .cascade else { return nil }

@@ -57,13 +57,14 @@ extension ManagedObjectContext {
         var found: [UniqueValueCheck.Key: ObjectID] = [:]
         for (name, keys) in Dictionary(grouping: keys, by: \.name) {
             guard let entity = model.entity(named: name.entityName) else { continue }
+            followCascades(to: entity)
             let slots = name.properties.compactMap(entity.property(named:))
             var start = 0
             while start < keys.count {
                 let end = min(start + Self.lookupCountMax, keys.count)
                 for row in (try? rows(of: entity, name, keys[start..<end])) ?? [] {
                     let key = UniqueValueCheck.Key(name: name, values: slots.map { UniqueValue(row.value(of: $0)) })
-                    if memory.registry[row.id]?.isDeleted == true || isOfSave(row.id, name) { continue }
+                    if willDelete(row.id) || isOfSave(row.id, name) { continue }
                     found[key] = row.id
                 }
                 start = end

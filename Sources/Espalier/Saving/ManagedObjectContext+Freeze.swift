@@ -27,6 +27,7 @@ extension ManagedObjectContext {
             request.insertions.append(insertion(of: object))
             freezeLinks(of: object, &request)
         }
+        request.updates.reserveCapacity(changes.updated.count)
         for object in changes.updated {
             guard try freezeUpdate(of: object, &request) else {
                 gone.append(VersionConflict(id: object.storedID, expectedVersion: 0, stored: nil))
@@ -35,6 +36,8 @@ extension ManagedObjectContext {
             freezeLinks(of: object, &request)
         }
         for object in changes.deleted {
+            // An object that was deleted from its beginning may still be a fault.
+            if !object.hasRow { try loadRow(of: object) }
             request.deletions.append(.init(id: object.storedID, expectedVersion: object.row?.version ?? 0))
             if object.changes != nil { freezeFollowedDestinations(of: object, &request) }
         }

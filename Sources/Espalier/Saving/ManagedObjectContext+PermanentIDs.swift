@@ -19,7 +19,8 @@ extension ManagedObjectContext {
     ///   inverse refers to their entities. Consecutive objects of one entity take one transaction.
     /// - Throws: `ContextError.noStore`, `.readOnlyStore`, `.objectOfOtherContext`, or the store's error;
     ///   `.objectNotFound` with an ID that the store gives out, and under which the context has a changed object
-    ///   without a row: discard the changes of that object first. No object is changed then.
+    ///   without a row: discard the changes of that object first. `StoreError.brokenContract` if a store of your own
+    ///   gives out the ID of a row that was read. No object is changed then.
     public func obtainPermanentIDs(for objects: [ManagedObject]) throws(ContextError) {
         for object in objects where object.managedObjectContext !== self {
             throw .objectOfOtherContext(object.storedID)
@@ -35,23 +36,19 @@ extension ManagedObjectContext {
             while end < new.count, new[end].entity === entity, try self.part(of: new[end]).number == part.number {
                 end += 1
             }
+            let ids: [ObjectID]
             do {
-                let ids = try reservation(of: end - start, for: entity) { () throws(StoreError) in
+                ids = try reservation(of: end - start, for: entity) { () throws(StoreError) in
                     try source.reserveIDs(for: entity, count: end - start, in: part)
                 }
-                for (object, id) in zip(new[start..<end], ids) { permanentIDs[object.storedID] = id }
             } catch {
                 throw ContextError(error)
             }
+            try requireFree(ids, in: part)
+            for (object, id) in zip(new[start..<end], ids) { permanentIDs[object.storedID] = id }
             start = end
         }
-        try requireUnused(permanentIDs.values)
         rename(new, permanentIDs)
-    }
-
-    /// Requires that no changed object has one of these IDs, which were just given out.
-    func requireUnused(_ ids: some Sequence<ObjectID>) throws(ContextError) {
-        for id in ids where memory.registry.withObject(id, \.hasChanges) == true { throw .objectNotFound(id) }
     }
 
     /// Gives new objects other IDs, also in the relationships of other objects that refer to them.
@@ -59,7 +56,7 @@ extension ManagedObjectContext {
         applyUnreadInverses()
         let naming = objectsNaming(new)
         for object in new {
-            if let id = permanentIDs[object.storedID] { give(id, to: object) }
+            if let id = permanentIDs[object.storedID] { enter(object, as: id) }
         }
         givenIDs?.note(permanentIDs)
         memory.pendingValues.removeAll()
@@ -73,15 +70,19 @@ extension ManagedObjectContext {
         if memory.unseen.isActive { memory.unseen.note((new + naming).lazy.map(\.storedID)) }
     }
 
-    /// Gives an object its permanent ID; another object that was made for the ID before leaves the context.
-    func give(_ id: ObjectID, to object: ManagedObject) {
-        if let other = memory.registry.rename(object, id) { dismiss(other) }
+    /// Gives an object its permanent ID.
+    ///
+    /// An object that the application has made with this ID before there was such a row leaves the context: by its ID
+    /// the application finds the object of the row.
+    func enter(_ object: ManagedObject, as id: ObjectID) {
+        guard let other = memory.registry.rename(object, id) else { return }
+        assert(!other.hasRow, "\(id) is the ID of a new row, and of one that was read")
+        dismiss(other)
     }
 
-    /// Makes an object leave that was made for an ID before the row of another object got the ID.
+    /// Makes an object leave the context, because another one has its ID or will get it.
     ///
-    /// No store has a row of this object. If it has changes, a store of the application's own has given out an ID that
-    /// changes refer to: they are lost, because the store has committed.
+    /// It has no row and no changes: `requireFree`, and in a save the store, have refused an ID that changes use.
     func dismiss(_ object: ManagedObject) {
         noteInvalidated(object)
         memory.registry.remove(object)
@@ -89,11 +90,47 @@ extension ManagedObjectContext {
         memory.deleted.remove(object)
         // A list that was read for the ID is that of no row.
         cache.invalidate(object.storedID)
+        object.discardPersistentChanges()
         object.leaveContext()
+        object.state.insert(.merged)
+    }
+
+    /// Requires that IDs which a store has just given out are free in this context.
+    ///
+    /// - Throws: `.objectNotFound` with the ID of a changed object: no row has it, because the application has made it
+    ///   up; for a store of an application the error of `checkIsFree`.
+    func requireFree(_ ids: [ObjectID], in part: SourcePart) throws(ContextError) {
+        for id in ids {
+            do throws(StoreError) { try checkIsFree(id, in: part) } catch { throw ContextError(error) }
+            guard memory.registry.withObject(id, \.usesID) != true else { throw .objectNotFound(id) }
+        }
+    }
+
+    /// Requires of the ID that a store of an application gives a new row that no object with a row, or with changes,
+    /// has it.
+    ///
+    /// - Throws: `.brokenContract`.
+    func checkIsFree(_ id: ObjectID, in part: SourcePart) throws(StoreError) {
+        guard let type = part.outsideType, memory.registry.withObject(id, { $0.hasRow || $0.usesID }) == true else {
+            return
+        }
+        throw .brokenContract(
+            path: part.path, store: type,
+            reason: "\(id) is the ID of a new row, and of one that was read or changed before")
     }
 }
 
 extension ManagedObject {
+    /// Whether the object has changes; a destination that was added and then removed is none.
+    fileprivate var usesID: Bool {
+        if !state.isDisjoint(with: [.inserted, .deleted]) { return true }
+        guard hasChanges, let values = changes?.values else { return false }
+        return !values.attributes.isEmpty || !values.destinations.isEmpty
+            || values.toMany.pairs.contains { _, change in
+                change.isWhole ? change.changesOrder : !change.added.isEmpty || !change.removed.isEmpty
+            }
+    }
+
     /// Makes the to-one relationships of a new object lead to the same objects under their new IDs.
     fileprivate func renameNewDestinations(_ permanentIDs: [ObjectID: ObjectID]) {
         for slot in 0..<(newValues?.relationshipCount ?? 0) {

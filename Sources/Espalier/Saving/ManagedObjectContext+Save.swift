@@ -249,7 +249,7 @@ extension ManagedObjectContext {
         var hasWritten = false
         for (part, changes, request) in requests {
             do throws(StoreError) {
-                if let result = try result(of: request, from: part, &refusal) {
+                if let result = try result(of: request, changes, from: part, &refusal) {
                     outcome.saved.append(.init(part: part, changes: changes, result: result))
                     if !request.isEmpty { hasWritten = true }
                     continue
@@ -268,11 +268,13 @@ extension ManagedObjectContext {
 
     /// The result of a request that its part has executed; `nil` if there are conflicts, which are in `refusal` then.
     private func result(
-        of request: SaveRequest, from part: SourcePart, _ refusal: inout Refusal
+        of request: SaveRequest, _ changes: ChangeSet, from part: SourcePart, _ refusal: inout Refusal
     ) throws(StoreError) -> SaveResult? {
         if request.isEmpty && request.locks.isEmpty { return SaveResult() }
         do {
-            return try send(request, to: part)
+            let result = try send(request, SaveOrigin(changes: changes, generation: generation), to: part)
+            try checkNewIDs(in: result, of: request, from: part)
+            return result
         } catch {
             switch error {
             case .conflict(let found):
@@ -286,10 +288,25 @@ extension ManagedObjectContext {
         }
     }
 
+    /// Requires of a store of an application that it gives new rows IDs of their own.
+    private func checkNewIDs(
+        in result: SaveResult, of request: SaveRequest, from part: SourcePart
+    ) throws(StoreError) {
+        guard part.outsideType != nil else { return }
+        let merged = Set(result.merged)
+        for (position, insertion) in request.insertions.enumerated() where insertion.id.isTemporary {
+            if !merged.contains(position) { try checkIsFree(result.inserted.ids[position], in: part) }
+        }
+    }
+
     /// Sends a request to its part; the log reports it, if there is one.
-    private func send(_ request: SaveRequest, to part: SourcePart) throws(StoreError) -> SaveResult {
-        guard let requestLog else { return try source.save(request, in: part) }
-        return try loggedSave(requestLog, request) { () throws(StoreError) in try source.save(request, in: part) }
+    private func send(
+        _ request: SaveRequest, _ origin: SaveOrigin, to part: SourcePart
+    ) throws(StoreError) -> SaveResult {
+        guard let requestLog else { return try source.save(request, from: origin, in: part) }
+        return try loggedSave(requestLog, request) { () throws(StoreError) in
+            try source.save(request, from: origin, in: part)
+        }
     }
 
     /// The changes that belong to each part.

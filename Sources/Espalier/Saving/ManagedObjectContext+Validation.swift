@@ -167,7 +167,7 @@ extension ManagedObject {
     private func check(_ relationship: Relationship, _ violations: inout [Violation]) {
         let count =
             relationship.isToMany
-            ? destinationCount(at: relationship.slot) : destinationID(at: relationship.slot) == nil ? 0 : 1
+            ? shownCount(at: relationship.slot) : destinationID(at: relationship.slot) == nil ? 0 : 1
         if let reason = relationship.reason(againstCount: count) {
             violations.append(Violation(self, relationship.name, reason))
         }

@@ -124,6 +124,7 @@ extension ManagedObjectContext {
     /// Reverts the deletion of an object, which is not saved.
     func takeBackDeletion(of object: ManagedObject) {
         memory.deleted.remove(object)
+        memory.reached.forgetRows()
         unpropagated.removeAll { $0 === object }
         object.state.subtract([.deleted, .propagated])
         if object.isInserted {

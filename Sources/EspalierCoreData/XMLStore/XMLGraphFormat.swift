@@ -60,7 +60,8 @@ public struct XMLGraphFormat: GraphFormat {
 
     /// The bytes of a file.
     ///
-    /// - Throws: `StoreError.invalidRequest` if names differ only in case, or if two rows have one key.
+    /// - Throws: `StoreError.invalidRequest` if names differ only in case, if two rows have one key, or if a row does
+    ///   not fit the model.
     /// - Complexity: O(bytes).
     public func bytes(of graph: StoredGraph, _ model: ManagedObjectModel) throws -> [UInt8] {
         _ = try XMLNames(model)

@@ -28,7 +28,7 @@ struct XMLGraphWriter {
                 throw .invalidRequest(
                     reason: "two rows have the key \(row.id.key): in an XML store, keys are unique over all entities")
             }
-            write(row, lists[row.id] ?? [:])
+            try write(row, lists[row.id] ?? [:])
         }
         text += "</database>\n"
         return Array(text.utf8)
@@ -83,8 +83,13 @@ struct XMLGraphWriter {
 
     // MARK: Rows
 
-    private mutating func write(_ row: ObjectSnapshot, _ lists: [Int: [ObjectID]]) {
-        guard let entity = model.entity(named: row.id.entityName) else { return }
+    private mutating func write(_ row: ObjectSnapshot, _ lists: [Int: [ObjectID]]) throws(StoreError) {
+        guard let entity = model.entity(named: row.id.entityName) else {
+            throw .invalidRequest(reason: "the model has no entity \(row.id.entityName), of which \(row.id) is a row")
+        }
+        if let counts = row.slotCounts, counts != (entity.attributes.count, entity.relationships.count) {
+            throw .invalidRequest(reason: "\(row.id) has other numbers of values than its entity")
+        }
         text += "    <object type=\"\(entity.name.uppercased())\" id=\"z\(row.id.key)\">\n"
         for attribute in entity.attributes {
             let value = row.value(at: attribute.slot)

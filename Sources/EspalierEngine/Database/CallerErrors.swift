@@ -75,6 +75,36 @@ extension WriteTransaction {
             }
         }
     }
+
+    /// Calls `body` with the value of each of `keys` that exists, which it may change in place, until it returns
+    /// `false`.
+    ///
+    /// - Parameters:
+    ///   - keys: each greater than the one before.
+    ///   - body: gets the position of the key in `keys`, too.
+    /// - Complexity: O(log n) for each leaf with some of the keys, and for each value that does not fit into a leaf.
+    @inlinable
+    package mutating func withMutableValues<Failure: StorageFailure>(
+        of keys: [UInt64], in tree: Tree<UInt64>,
+        _ body: (_ position: Int, _ value: inout MutableRawSpan) throws(Failure) -> Bool
+    ) throws(Failure) {
+        try withCallerErrors { (thrown: inout ThrownError<Failure>?) throws(StorageError) in
+            try changeValues(of: keys, in: tree) { position, value in
+                do throws(Failure) { return try body(position, &value) } catch { thrown = ThrownError(error) }
+                return false
+            }
+        }
+    }
+
+    /// `withMutableValues` for one type: callers in other modules specialize only the wrapper.
+    @usableFromInline
+    mutating func changeValues(
+        of keys: [UInt64], in tree: Tree<UInt64>, _ body: (_ position: Int, _ value: inout MutableRawSpan) -> Bool
+    ) throws(StorageError) {
+        try change(tree) { operations, record throws(StorageError) in
+            try operations.changeValues(of: keys, in: &record, body)
+        }
+    }
 }
 
 extension Lookup where Key == UInt64 {

@@ -14,7 +14,8 @@ public struct ResolvedAssignment: Sendable {
     /// The entity to which the names were bound.
     package let entity: Entity
     private let model: ManagedObjectModel
-    private let expression: ResolvedExpression
+    /// The new value, before it is converted to the type of the property.
+    package let expression: ResolvedExpression
 
     /// Checks `expression` against the property called `name` of `entity`, and resolves its names.
     ///

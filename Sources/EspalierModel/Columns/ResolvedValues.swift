@@ -53,6 +53,8 @@ public struct ResolvedValues: Sendable {
     package let isGrouped: Bool
     /// The columns.
     package let columns: [Column]
+    /// Whether the columns are the slots, all of them in their order: a row then shares its array with them.
+    let columnsAreSlots: Bool
     let having: ResolvedPredicate?
     let isDistinct: Bool
     let order: [Criterion]
@@ -100,6 +102,11 @@ public struct ResolvedValues: Sendable {
         (keptCount, aggregations) = (resolver.keptCount, resolver.aggregations)
         (self.isGrouped, self.columns, self.having) = (isGrouped, columns, having)
         (self.isDistinct, self.order, self.objectOrder) = (isDistinct, order, objectOrder)
+        columnsAreSlots =
+            columns.count == resolver.keptCount + resolver.aggregations.count
+            && columns.enumerated().allSatisfy { position, column in
+                if case .slot(position) = column.output { true } else { false }
+            }
         (offset, limit) = (max(0, terms.fetchOffset), terms.fetchLimit > 0 ? terms.fetchLimit : nil)
         assert(keptCount <= inputs.count, "\(keptCount) of \(inputs.count) inputs are kept")
     }

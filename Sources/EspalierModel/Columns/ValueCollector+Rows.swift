@@ -27,7 +27,11 @@ extension ValueCollector {
         var drafts: [Draft] = []
         if values.isGrouped {
             drafts.reserveCapacity(keys.count)
-            for (group, key) in keys.enumerated() { try add(nil, key + aggregates(of: group), to: &drafts) }
+            // A sum of two arrays is a new one, even if one is empty.
+            let hasAggregates = !values.aggregations.isEmpty
+            for (group, key) in keys.enumerated() {
+                try add(nil, hasAggregates ? key + aggregates(of: group) : key, to: &drafts)
+            }
             // Without groups, aggregates have a row even if there are no objects.
             if keys.isEmpty, values.keptCount == 0 { try add(nil, aggregates(of: 0), to: &drafts) }
         } else {
@@ -54,9 +58,12 @@ extension ValueCollector {
     ) throws(FetchPredicateError) {
         let subject = SlotSubject(entity: values.entity, values: slots)
         if let having = values.having, try !having.evaluate(on: subject) { return }
-        var (columns, sortValues): ([AttributeValue], [AttributeValue]) = ([], [])
-        columns.reserveCapacity(values.columns.count)
-        for column in values.columns { columns.append(try column.output.value(subject)) }
+        var (columns, sortValues): ([AttributeValue], [AttributeValue]) = (slots, [])
+        if !values.columnsAreSlots {
+            columns = []
+            columns.reserveCapacity(values.columns.count)
+            for column in values.columns { columns.append(try column.output.value(subject)) }
+        }
         if !isSorted { for criterion in values.order { sortValues.append(try criterion.output.value(subject)) } }
         drafts.append(Draft(id: values.isDistinct ? nil : id, slots: slots, columns: columns, sortValues: sortValues))
     }

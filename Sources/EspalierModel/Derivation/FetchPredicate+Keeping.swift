@@ -11,6 +11,9 @@
 //   3. The time is not read: it is another one at each evaluation.
 
 extension FetchPredicate {
+    /// Whether a store can keep the answers of the condition.
+    package var canBeKept: Bool { keepingProblem == nil }
+
     /// The reason why no store can keep the answers of the condition; `nil` if a store can.
     var keepingProblem: String? {
         switch self {

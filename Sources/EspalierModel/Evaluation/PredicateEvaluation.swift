@@ -75,10 +75,10 @@ private struct PredicateEvaluation<Subject: PredicateSubject> {
         if comparison.modifier == .direct {
             return try holds(comparison, for: value(of: comparison.left))
         }
-        guard let memo, comparison.right.isConstant, let (slot, path) = comparison.left.wayBeyondFirst,
-            let id = try subject.destinationID(at: slot)
+        guard let memo, let way = comparison.left.wayBeyondFirst,
+            let question = PredicateMemo.Question(comparison, way),
+            let id = try subject.destinationID(at: way.slot)
         else { return try holdsForElements(comparison) }
-        let question = PredicateMemo.Question(comparison, path)
         if let answer = memo.truth(of: question, for: id) { return answer }
         let answer = try holdsForElements(comparison)
         memo.note(answer, of: question, for: id)
@@ -141,9 +141,9 @@ private struct PredicateEvaluation<Subject: PredicateSubject> {
         case .value(let value): return value
         case .path(let path): return try value(of: path)
         case .aggregate(let aggregate, let collection):
-            guard let memo, let (slot, path) = collection.wayBeyondFirst, let id = try subject.destinationID(at: slot)
+            guard let memo, let way = collection.wayBeyondFirst, let id = try subject.destinationID(at: way.slot)
             else { return aggregate(try values(of: collection)) }
-            let question = PredicateMemo.Question(aggregate, path)
+            let question = PredicateMemo.Question(aggregate, way)
             if let answer = memo.value(of: question, for: id) { return answer }
             let answer = aggregate(try values(of: collection))
             memo.note(answer, of: question, for: id)

@@ -57,13 +57,9 @@ extension PredicateParser {
             let call = FetchExpression.function("castObject:toType:", [expression, .value(.string(typeName))])
             return try built(.expression(call), at: name.start, height: operand.height + 1)
         }
-        // A number keeps its type: NSNumber does not name a type of number.
-        let isNumber = typeName == "NSNumber" && constant.number != nil
-        let result = isNumber ? constant : ResolvedFunction.cast(constant, to: type)
-        guard !result.isNull || constant.isNull else {
+        guard let result = ResolvedFunction.cast(constant: constant, to: type, named: typeName) else {
             throw lexer.error(
-                .typeMismatch(found: constant.kindDescription, expected: "\(type.valueDescription) for '\(typeName)'"),
-                at: operand.start)
+                ResolvedFunction.castMismatch(of: constant, to: type, named: typeName), at: operand.start)
         }
         return Parsed(node: .expression(.value(result)), start: name.start, height: 1)
     }

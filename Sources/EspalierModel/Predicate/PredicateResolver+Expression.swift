@@ -131,11 +131,7 @@ extension PredicateResolver {
                 keyPath: operands[0].keyPath)
         case .element: return try element(of: operands[0], at: operands[1])
         case .entityFamily: return try entityFamily(of: operands[0])
-        case .cast:
-            let operand = try cast(operands[0], to: operands[1])
-            // A text names an object only while its store is known.
-            if operand.type == .objectID { dependsOnMoment = true }
-            return operand
+        case .cast: return try cast(operands[0], to: operands[1])
         }
     }
 
@@ -263,7 +259,10 @@ extension PredicateResolver {
                 suggestion: NameSuggestion.nearest(to: name, among: names))
         }
         if case .value(let value) = operand.expression {
-            return Operand(expression: .value(ResolvedFunction.cast(value, to: type)), family: Family(type), type: type)
+            guard let constant = ResolvedFunction.cast(constant: value, to: type, named: name) else {
+                throw FetchPredicateError(ResolvedFunction.castMismatch(of: value, to: type, named: name))
+            }
+            return Operand(expression: .value(constant), family: Family(type), type: type)
         }
         return Operand(
             expression: .function(.cast(type), [operand.expression]), family: Family(type), type: type,

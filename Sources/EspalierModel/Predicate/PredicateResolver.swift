@@ -21,8 +21,9 @@ struct PredicateResolver {
     var variables: [(name: String, entity: ManagedObjectModel.EntityIndex)] = []
     /// Expressions that have been computed before; `nil` = none, and everything is read from the tested object.
     var substitutes: Substitutes?
-    /// Whether a constant of the result was made from more than the condition and the model: from the time, or from the
-    /// stores that this process has opened.
+    /// Whether a constant of the result was made from more than the condition and the model: from the time.
+    ///
+    /// The object that a URI names is the same at all times: an unknown one is an error.
     var dependsOnMoment = false
     /// The nesting depth of the current place.
     private var depth = 0

@@ -7,7 +7,8 @@
 //      that does not fit becomes a double. A decimal with any other number gives a decimal, if that number has a
 //      decimal value.
 //   3. No function traps, whatever its operands are.
-// Not here: logarithms, exponentials and powers with fractional exponents; the resolver refuses them.
+// Not here: arithmetic of whole and binary numbers (ResolvedFunction+Numbers); logarithms, exponentials and powers with
+// fractional exponents, which the resolver refuses.
 
 import FoundationEssentials
 
@@ -74,71 +75,12 @@ package enum ResolvedFunction: Sendable, Hashable {
     }
 
     private func arithmetic(_ left: AttributeValue, _ right: AttributeValue) -> AttributeValue {
-        if case .integer(let left) = left, case .integer(let right) = right {
-            return whole(left, right) ?? binary(Double(left), Double(right))
-        }
+        if let left = PlainNumber(left), let right = PlainNumber(right) { return result(left, right).value }
         let hasDecimal = [left, right].contains { if case .decimal = $0 { true } else { false } }
         if hasDecimal, let left = left.decimal, let right = right.decimal { return decimal(left, right) }
         if case .date(let date) = left { return self.date(date, right) }
         guard let left = left.approximation, let right = right.approximation else { return .null }
-        return binary(left, right)
-    }
-
-    /// The result as a whole number; `nil` if it does not fit.
-    private func whole(_ left: Int64, _ right: Int64) -> AttributeValue? {
-        let result: (partialValue: Int64, overflow: Bool)
-        switch self {
-        case .add: result = left.addingReportingOverflow(right)
-        case .subtract: result = left.subtractingReportingOverflow(right)
-        case .multiply: result = left.multipliedReportingOverflow(by: right)
-        case .divide where right != 0: result = left.dividedReportingOverflow(by: right)
-        case .modulus where right != 0:
-            result = left.remainderReportingOverflow(dividingBy: right)
-            // The only division that overflows is by -1, and its remainder is 0.
-            return .integer(result.overflow ? 0 : result.partialValue)
-        case .power where right >= 0: return ResolvedFunction.wholePower(left, right)
-        case .power: return nil
-        default: return .null
-        }
-        return result.overflow ? nil : .integer(result.partialValue)
-    }
-
-    private static func wholePower(_ base: Int64, _ exponent: Int64) -> AttributeValue? {
-        if base == 0 || base == 1 { return .integer(exponent == 0 ? 1 : base) }
-        if base == -1 { return .integer(exponent.isMultiple(of: 2) ? 1 : -1) }
-        var power: Int64 = 1
-        for _ in 0..<min(exponent, 64) {
-            let (product, overflow) = power.multipliedReportingOverflow(by: base)
-            if overflow { return nil }
-            power = product
-        }
-        return .integer(power)
-    }
-
-    private func binary(_ left: Double, _ right: Double) -> AttributeValue {
-        let result: Double =
-            switch self {
-            case .add: left + right
-            case .subtract: left - right
-            case .multiply: left * right
-            case .divide: right == 0 ? .nan : left / right
-            case .modulus: right == 0 ? .nan : left.truncatingRemainder(dividingBy: right)
-            case .power: ResolvedFunction.power(left, right)
-            default: .nan
-            }
-        return result.isNaN ? .null : .double(result)
-    }
-
-    /// `base` to a whole exponent; NaN for other exponents.
-    private static func power(_ base: Double, _ exponent: Double) -> Double {
-        guard exponent == exponent.rounded(), Swift.abs(exponent) < 1_000_000 else { return .nan }
-        var (result, square, rest) = (1.0, base, Int(Swift.abs(exponent)))
-        while rest > 0 {
-            if rest & 1 == 1 { result *= square }
-            square *= square
-            rest >>= 1
-        }
-        return exponent < 0 ? 1 / result : result
+        return result(.double(left), .double(right)).value
     }
 
     private func decimal(_ left: Decimal, _ right: Decimal) -> AttributeValue {
@@ -155,7 +97,7 @@ package enum ResolvedFunction: Sendable, Hashable {
             guard let left = AttributeValue.decimal(left).approximation,
                 let right = AttributeValue.decimal(right).approximation
             else { return .null }
-            return binary(left, right)
+            return self.result(.double(left), .double(right)).value
         }
         return result.isNaN ? .null : .decimal(result)
     }
@@ -210,6 +152,25 @@ package enum ResolvedFunction: Sendable, Hashable {
         }
     }
 
+    /// A constant that CAST converts to the type that the condition calls `name`; `nil` if it is no value of that type.
+    ///
+    /// A number keeps its type: NSNumber does not name a type of number.
+    static func cast(constant: AttributeValue, to type: AttributeType, named name: String) -> AttributeValue? {
+        if name == "NSNumber", constant.number != nil { return constant }
+        let converted = cast(constant, to: type)
+        return converted.isNull && !constant.isNull ? nil : converted
+    }
+
+    /// The reason why CAST cannot convert a constant.
+    static func castMismatch(
+        of constant: AttributeValue, to type: AttributeType, named name: String
+    ) -> FetchPredicateError.Reason {
+        let values =
+            type == .objectID
+            ? "the URI of an object in a store that this process has opened" : type.valueDescription
+        return .typeMismatch(found: constant.kindDescription, expected: "\(values) for '\(name)'")
+    }
+
     /// `value` converted by the rules of CAST: numbers and dates by seconds, text by its meaning.
     static func cast(_ value: AttributeValue, to type: AttributeType) -> AttributeValue {
         if let converted = try? type.converting(value) { return converted }
@@ -225,6 +186,7 @@ package enum ResolvedFunction: Sendable, Hashable {
             return Data(hexDigits: text).map(AttributeValue.transformable) ?? .null
         case (.objectID, .string(let text)):
             return ObjectID(uriRepresentation: text).map(AttributeValue.objectID) ?? .null
+        case (.objectID, .uri(let uri)): return cast(.string(uri.absoluteString), to: type)
         case (.decimal, .string(let text)): return Decimal(exactly: text).map(AttributeValue.decimal) ?? .null
         case (.float, .string(let text)): return Float(text).map(AttributeValue.float) ?? .null
         case (.float, _): return value.approximation.map { .float(Float($0)) } ?? .null

@@ -107,8 +107,8 @@ extension ResolvedPredicate {
         self.init(root: .comparison(.isOne(of: ids, at: [])), of: entity)
     }
 
-    private init(root: Node, of entity: Entity) {
-        // The condition was not made from a request, so it has no source text.
+    /// A condition that was not made from a request, so it has no source text.
+    init(root: Node, of entity: Entity) {
         self.init(root, of: entity, from: .constant(true))
     }
 }

@@ -185,8 +185,12 @@ package indirect enum ResolvedExpression: Sendable, Hashable {
 package final class PredicateBox: Sendable, Hashable {
     package let source: FetchPredicate
     package let node: ResolvedPredicate.Node
+    /// The depth of the outermost object from which a path in the condition begins (`ResolvedKeyPath.Base.depth`).
+    let outermostDepth: Int
 
-    init(source: FetchPredicate, node: ResolvedPredicate.Node) { (self.source, self.node) = (source, node) }
+    init(source: FetchPredicate, node: ResolvedPredicate.Node) {
+        (self.source, self.node, outermostDepth) = (source, node, node.outermostDepth)
+    }
 
     package static func == (left: PredicateBox, right: PredicateBox) -> Bool { left.source == right.source }
     package func hash(into hasher: inout Hasher) { hasher.combine(source) }

@@ -15,7 +15,7 @@ package final class ReferenceTable: Sendable {
         var references: [RowReference] = []
     }
 
-    static let firstKey: UInt64 = 1 << 63
+    package static let firstKey: UInt64 = 1 << 63
 
     /// The tables by store tag.
     private static let tables = Mutex<[UInt32: ReferenceTable]>([:])

@@ -10,7 +10,7 @@ internal import EspalierModel
 internal import Synchronization
 
 /// The contents of a B-tree store at one commit.
-public final class BTreeSnapshot: StoreSnapshot {
+public final class BTreeSnapshot: StoreSnapshot, BuiltInSnapshot {
     /// The number of the commit.
     public let generation: UInt64
     let store: BTreeStore

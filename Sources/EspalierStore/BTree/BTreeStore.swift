@@ -14,7 +14,7 @@ public import FoundationEssentials
 internal import Synchronization
 
 /// A store in a B-tree file (Behaviour PS-17).
-public final class BTreeStore: PersistentStore {
+public final class BTreeStore: PersistentStore, BuiltInStore {
     /// The application ID that marks the files of this store: "ESPL".
     public static let applicationID: UInt32 = 0x4553_504C
 

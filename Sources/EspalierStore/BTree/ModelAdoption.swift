@@ -1,5 +1,5 @@
-// Adapts a file to another model of the same rows: adds and drops indexes and constraints, and checks required values
-// and numbers of destinations.
+// Adapts a file that is not migrated to another model of the same rows: adds and drops indexes and constraints, and
+// checks required values and numbers of destinations.
 //
 // Invariants
 //   1. One transaction: after a crash the file has the old model with its trees, or the new one with all of its own.
@@ -7,7 +7,7 @@
 //      do not fit into the cache are written to the log. For rows that share the first 512 bytes of unique values, 24
 //      bytes each are held.
 //   3. Rows are checked before they are used. A row that the new model forbids leaves the file unchanged.
-// Not here: which models store the same rows (ModelComparison).
+// Not here: which models store the same rows (ModelComparison), and when a file is migrated (BTreeStore+Open).
 
 internal import EspalierEngine
 internal import EspalierModel

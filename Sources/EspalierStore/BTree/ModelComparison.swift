@@ -3,19 +3,21 @@
 // Allowed differences: the order of entities and properties, default values and delete rules, which do not change the
 // contents of a file; renaming identifiers, as long as every name stands for the same part; indexes and uniqueness
 // constraints, whose trees are built and dropped on opening; and whether a value is optional and how many destinations
-// are allowed, which is checked on opening (ModelAdoption).
+// are allowed, which is checked on opening. A migration does all that, and the adoption of a model (ModelAdoption) where
+// a file is not migrated.
 //
 // Invariants
 //   1. Models without differences give every name of an entity and of a property the same rows and values: two
 //      properties of one type that exchange their names are a difference.
 
-internal import EspalierModel
+package import EspalierModel
 
-enum ModelComparison {
+/// The comparison of a file's model with another one.
+package enum ModelComparison {
     /// The differences between the stored and the given model, a sentence for each entity; empty = compatible.
     ///
     /// - Complexity: O(properties of both models, including inherited ones).
-    static func differences(stored: ManagedObjectModel, given: ManagedObjectModel) -> [String] {
+    package static func differences(stored: ManagedObjectModel, given: ManagedObjectModel) -> [String] {
         let storedEntities = stored.descriptions
         guard !StoredModel.isSame(storedEntities, given.storedDescriptions) else { return [] }
         let match = ModelMatch(from: stored, to: given)

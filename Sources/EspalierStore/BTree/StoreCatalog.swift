@@ -58,8 +58,14 @@ final class StoreCatalog: Sendable {
     func isPatch(
         _ values: [(slot: Int, value: AttributeValue)], of entity: ManagedObjectModel.EntityIndex
     ) -> Bool {
-        RowEncoder(numbering: numbering).canPatch(entity, values) && !schema.isIndexed(values, [], of: entity)
-            && !schema.derivations.isWatched(values, of: entity)
+        RowEncoder(numbering: numbering).canPatch(entity, values) && isConfined(values, of: entity)
+    }
+
+    /// Whether new values of attributes change nothing but their row: no index entry and no value of other rows.
+    func isConfined(
+        _ values: [(slot: Int, value: AttributeValue)], of entity: ManagedObjectModel.EntityIndex
+    ) -> Bool {
+        !schema.isIndexed(values, [], of: entity) && !schema.derivations.isWatched(values, of: entity)
     }
 
     /// The tree with the rows of `entity`'s hierarchy.

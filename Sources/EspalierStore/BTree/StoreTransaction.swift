@@ -178,6 +178,17 @@ extension StoreTransaction where Base == WriteTransaction {
         try base.withMutableValue(of: key, in: tree, body)
     }
 
+    /// Calls `body` with the value of each of `keys` that exists, which it may change in place, and the key's position
+    /// among them, until it returns `false`.
+    ///
+    /// - Parameter keys: each greater than the one before.
+    mutating func withMutableValues(
+        of keys: [UInt64], in tree: Tree<UInt64>,
+        _ body: (_ position: Int, _ value: inout MutableRawSpan) throws(StoreError) -> Bool
+    ) throws(StoreError) {
+        try base.withMutableValues(of: keys, in: tree, body)
+    }
+
     /// Calls `body` with each entry of `tree`, in ascending order, and keeps, removes or replaces the entry as it says;
     /// after an error the transaction can only be rolled back.
     mutating func rewrite(

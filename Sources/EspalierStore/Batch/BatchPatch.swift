@@ -1,26 +1,49 @@
-// Updates of a command that only write over bytes of rows: each row is read, computed and changed in one visit.
+// Updates of a command that need nothing but each row itself: the row is read, computed and changed in one visit, and
+// the visits go from leaf to leaf.
 //
 // Invariants
-//   1. The assignments read nothing but the row, and write attributes of fixed width, from which no index entry, no
-//      list and no derived value follows.
-//   2. An expression sees the row as it was before the command: each row is visited once.
+//   1. The assignments read nothing but the row, and write attributes from which no index entry, no list and no derived
+//      value follows.
+//   2. An expression sees the row as it was before the command: each row is changed once.
 //   3. The evaluation of an assignment cannot be stopped, as that of a regular expression can: `OwnBytes` has no error.
-//   4. A row that has no room for a value is not changed; it is updated as a save updates rows.
+//   4. A row is changed in place if its length stays. If an attribute of variable width gets a value, or a number has
+//      too few bytes, the row is written anew, and nothing else changes.
+//   5. A row of an older layout stays as it is: it is updated as a save updates rows. So is a row that cannot have a
+//      value for another reason than a broken rule.
 
 internal import EspalierEngine
 internal import EspalierModel
 
-/// Updates rows in place.
+/// Updates rows without a save.
 struct BatchPatch {
+    /// The findings of a call of `update`.
+    private struct Findings {
+        /// The rows that stay as they are (invariant 5).
+        var rest: [ObjectID] = []
+        /// The rows of an entity whose numbers have too few bytes (invariant 4).
+        var narrow: [ObjectID] = []
+        /// The rules that new values break.
+        var broken: [BrokenRule] = []
+
+        /// Whether an error would report no more rules.
+        var isFull: Bool { broken.count >= BatchRules.reportCountMax }
+    }
+
     private let assignments: [(slot: Int, assignment: ResolvedAssignment)]
     private let catalog: StoreCatalog
+    private let encoder: RowEncoder
     /// `nil` if the command does not validate.
     private var rules: BatchRules?
-    /// The last entity of a row, and whether its rows can be changed in place.
-    private var last: (entity: Entity, isPossible: Bool)?
-    // Reused for every row.
+    /// The entity of the last row, and the assignments for its rows; `nil` if these need more than themselves.
+    private var entity: Entity?
+    private var compiled: CompiledAssignments?
+    /// Whether rows of the entity keep their lengths, if their numbers have the room.
+    private var keepsLengths = false
+    // Reused for every row, or for every call.
+    private var keys: [UInt64] = []
     private var bytes: [UInt8] = []
-    private var values: [(slot: Int, value: AttributeValue)] = []
+    private var newBytes: [UInt8] = []
+    private var values: [(slot: Int, value: AttributeValue)]
 
     /// `nil` if the assignments need more than the row (invariant 1), or can fail (invariant 3).
     init?(_ assignments: [ResolvedAssignment], of command: StoreCommand, _ catalog: StoreCatalog) {
@@ -34,72 +57,155 @@ struct BatchPatch {
             found.append((slot, assignment))
         }
         (self.assignments, self.catalog) = (found, catalog)
+        encoder = RowEncoder(numbering: catalog.numbering)
         rules = command.validates ? BatchRules() : nil
+        values = found.map { (slot: $0.slot, value: AttributeValue.null) }
     }
 
-    /// Updates rows, all of which exist; returns the IDs of those that were not changed (invariant 4).
+    /// Updates rows, all of which exist; returns the IDs of those that were not changed (invariant 5).
     ///
+    /// - Parameter ids: by entity and ascending key.
     /// - Throws: `.brokenRules`; the errors of damaged rows.
+    /// - Complexity: O(rows, and log rows of the store for each leaf that has some of them); O(log rows) for each row
+    ///   that is written anew.
     mutating func update(
         _ ids: [ObjectID], in transaction: inout StoreTransaction<WriteTransaction>
     ) throws(StoreError) -> [ObjectID] {
-        var rest: [ObjectID] = []
-        var broken: [BrokenRule] = []
-        for id in ids {
-            let entity = catalog.model.entities[catalog.schema.entityIndex(of: id)]
-            guard isPossible(entity) else {
-                rest.append(id)
+        var findings = Findings()
+        var start = 0
+        while start < ids.count, !findings.isFull {
+            let tag = ids[start].entityTag
+            let end = ids[start...].firstIndex { $0.entityTag != tag } ?? ids.count
+            assert(end > start, "no row has the entity of \(ids[start])")
+            try update(ids[start..<end], in: &transaction, &findings)
+            start = end
+        }
+        guard findings.broken.isEmpty else { throw .brokenRules(findings.broken) }
+        return findings.rest
+    }
+
+    /// Updates rows of one entity.
+    private mutating func update(
+        _ ids: ArraySlice<ObjectID>, in transaction: inout StoreTransaction<WriteTransaction>,
+        _ findings: inout Findings
+    ) throws(StoreError) {
+        guard let first = ids.first else { return }
+        let entity = catalog.model.entities[catalog.schema.entityIndex(of: first)]
+        guard compile(for: entity) else {
+            findings.rest += ids
+            return
+        }
+        assert(values.count == assignments.count, "\(values.count) values of \(assignments.count) assignments")
+        guard keepsLengths else {
+            for id in ids where !findings.isFull { try rewrite(id, of: entity, in: &transaction, &findings) }
+            return
+        }
+        keys.removeAll(keepingCapacity: true)
+        for id in ids { keys.append(id.key) }
+        let tree = catalog.rowTree(of: entity)
+        var visitedCount = 0
+        try transaction.withMutableValues(of: keys, in: tree) { position, row throws(StoreError) in
+            visitedCount += 1
+            try change(&row, ids[ids.startIndex + position], of: entity, &findings)
+            return !findings.isFull
+        }
+        assert(visitedCount == ids.count || findings.isFull, "\(visitedCount) of \(ids.count) rows still exist")
+        guard findings.broken.isEmpty else { return }
+        let narrow = findings.narrow
+        findings.narrow.removeAll()
+        for id in narrow { try rewrite(id, of: entity, in: &transaction, &findings) }
+    }
+
+    /// Changes a row in place, or notes why it stays as it is.
+    private mutating func change(
+        _ row: inout MutableRawSpan, _ id: ObjectID, of entity: Entity, _ findings: inout Findings
+    ) throws(StoreError) {
+        guard try compute(row.bytes, id, of: entity, &findings.broken) else {
+            findings.rest.append(id)
+            return
+        }
+        let isPatched = encoder.patch(
+            &row, entity.index, version: RowReader.version(of: row.bytes) &+ 1, values: values, destinations: [])
+        if !isPatched { findings.narrow.append(id) }
+    }
+
+    /// Writes a row anew, or notes that it stays as it is.
+    private mutating func rewrite(
+        _ id: ObjectID, of entity: Entity, in transaction: inout StoreTransaction<WriteTransaction>,
+        _ findings: inout Findings
+    ) throws(StoreError) {
+        let tree = catalog.rowTree(of: entity)
+        let isRewritten = try transaction.withValue(of: id.key, in: tree) { row throws(StoreError) -> Bool in
+            guard try compute(row, id, of: entity, &findings.broken) else { return false }
+            encoder.rewrite(
+                row, entity.index, version: RowReader.version(of: row) &+ 1, values: values, into: &newBytes)
+            return true
+        }
+        assert(isRewritten != nil, "\(id) was found and is gone")
+        guard isRewritten == true else {
+            findings.rest.append(id)
+            return
+        }
+        try transaction.put(newBytes, for: id.key, in: tree)
+    }
+
+    /// Checks a row, computes its new values into `values`, and adds the rules that they break to `broken`.
+    ///
+    /// - Returns: whether the row has the layout of new rows and can have the values, apart from the rules.
+    /// - Throws: the error of a damaged row.
+    private mutating func compute(
+        _ row: RawSpan, _ id: ObjectID, of entity: Entity, _ broken: inout [BrokenRule]
+    ) throws(StoreError) -> Bool {
+        assert(StepCount.note(rows: 1))
+        let offsets = compiled?.offsets(of: row)
+        if offsets == nil {
+            let number = try catalog.check(row, in: entity, key: id.key)
+            guard number == catalog.numbering.entityNumbers[entity.index] else { return false }
+        }
+        bytes.removeAll(keepingCapacity: true)
+        for position in assignments.indices {
+            if let offsets, let value = compiled?.value(position, row, offsets) {
+                values[position].value = value
                 continue
             }
-            var isPatched = false
-            let exists = try transaction.withMutableValue(of: id.key, in: catalog.rowTree(of: entity)) {
-                row throws(StoreError) in
-                let number = try catalog.check(row.bytes, in: entity, key: id.key)
-                guard number == catalog.numbering.entityNumbers[entity.index] else { return }
-                broken += compute(row.bytes, id, entity)
-                let types = catalog.schema.plainTypes[entity.index]
-                guard values.allSatisfy({ $0.value.isNull || types[$0.slot]?.accepts($0.value) == true })
-                else { return }
-                isPatched = RowEncoder(numbering: catalog.numbering).patch(
-                    &row, entity.index, version: RowReader.version(of: row.bytes) &+ 1, values: values,
-                    destinations: [])
-            }
-            assert(exists, "\(id) was found and is gone")
-            if !isPatched { rest.append(id) }
-            guard broken.count < BatchRules.reportCountMax else { break }
+            if bytes.isEmpty { bytes.append(copying: row) }
+            guard evaluate(position, id, of: entity, &broken) else { return false }
         }
-        guard broken.isEmpty else { throw .brokenRules(broken) }
-        return rest
+        return offsets != nil
     }
 
-    /// Computes the new values of a row into `values`; returns the rules that they break.
-    private mutating func compute(_ row: RawSpan, _ id: ObjectID, _ entity: Entity) -> [BrokenRule] {
-        bytes.removeAll(keepingCapacity: true)
-        bytes.append(copying: row)
-        values.removeAll(keepingCapacity: true)
-        var broken: [BrokenRule] = []
+    /// Evaluates the assignment at `position` for the row in `bytes`.
+    ///
+    /// - Returns: whether the row can have the value, apart from the rules.
+    private mutating func evaluate(
+        _ position: Int, _ id: ObjectID, of entity: Entity, _ broken: inout [BrokenRule]
+    ) -> Bool {
+        assert(!bytes.isEmpty, "the bytes of \(id) are not copied")
+        let (slot, assignment) = assignments[position]
         let subject = OwnBytes(
             bytes: bytes, reader: RowReader(numbering: catalog.numbering), entity: entity, objectID: id)
-        for (slot, assignment) in assignments {
-            switch assignment.value(for: subject) {
-            case .failure(let error): broken.append(BrokenRule(.assignment(error), property: assignment.name, row: id))
-            case .success(let value):
-                values.append((slot, value))
-                guard let found = rules?.broken(value, at: slot, of: entity), !found.isEmpty else { continue }
-                broken += found.map { BrokenRule($0, property: assignment.name, row: id) }
-            }
+        switch assignment.value(for: subject) {
+        case .failure(let error): broken.append(BrokenRule(.assignment(error), property: assignment.name, row: id))
+        case .success(let value):
+            let type = catalog.schema.plainTypes[entity.index][slot]
+            guard value.isNull || type?.accepts(value) == true else { return false }
+            values[position].value = value
+            let found = rules?.broken(value, at: slot, of: entity) ?? []
+            broken += found.map { BrokenRule($0, property: assignment.name, row: id) }
         }
-        return broken
+        return true
     }
 
-    /// Whether rows of this entity can be changed in place, if they have room.
-    private mutating func isPossible(_ entity: Entity) -> Bool {
-        if let last, last.entity === entity { return last.isPossible }
+    /// Compiles the assignments for rows of an entity; returns whether these need nothing but themselves.
+    private mutating func compile(for entity: Entity) -> Bool {
+        if self.entity === entity { return compiled != nil }
+        self.entity = entity
         let slots = assignments.map { (slot: $0.slot, value: AttributeValue.null) }
         let isPossible =
             assignments.allSatisfy { entity.isKind(of: $0.assignment.entity) }
-            && catalog.isPatch(slots, of: entity.index)
-        last = (entity, isPossible)
-        return isPossible
+            && catalog.isConfined(slots, of: entity.index)
+        compiled = isPossible ? CompiledAssignments(assignments, of: entity, &rules, catalog.numbering) : nil
+        keepsLengths = encoder.canPatch(entity.index, slots)
+        return compiled != nil
     }
 }

@@ -13,14 +13,17 @@ struct BatchRules {
 
     /// The rules that the value of an attribute breaks.
     mutating func broken(_ value: AttributeValue, at slot: Int, of entity: Entity) -> [BrokenRule.Kind] {
-        let attribute = entity.attributes[slot]
-        if value.isNull {
-            return attribute.isOptional || attribute.isTransient || attribute.isDerived ? [] : [.missingValue]
-        }
+        if value.isNull { return requiresValue(at: slot, of: entity) ? [.missingValue] : [] }
         let rules = rules(of: entity)
         assert(rules.count == entity.attributes.count, "\(entity.name) has rules for \(rules.count) attributes")
         guard !rules[slot].isEmpty else { return [] }
         return rules[slot].filter { !$0.holds(for: value) }.map { .rule($0.rule, value: $0.part(of: value)) }
+    }
+
+    /// Whether a row breaks a rule if the attribute has no value.
+    func requiresValue(at slot: Int, of entity: Entity) -> Bool {
+        let attribute = entity.attributes[slot]
+        return !attribute.isOptional && !attribute.isTransient && !attribute.isDerived
     }
 
     /// The rule that a to-one relationship breaks without a destination.
@@ -47,7 +50,8 @@ struct BatchRules {
         return broken
     }
 
-    private mutating func rules(of entity: Entity) -> [[PreparedRule]] {
+    /// The validation rules of the attributes of an entity, by slot.
+    mutating func rules(of entity: Entity) -> [[PreparedRule]] {
         if let rules = rulesByEntity[entity.index] { return rules }
         let rules = entity.attributes.map(\.description.preparedRules)
         rulesByEntity[entity.index] = rules

@@ -1,7 +1,7 @@
 // One command on a B-tree store: many saves, chunk by chunk, in one write transaction.
 //
-// The steps of `run`: find the rows; update those of which an update only writes over bytes, in place and without a
-// save (`BatchPatch`); then for each chunk of the others read the rows, make a `SaveRequest` and carry it out as a save
+// The steps of `run`: find the rows; update those whose updates need nothing but the row itself, without a save
+// (`BatchPatch`); then for each chunk of the others read the rows, make a `SaveRequest` and carry it out as a save
 // does; commit. Deletions are one save, which reads its rows chunk by chunk itself (`DeleteRules`).
 //
 // Invariants
@@ -90,7 +90,7 @@ struct CommandExecution: ~Copyable {
         if command.returnsIDs { result.ids += selected }
     }
 
-    /// Updates the rows that can be changed in place; returns the others.
+    /// Updates the rows that need nothing but themselves; returns the others, which the caller updates.
     private mutating func patch(
         _ selected: RowSet, _ assignments: [ResolvedAssignment]
     ) throws(StoreError) -> RowSet {
@@ -102,12 +102,14 @@ struct CommandExecution: ~Copyable {
             ids.removeAll(keepingCapacity: true)
             while ids.count < command.chunkCountMax, let id = next.next() { ids.append(id) }
             guard var open = transaction.take() else { throw .closed }
-            let unchanged = try patch.update(ids, in: &open)
+            let others = try patch.update(ids, in: &open)
             transaction = consume open
-            for id in unchanged { rest.insert(id) }
-            result.note(patched: ids, except: unchanged)
-            try command.progress?.advance(by: ids.count - unchanged.count)
+            for id in others { rest.insert(id) }
+            try command.progress?.advance(by: ids.count - others.count)
         } while !ids.isEmpty
+        // All of them change, or the command fails.
+        result.updated = selected
+        result.count = selected.count - rest.count
         return rest
     }
 

@@ -47,21 +47,6 @@ extension CommandResult {
         for id in saved.changed { noteUpdated(id) }
     }
 
-    /// Adds rows that were changed in place; `others` are among `ids` in the same order.
-    mutating func note(patched ids: [ObjectID], except others: [ObjectID]) {
-        assert(others.count <= ids.count, "\(others.count) of \(ids.count) rows were not changed in place")
-        count += ids.count - others.count
-        var others = others[...]
-        for id in ids {
-            if id == others.first {
-                others.removeFirst()
-            } else {
-                updated.insert(id)
-            }
-        }
-        assert(others.isEmpty, "\(others.count) rows are in another order than the \(ids.count) of their chunk")
-    }
-
     /// Adds the deletions of one save, which deletes nothing else by request.
     mutating func note(_ selected: RowSet, _ saved: SaveResult, returnsIDs: Bool) {
         count += selected.count

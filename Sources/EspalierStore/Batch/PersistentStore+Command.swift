@@ -17,16 +17,25 @@ extension PersistentStore {
     func executeBySaving(_ command: StoreCommand) throws(StoreError) -> CommandResult {
         var limit = AttemptLimit()
         let insertions = try command.insertions(model)
+        let checks = ContractChecks(of: self, model: model)
         while true {
-            let request = try CommandRequest(command, insertions, model, on: try snapshot())
+            let present = try snapshot()
+            let request = try CommandRequest(command, insertions, model, on: checks?.checked(present) ?? present)
             guard request.count > 0 else { return CommandResult() }
             do throws(StoreError) {
-                let saved = try save(request.save)
+                let saved = try checkedSave(request.save, checks)
                 try? command.progress?.advance(by: request.count)
                 return request.result(saved, StoreSchema(model: model))
             } catch {
                 guard case .conflict(let conflicts) = error, limit.allowsAnother(after: conflicts) else { throw error }
             }
         }
+    }
+
+    private func checkedSave(
+        _ request: SaveRequest, _ checks: ContractChecks?
+    ) throws(StoreError) -> SaveResult {
+        guard let checks else { return try save(request) }
+        return try checks.save(request, to: self)
     }
 }

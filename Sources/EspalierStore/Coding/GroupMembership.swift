@@ -3,8 +3,8 @@
 // Invariants
 //   1. Conditions and expressions read nothing but the row's own values and the IDs of its to-one destinations;
 //      expressions read neither the ID nor the entity of the row.
-//   2. No evaluation is stopped: the model has refused regular expressions, so `OwnValues` and `OwnBytes` need no
-//      error.
+//   2. `OwnValues` and `OwnBytes` need no error for an evaluation that is stopped: the model has refused regular
+//      expressions, and in the file of an older library they keep the answers that it has given.
 
 internal import EspalierEngine
 internal import EspalierModel

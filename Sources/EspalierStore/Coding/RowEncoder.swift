@@ -122,22 +122,13 @@ struct RowEncoder {
         guard let layout = numbering.currentLayouts[entity], RowOffsets.layoutNumber(row.bytes) == layout.number
         else { return false }
         let offsets = RowOffsets(RowOffsets.Widths(byte: row.bytes.byte(at: 0)), layout.extent)
-        var widths = offsets.widths
-        widths.include(version: version)
-        for (slot, value) in values where layout.attributes[slot]?.part == .integers {
-            if case .integer(let number) = value { widths.include(integer: number) }
-        }
+        var widths = self.widths(offsets.widths, holding: version, values, layout)
         for case (_, let destination?) in destinations { widths.include(reference: numbering.reference(destination)) }
         guard widths == offsets.widths else { return false }
         row.write(version, at: RowOffsets.versionOffset(row.bytes), power: widths.version)
         for (slot, value) in values {
             guard let place = layout.attributes[slot] else { continue }
-            clear(place, offsets, &row)
-            if place.part == .integers {
-                encodeInteger(value, at: place, offsets, &row)
-            } else {
-                encodeFixed(value, at: place, offsets, &row)
-            }
+            overwrite(place, with: value, offsets, &row)
         }
         for (slot, destination) in destinations {
             guard let place = layout.references[slot] else { continue }
@@ -145,6 +136,91 @@ struct RowEncoder {
             encode(destination, at: place, offsets, &row)
         }
         return true
+    }
+
+    /// Writes a row over `new` that has a new version and new values of some attributes, and the rest of a stored row.
+    ///
+    /// - Parameter row: a checked row with the layout of new rows of the entity.
+    /// - Complexity: O(fields + bytes).
+    func rewrite(
+        _ row: RawSpan, _ entity: ManagedObjectModel.EntityIndex, version: UInt64,
+        values: [(slot: Int, value: AttributeValue)], into new: inout [UInt8]
+    ) {
+        let layout = currentLayout(entity)
+        assert(RowOffsets.layoutNumber(row) == layout.number, "a row of layout \(RowOffsets.layoutNumber(row))")
+        let former = RowOffsets(RowOffsets.Widths(byte: row.byte(at: 0)), layout.extent)
+        var variableByteCount = 0
+        for place in layout.variablePlaces {
+            let value = newValue(at: place, values, layout)
+            variableByteCount +=
+                value.map { self.variableByteCount($0) } ?? former.range(at: place.position, row).count
+        }
+        var widths = self.widths(former.widths, holding: version, values, layout)
+        widths.include(end: variableByteCount)
+        let offsets = RowOffsets(widths, layout.extent)
+        new.removeAll(keepingCapacity: true)
+        new.append(contentsOf: repeatElement(0, count: offsets.variableOffset + variableByteCount))
+        new.withMutableRawSpan { new in
+            offsets.begin(&new, layout, version: version)
+            new.write(row.extracting(former.nullOffset..<former.integerOffset), at: offsets.nullOffset)
+            for position in 0..<Int(layout.extent.integerCount) {
+                offsets.write(integer: former.integer(at: position, row), at: position, &new)
+            }
+            for position in 0..<Int(layout.extent.referenceCount) {
+                offsets.write(reference: former.reference(at: position, row), at: position, &new)
+            }
+            for (slot, value) in values {
+                guard let place = layout.attributes[slot], place.part != .variable else { continue }
+                overwrite(place, with: value, offsets, &new)
+            }
+            var end = offsets.variableOffset
+            for place in layout.variablePlaces {
+                if let value = newValue(at: place, values, layout) {
+                    offsets.clearNull(place, &new)
+                    if value.isNull { offsets.setNull(place, &new) }
+                    if !value.isNull { end += encodeVariable(value, to: &new, at: end) }
+                } else {
+                    let range = former.range(at: place.position, row)
+                    new.write(row.extracting(range), at: end)
+                    end += range.count
+                }
+                offsets.write(end: end - offsets.variableOffset, at: place.position, &new)
+            }
+            assert(end == new.byteCount, "the row ends at \(end) of \(new.byteCount) measured bytes")
+        }
+    }
+
+    /// The new value of the field at `place`; `nil` if the field keeps its value.
+    private func newValue(
+        at place: RowLayout.Place, _ values: [(slot: Int, value: AttributeValue)], _ layout: RowLayout
+    ) -> AttributeValue? {
+        assert(place.part == .variable, "a field of fixed width at \(place.position)")
+        return values.last { layout.attributes[$0.slot]?.bit == place.bit }?.value
+    }
+
+    /// Widths that hold a version and values, too.
+    private func widths(
+        _ widths: RowOffsets.Widths, holding version: UInt64, _ values: [(slot: Int, value: AttributeValue)],
+        _ layout: RowLayout
+    ) -> RowOffsets.Widths {
+        var widths = widths
+        widths.include(version: version)
+        for (slot, value) in values where layout.attributes[slot]?.part == .integers {
+            if case .integer(let number) = value { widths.include(integer: number) }
+        }
+        return widths
+    }
+
+    /// Writes another value over a field outside of the variable part.
+    private func overwrite(
+        _ place: RowLayout.Place, with value: AttributeValue, _ offsets: RowOffsets, _ row: inout MutableRawSpan
+    ) {
+        clear(place, offsets, &row)
+        if place.part == .integers {
+            encodeInteger(value, at: place, offsets, &row)
+        } else {
+            encodeFixed(value, at: place, offsets, &row)
+        }
     }
 
     /// Resets a field to its state in a new row: not null, zero bytes.

@@ -38,6 +38,23 @@ public struct ObjectSnapshot: Sendable {
     /// The version of the row: 1 in a new row, or greater if its ID was used before; each change of the row adds 1.
     public var version: UInt64 { content.version(of: place) }
 
+    /// The versions that a row can have: more than any number of changes needs.
+    ///
+    /// Rows of applications and files, in which any number may stand, are refused at other ones.
+    static let versions: ClosedRange<UInt64> = 1...UInt64(Int64.max)
+
+    /// The version of a row after a change.
+    ///
+    /// - Throws: `.damagedContent` if there is none: no row has come that far by changes.
+    static func version(after version: UInt64, of id: ObjectID) throws(StoreError) -> UInt64 {
+        assert(!id.isTemporary, "\(id) is no row, and has no version")
+        guard version < versions.upperBound else {
+            throw .damaged(
+                entity: id.entityName, key: id.key, reason: "its version is stated to be \(version), the greatest one")
+        }
+        return version + 1
+    }
+
     /// The value of the attribute in `slot`.
     ///
     /// - Complexity: O(1) in the number of attributes.

@@ -115,6 +115,16 @@ public struct RowSet: Sendable, Sequence {
         return union
     }
 
+    /// Those of the rows whose entities have one of these tags.
+    ///
+    /// - Complexity: O(entities).
+    package func rows(ofEntities tags: Set<UInt32>) -> RowSet {
+        var found = RowSet()
+        found.parts = parts.filter { tags.contains($0.entityTag) }
+        assert(found.count <= count, "\(found.count) of \(count) rows")
+        return found
+    }
+
     /// The tags of the entities of the rows.
     var entityTags: Set<UInt32> { Set(parts.lazy.map(\.entityTag)) }
 

@@ -9,7 +9,7 @@ public import EspalierModel
 internal import FoundationEssentials
 
 /// The contents of a store on an application's data, as one reader of the source shows them.
-public final class IncrementalSnapshot: StoreSnapshot {
+public final class IncrementalSnapshot: StoreSnapshot, BuiltInSnapshot {
     let store: IncrementalStore
     private let reader: any IncrementalReader
     /// The number of the moment.
@@ -183,18 +183,5 @@ extension IncrementalQuery {
         sort = sortsByPaths ? fetch.sort.map(\.source) : []
         isWhole = isExpressible && sortsByPaths && fetch.keys == StoreFetch.allKeys
         (offset, limit) = isWhole ? (fetch.offset, fetch.limit) : (0, nil)
-    }
-}
-
-extension [ResolvedSortKey] {
-    /// The order of two rows by their values; `nil` if all are equal.
-    func order(_ left: [AttributeValue], _ right: [AttributeValue]) -> ComparisonResult? {
-        assert(left.count == count && right.count == count, "\(left.count) values and \(right.count) for \(count) keys")
-        for (index, key) in enumerated() {
-            let order = left[index].compare(right[index], options: key.options)
-            guard order != .orderedSame else { continue }
-            return (order == .orderedAscending) == key.isAscending ? .orderedAscending : .orderedDescending
-        }
-        return nil
     }
 }

@@ -4,7 +4,7 @@
 //   1. A row has one ID and one reference, and is returned at most once in an answer. No two rows of a hierarchy of
 //      entities have the same reference.
 //   2. Values are of the types of their attributes; destinations are of the entities to which relationships lead.
-//   3. The version of a row is at least 1, and never less than it was at an earlier generation.
+//   3. The version of a row is from 1 to 2^63 - 1, and never less than it was at an earlier generation.
 //   4. An answer is filtered, sorted or cut if it says so; a row that an answer names exists.
 // Both sides of a relationship are read from the source, and it gets both sides when they change.
 

@@ -190,7 +190,7 @@ struct IncrementalState: SaveState {
     ) throws(StoreError) {
         for (row, destinations) in changes {
             guard let old = try self.row(row.id) else { continue }
-            put(changed(old, attributes: [], destinations: destinations))
+            put(try changed(old, attributes: [], destinations: destinations))
         }
     }
 
@@ -207,7 +207,7 @@ struct IncrementalState: SaveState {
     func changed(
         _ row: ObjectSnapshot, attributes: [(slot: Int, value: AttributeValue)],
         destinations: [(slot: Int, destination: ObjectID?)]
-    ) -> ObjectSnapshot {
+    ) throws(StoreError) -> ObjectSnapshot {
         let entity = schema.model.entities[schema.entityIndex(of: row.id)]
         var (values, ids) = (
             entity.attributes.map { row.value(at: $0.slot) },
@@ -215,7 +215,9 @@ struct IncrementalState: SaveState {
         )
         for (slot, value) in attributes { values[slot] = value }
         for (slot, destination) in destinations { ids[slot] = destination }
-        return ObjectSnapshot(id: row.id, version: row.version + 1, values: values, destinations: ids)
+        return ObjectSnapshot(
+            id: row.id, version: try ObjectSnapshot.version(after: row.version, of: row.id), values: values,
+            destinations: ids)
     }
 
     /// Replaces a list.

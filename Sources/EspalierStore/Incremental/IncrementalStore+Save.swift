@@ -20,6 +20,7 @@ extension IncrementalStore {
         let snapshot = try incrementalSnapshot()
         guard !isReadOnly else { throw .readOnly(path: path) }
         var keys = try newKeys(for: request)
+        try checkAreNew(keys, in: request)
         let save = try PreparedSave(request, schema: schema, storeTag: storeTag) { entity throws(StoreError) in
             guard let key = keys[entity.root]?.popLast() else {
                 throw .invalidRequest(reason: "\(entity.name) is abstract and has no rows of its own")
@@ -35,7 +36,7 @@ extension IncrementalStore {
             changes.expectations.append(.init(id: update.id, expectedVersion: update.expectedVersion))
         }
         let written = changes
-        try ask { try source.save(written) }
+        do throws(StoreError) { try ask { try source.save(written) } } catch { throw checks.checked(error) }
         result.generation = advance(writing: written.inserted + written.updated, deleting: gone)
         return result
     }
@@ -51,6 +52,19 @@ extension IncrementalStore {
         for (root, (entity, count)) in counts { keys[root] = try newKeys(for: entity, count: count).reversed() }
         assert(keys.allSatisfy { schema.roots[$0.key] == $0.key }, "keys are for \(keys.keys), which are no roots")
         return keys
+    }
+
+    /// Requires that no new key is that of a row which the request names.
+    private func checkAreNew(
+        _ keys: [ManagedObjectModel.EntityIndex: [UInt64]], in request: SaveRequest
+    ) throws(StoreError) {
+        guard !keys.isEmpty else { return }
+        let new = keys.mapValues { Set($0) }
+        let named = request.updates.map(\.id) + request.deletions.map(\.id) + request.locks.map(\.id)
+        for id in named where !id.isTemporary && id.storeTag == storeTag {
+            guard let entity = schema.entity(of: id), new[entity.root]?.contains(id.key) == true else { continue }
+            throw broken("the new reference of \(id) is that of another row")
+        }
     }
 
     private func apply(
@@ -70,11 +84,10 @@ extension IncrementalStore {
         assert(updated.count == save.updates.count, "\(updated.count) rows of \(save.updates.count) updates")
         let plan = try LinkPlan(
             save, schema: schema, updated: updated.enumerated().map { ($0.offset, $0.element) }, source: state)
-        let rows =
-            try newRows(save, state, gone: rules.gone)
-            + zip(save.updates, updated).map { update, old in
-                state.changed(old, attributes: update.values, destinations: update.destinations)
-            }
+        var rows = try newRows(save, state)
+        for (update, old) in zip(save.updates, updated) {
+            rows.append(try state.changed(old, attributes: update.values, destinations: update.destinations))
+        }
         assert(
             rows.count == save.insertions.count + save.updates.count,
             "\(rows.count) rows for \(save.insertions.count) insertions and \(save.updates.count) updates")
@@ -100,10 +113,7 @@ extension IncrementalStore {
         return (result, save.ids)
     }
 
-    /// - Parameter gone: the rows that the save deletes, whose references no row may get.
-    private func newRows(
-        _ save: PreparedSave, _ state: IncrementalState, gone: RowSet
-    ) throws(StoreError) -> [ObjectSnapshot] {
+    private func newRows(_ save: PreparedSave, _ state: IncrementalState) throws(StoreError) -> [ObjectSnapshot] {
         var rows: [ObjectSnapshot] = []
         let stored = try state.rows(save.ids)
         assert(stored.count == save.insertions.count, "\(stored.count) IDs of \(save.insertions.count) new rows")
@@ -113,14 +123,16 @@ extension IncrementalStore {
         }
         guard taken.isEmpty else { throw .conflict(taken) }
         for (position, (id, present)) in zip(save.ids, stored).enumerated() {
-            guard present == nil, save.isReserved(at: position) || !gone.contains(id) else {
-                throw broken("the new reference of \(id) is that of another row")
-            }
+            guard present == nil else { throw broken("the new reference of \(id) is that of another row") }
             let entity = model.entities[schema.entityIndex(of: id)]
+            let isReserved = save.isReserved(at: position)
+            guard isReserved || !wasUsed(id) else {
+                throw broken("the new reference of \(id) is that of a row which was deleted")
+            }
+            let version = try isReserved ? ObjectSnapshot.version(after: goneVersion(of: entity), of: id) : 1
             rows.append(
                 ObjectSnapshot(
-                    id: id, version: save.isReserved(at: position) ? firstVersion(of: entity) : 1,
-                    values: save.insertions[position].values,
+                    id: id, version: version, values: save.insertions[position].values,
                     destinations: entity.relationships.indices.map { save.destination(at: $0, ofInsertion: position) }))
         }
         return rows

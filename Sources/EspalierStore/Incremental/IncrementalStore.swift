@@ -13,11 +13,11 @@ internal import Synchronization
 /// A store whose rows the code of an application loads when they are asked for (PS-13).
 ///
 /// The store remembers the version of every row that it has read, which is how it notices a row that goes back to an
-/// earlier version: about 40 bytes for each row. A row that is deleted and inserted again under its ID, after the store
-/// was opened anew, begins at version 1 again. Derived attributes (MD-27) have the values that the data give them. A
-/// save computes only those that follow from one row alone; in a new row, values that are derived across relationships
-/// are those of a row without destinations.
-public final class IncrementalStore: PersistentStore {
+/// earlier version: about 40 bytes for each row, and a bit for each one that was deleted. A row that is deleted and
+/// inserted again under its ID, after the store was opened anew, begins at version 1 again. Derived attributes (MD-27)
+/// have the values that the data give them. A save computes only those that follow from one row alone; in a new row,
+/// values that are derived across relationships are those of a row without destinations.
+public final class IncrementalStore: PersistentStore, BuiltInStore {
     /// The last version of a row that was read.
     private struct SeenVersion {
         var version: UInt64
@@ -28,6 +28,8 @@ public final class IncrementalStore: PersistentStore {
         var generation: UInt64 = 1
         var isClosed = false
         var seen = ObjectIDTable<SeenVersion>()
+        /// The rows that were deleted by saves.
+        var gone = RowSet()
         /// By index of the root entity: the greatest version at which one of its rows was deleted.
         var goneVersions: [UInt64]
     }
@@ -56,7 +58,8 @@ public final class IncrementalStore: PersistentStore {
         identifier = source.identifier
         schema = StoreSchema(model: model)
         storeTag = Interned.stores.tag(of: identifier)
-        checks = ContractChecks(ofSource: source, type: type, schema: schema, storeTag: storeTag)
+        checks = ContractChecks(
+            schema: schema, identifier: identifier, path: source.path, type: type, allowsStoredRows: false)
         ReferenceTable.open(forStore: storeTag)
         state = Mutex(State(goneVersions: Array(repeating: 0, count: model.entities.count)))
         assert(schema.roots.allSatisfy { model.entities.indices.contains($0) }, "roots \(schema.roots) are no entities")
@@ -182,8 +185,12 @@ public final class IncrementalStore: PersistentStore {
         }
     }
 
-    /// The version at which a row begins that has a reserved ID: no row that had the ID before was at that version.
-    func firstVersion(of entity: Entity) -> UInt64 { state.withLock { $0.goneVersions[entity.root] + 1 } }
+    /// The greatest version at which a row of a hierarchy was deleted: a row with a reserved ID begins after it, so that
+    /// no row that had the ID before was at the same version.
+    func goneVersion(of entity: Entity) -> UInt64 { state.withLock { $0.goneVersions[entity.root] } }
+
+    /// Whether there was a row with this ID.
+    func wasUsed(_ id: ObjectID) -> Bool { state.withLock { $0.seen[id] != nil || $0.gone.contains(id) } }
 
     /// Begins the next generation, which a save has made; returns its number.
     func advance(writing written: [ObjectSnapshot], deleting gone: [ObjectSnapshot]) -> UInt64 {
@@ -196,6 +203,7 @@ public final class IncrementalStore: PersistentStore {
                 assert(schema.roots[root] == root, "entity \(root) is below \(schema.roots[root]), and no root")
                 state.goneVersions[root] = max(state.goneVersions[root], row.version)
                 state.seen.remove(row.id)
+                state.gone.insert(row.id)
             }
             state.generation += 1
             return state.generation

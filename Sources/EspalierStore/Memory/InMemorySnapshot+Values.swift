@@ -5,7 +5,7 @@ public import EspalierModel
 extension InMemorySnapshot {
     /// The values of the rows that match.
     ///
-    /// - Complexity: O(n log n) in the number of rows of the hierarchy.
+    /// - Complexity: O(n) for n rows of the hierarchy, and O(m log m) for m that match: the store has no index.
     public func values(_ fetch: StoreValueFetch) throws(StoreError) -> ValueCollector {
         let state = try state()
         var collector = ValueCollector(fetch.values)

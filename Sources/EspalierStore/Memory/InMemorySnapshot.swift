@@ -4,7 +4,7 @@ public import EspalierModel
 internal import FoundationEssentials
 
 /// The contents of an in-memory store after one of its saves.
-public final class InMemorySnapshot: StoreSnapshot {
+public final class InMemorySnapshot: StoreSnapshot, BuiltInSnapshot {
     private let store: InMemoryStore
     private let copy: MemoryState
     /// Whether the caller holds the lock of the open store.
@@ -32,7 +32,7 @@ public final class InMemorySnapshot: StoreSnapshot {
 
     /// The rows that match, in order, within offset and limit.
     ///
-    /// - Complexity: O(n log n) in the number of rows of the hierarchy.
+    /// - Complexity: O(n) for n rows of the hierarchy, and O(m log m) for m that match: the store has no index.
     public func fetch(_ fetch: StoreFetch) throws(StoreError) -> SnapshotList {
         SnapshotList(try rows(fetch).lazy.map(\.snapshot))
     }

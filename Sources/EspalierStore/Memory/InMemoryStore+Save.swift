@@ -12,7 +12,7 @@ extension InMemoryStore {
     func carryOut(_ request: SaveRequest, on state: inout MemoryState) throws(StoreError) -> SaveResult {
         var newState = state
         let save = try PreparedSave(request, schema: schema, storeTag: storeTag) { entity throws(StoreError) in
-            newKeys(for: entity, count: 1, &newState).lowerBound
+            try newKeys(for: entity, count: 1, &newState).lowerBound
         }
         var result = try apply(save, request.constraintActions, to: &newState)
         newState.generation += 1
@@ -45,10 +45,11 @@ extension InMemoryStore {
             let entity = model.entities[schema.entityIndex(of: id)]
             guard id.key <= state.lastKeys[entity.root], state.rows[entity.root][id.key] == nil
             else { throw .invalidRequest(reason: "\(id) was not reserved, or a row has it already") }
+            let version =
+                try save.isReserved(at: position)
+                ? ObjectSnapshot.version(after: state.goneVersions[entity.root], of: id) : 1
             let row = MemoryState.Row(
-                id: id, entity: entity.index,
-                version: save.isReserved(at: position) ? state.goneVersions[entity.root] + 1 : 1,
-                values: save.insertions[position].values,
+                id: id, entity: entity.index, version: version, values: save.insertions[position].values,
                 destinations: entity.relationships.indices.map { save.destination(at: $0, ofInsertion: position) })
             assert(row.values.count == entity.attributes.count, "values of another entity")
             assert(!entity.isAbstract && row.version > 0, "a row of \(entity.name) at version \(row.version)")
@@ -61,7 +62,7 @@ extension InMemoryStore {
             assert(old.id == update.id && old.version >= update.expectedVersion, "\(old.id) is updated as \(update.id)")
             state.noteForDerivation(old)
             var row = old
-            row.version += 1
+            row.version = try ObjectSnapshot.version(after: old.version, of: old.id)
             for (slot, value) in update.values { row.values[slot] = value }
             for (slot, destination) in update.destinations { row.destinations[slot] = destination }
             state.rows[entity.root][row.id.key] = row

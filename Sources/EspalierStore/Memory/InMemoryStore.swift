@@ -10,7 +10,10 @@ public import FoundationEssentials
 internal import Synchronization
 
 /// A store without a file; closing it discards its rows (Behaviour PS-17).
-public final class InMemoryStore: PersistentStore {
+///
+/// It has no index: a fetch tests each row of a hierarchy, and a save copies the tables that it changes. The indexes of
+/// the model make nothing faster here. For many rows in memory use `BTreeStore.inMemory`.
+public final class InMemoryStore: PersistentStore, BuiltInStore {
     /// The store's UUID, a new one for each store.
     public let identifier: UUID
     /// The model that the store was created with.
@@ -50,15 +53,22 @@ public final class InMemoryStore: PersistentStore {
             throw .invalidRequest(reason: "cannot reserve \(count) IDs for \(entity.name)")
         }
         return try withState { state throws(StoreError) in
-            newKeys(for: entity, count: count, &state).map {
+            try newKeys(for: entity, count: count, &state).map {
                 ObjectID(storeTag: storeTag, entityTag: entity.tag, key: $0)
             }
         }
     }
 
     /// Keys that were never allocated before.
-    func newKeys(for entity: Entity, count: Int, _ state: inout MemoryState) -> Range<UInt64> {
+    ///
+    /// - Throws: `.damagedContent` if there are no more: no store has allocated that many.
+    func newKeys(for entity: Entity, count: Int, _ state: inout MemoryState) throws(StoreError) -> Range<UInt64> {
         let last = hasSharedKeys ? state.lastKeys.max() ?? 0 : state.lastKeys[entity.root]
+        guard UInt64(count) <= MemoryState.keys.upperBound - last else {
+            throw .damaged(
+                entity: entity.name, key: last,
+                reason: "the last allocated key is stated to be \(last), after which there are no \(count) more")
+        }
         state.lastKeys[entity.root] = last + UInt64(count)
         assert(last >= 0 && state.lastKeys[entity.root] >= last, "keys after \(last) are reserved")
         return last + 1..<last + 1 + UInt64(count)

@@ -58,13 +58,13 @@ extension MemoryState: SaveState {
 
     mutating func setDestinations(
         _ changes: [(row: ObjectSnapshot, destinations: [(slot: Int, destination: ObjectID?)])]
-    ) {
+    ) throws(StoreError) {
         for (snapshot, destinations) in changes {
             guard var new = row(snapshot.id) else { continue }
             let old = new
             noteForDerivation(old)
             assert(destinations.allSatisfy { $0.slot < new.destinations.count }, "a relationship of another entity")
-            new.version += 1
+            new.version = try ObjectSnapshot.version(after: old.version, of: old.id)
             for (slot, destination) in destinations { new.destinations[slot] = destination }
             for group in constraints(of: new) where key(old, group) != key(new, group) {
                 remove(old, from: group)

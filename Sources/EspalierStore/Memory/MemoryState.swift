@@ -29,6 +29,9 @@ struct MemoryState: Sendable {
         }
     }
 
+    /// The keys that rows can have; greater ones stand for references that are no keys (`ReferenceTable`).
+    static let keys: ClosedRange<UInt64> = 1...ReferenceTable.firstKey - 1
+
     /// The schema of the store's model.
     let schema: StoreSchema
     /// The rows of each hierarchy, by the index of its root entity and by primary key.

@@ -89,7 +89,12 @@ extension PersistentStore {
             request.links[position] = .init(
                 owner: new(link.owner), slot: link.slot, added: link.added.map(new), order: link.order?.map(new))
         }
-        let result = try target.save(request)
+        let result: SaveResult
+        if let checks = ContractChecks(of: target, model: model) {
+            result = try checks.save(request, to: target)
+        } else {
+            result = try target.save(request)
+        }
         for (row, id) in zip(graph.rows, result.inserted.ids) { changed.set(id, for: row.id) }
         if !graph.metadata.isEmpty { try target.setMetadata(graph.metadata) }
         return StoreCopy(from: identifier, to: target.identifier, changed: changed)

@@ -11,11 +11,14 @@ internal import FoundationEssentials
 extension StoredGraph {
     /// Everything that a store holds at the moment of a snapshot.
     ///
+    /// - Throws: the errors of reading; `.brokenContract` for a row or a list that a store of an application may not
+    ///   have.
     /// - Complexity: O(n) in rows and destinations, all of which are in memory.
     public init(_ snapshot: any StoreSnapshot, of store: any PersistentStore) throws(StoreError) {
         self.init(identifier: store.identifier)
         metadata = try store.metadata()
         let model = store.model
+        let snapshot = ContractChecks(of: store, model: model)?.checked(snapshot) ?? snapshot
         for root in model.entities where root.root == root.index {
             for row in try snapshot.fetch(StoreFetch(entity: root)) {
                 guard let entity = model.entity(named: row.id.entityName) else { continue }

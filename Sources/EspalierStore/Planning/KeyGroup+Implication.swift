@@ -3,6 +3,8 @@
 // Rules
 //   1. Each part of the index's condition is one of the fetch's conditions, as written; or it is `x != nil`, and a
 //      condition of the fetch compares x with a constant in a way that fails for null.
+//   2. An index of an older library whose condition has answers that cannot be kept is left out: a row for which there
+//      was no answer has no entry.
 
 internal import EspalierModel
 
@@ -11,6 +13,7 @@ extension KeyGroup {
     /// pass the conditions may have no entry.
     func implied(by conditions: [ResolvedPredicate.Node]) -> [Int]? {
         guard let condition else { return [] }
+        guard isReliable else { return nil }
         var answered: [Int] = []
         for part in condition.root.conditions {
             if let position = conditions.firstIndex(where: { $0.isSame(as: part) }) {
@@ -64,7 +67,7 @@ extension ResolvedPredicate.Node {
             case .path(property) = comparison.left
         else { return false }
         switch comparison.right {
-        case .value, .values: return !PlanTerm.passesNull(comparison)
+        case .value, .values: return !comparison.passesNull
         default: return false
         }
     }

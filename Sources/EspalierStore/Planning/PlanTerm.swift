@@ -79,19 +79,11 @@ final class PlanTerm {
         guard !steps.isEmpty else { return }
         // Rule 1. A to-one relationship itself may be null in an index on it.
         let isOwnRelationship = steps.count == 1 && !steps[0].isToMany && terminal == .object
-        if !isOwnRelationship, Self.passesNull(comparison) { return nil }
+        if !isOwnRelationship, comparison.passesNull { return nil }
     }
 
     /// Whether values of an expression of this type can be equal to the constants, or in one order with them.
     func compares(_ type: AttributeType) -> Bool { constantType == nil || constantType == type }
-
-    static func passesNull(_ comparison: ResolvedComparison) -> Bool {
-        switch (comparison.operator, comparison.right) {
-        case (.notEqual, _), (.equal, .value(.null)): true
-        case (.in, .values(let values)): values.contains(where: \.isNull)
-        default: false
-        }
-    }
 
     private static func passing(_ comparison: ResolvedComparison, _ type: AttributeType) -> PassingValues? {
         if type == .string, !comparison.options.isDisjoint(with: [.caseInsensitive, .diacriticInsensitive]) {

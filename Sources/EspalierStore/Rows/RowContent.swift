@@ -28,25 +28,37 @@ package final class RowContent: @unchecked Sendable {
     /// The content of no row.
     static let none = RowContent(capacity: 0, numbering: .none)
 
+    /// The memory of all content without encoded rows.
+    // SAFETY: never read, written or freed: no row has a byte of it.
+    nonisolated(unsafe) private static let noMemory = UnsafeMutableRawPointer.allocate(byteCount: 1, alignment: 1)
+
     /// Room for rows of `capacity` bytes.
     init(capacity: Int, numbering: StoreNumbering) {
-        // SAFETY: this object's own, until `deinit`.
         assert(capacity >= 0, "memory of \(capacity) bytes")
-        unsafe memory = .allocate(byteCount: capacity, alignment: 1)
+        // SAFETY: this object's own, until `deinit`, unless it has no byte.
+        unsafe memory =
+            capacity > 0 ? UnsafeMutableRawPointer.allocate(byteCount: capacity, alignment: 1) : Self.noMemory
         (self.capacity, reader, decoded) = (capacity, RowReader(numbering: numbering), nil)
     }
 
+    /// The content of one row that was never encoded: one allocation.
     init(_ row: DecodedRow) {
-        // SAFETY: this object's own, until `deinit`.
-        unsafe memory = .allocate(byteCount: 0, alignment: 1)
+        // SAFETY: as above.
+        unsafe memory = Self.noMemory
         (capacity, reader, decoded) = (0, RowReader(numbering: .none), row)
     }
 
-    // SAFETY: allocated by `init`.
-    deinit { unsafe memory.deallocate() }
+    // SAFETY: allocated by `init` if it has a byte.
+    deinit { if capacity > 0 { unsafe memory.deallocate() } }
 
     /// The one row, if it is kept as differences from another row.
     var changedRow: ChangedRow? { if case .changed(let row)? = decoded { row } else { nil } }
+
+    /// Whether this is one row that is kept as differences from the row at `place` in `base`.
+    package func isChange(of base: RowContent, at place: Place) -> Bool {
+        guard case .changed(let row)? = decoded else { return false }
+        return row.base === base && row.place == place
+    }
 
     /// The one row, if it was made of values.
     var decodedValues: DecodedValues? { if case .values(let row)? = decoded { row } else { nil } }
@@ -143,7 +155,7 @@ package final class RowContent: @unchecked Sendable {
 
 extension RowContent {
     /// The place of a row in the memory that holds it.
-    package struct Place: Sendable {
+    package struct Place: Equatable, Sendable {
         let offset: UInt32
         let byteCount: UInt32
 

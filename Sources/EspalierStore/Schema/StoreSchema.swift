@@ -87,6 +87,10 @@ package final class KeyGroup: Sendable {
     package let isUnique: Bool
     /// The condition for a row to have an entry; `nil` = every row has one.
     package let condition: ResolvedPredicate?
+    /// Whether the rows with an entry are exactly those that pass the condition.
+    ///
+    /// Not so if an older library has kept answers that cannot be kept: no fetch relies on them.
+    let isReliable: Bool
     /// The properties that decide which entry a row has, and whether it has one.
     let sources: Set<Entity.Property>
     /// The properties of which an element or the condition computes something: it can tell values apart that are equal,
@@ -101,6 +105,7 @@ package final class KeyGroup: Sendable {
         assert(!isUnique || condition == nil && elements.allSatisfy(\.isPlain), "\(name) is a plain constraint")
         (self.name, self.entity, self.elements, codings) = (name, entity, elements, elements.map(\.coding))
         (self.properties, self.isUnique, self.condition) = (properties, isUnique, condition)
+        isReliable = condition?.source.canBeKept ?? true
         let conditionSources = condition?.root.ownProperties ?? []
         computedSources = elements.reduce(conditionSources) { $0.union($1.expression?.properties ?? []) }
         sources = elements.reduce(conditionSources) { $0.union($1.sources) }

@@ -31,8 +31,9 @@ public struct BinaryGraphFormat: GraphFormat {
 
     /// The bytes of a file.
     ///
+    /// - Throws: `StoreError.damagedContent` for a row, a list or a destination that is not of the model.
     /// - Complexity: O(bytes).
-    public func bytes(of graph: StoredGraph, _ model: ManagedObjectModel) -> [UInt8] {
+    public func bytes(of graph: StoredGraph, _ model: ManagedObjectModel) throws(StoreError) -> [UInt8] {
         var writer = GraphWriter(model: model)
         writer.block(EncodedModel(model).bytes)
         writer.bytes.append(contentsOf: graph.identifier.bytes)
@@ -45,9 +46,9 @@ public struct BinaryGraphFormat: GraphFormat {
             writer.uint(counter.goneVersion)
         }
         writer.uint(UInt64(graph.rows.count))
-        for row in graph.rows { writer.row(row) }
+        for row in graph.rows { try writer.row(row) }
         writer.uint(UInt64(graph.lists.count))
-        for list in graph.lists { writer.list(list) }
+        for list in graph.lists { try writer.list(list) }
         var file = Self.magic
         file.append(littleEndian: Self.version)
         file.append(littleEndian: UInt32(0))
@@ -149,26 +150,49 @@ private struct GraphWriter {
         block(content)
     }
 
-    mutating func id(_ id: ObjectID?) {
-        guard let id, let entity = model.entity(named: id.entityName) else { return uint(0) }
+    mutating func id(_ id: ObjectID?) throws(StoreError) {
+        guard let id else { return uint(0) }
+        let entity = try entity(of: id)
         uint(UInt64(entity.index) + 1)
         uint(id.key)
     }
 
-    mutating func row(_ row: ObjectSnapshot) {
-        guard let entity = model.entity(named: row.id.entityName) else { return }
-        id(row.id)
+    mutating func row(_ row: ObjectSnapshot) throws(StoreError) {
+        let entity = try entity(of: row.id)
+        if let counts = row.slotCounts, counts != (entity.attributes.count, entity.relationships.count) {
+            throw damaged(row.id, "the row has other numbers of values than its entity")
+        }
+        try id(row.id)
         uint(row.version)
         for attribute in entity.attributes where !attribute.isTransient { value(row.value(at: attribute.slot)) }
         for relationship in entity.relationships where !relationship.isToMany {
-            id(row.destination(at: relationship.slot))
+            try id(row.destination(at: relationship.slot))
         }
     }
 
-    mutating func list(_ list: StoredGraph.List) {
-        id(list.owner)
-        uint(UInt64(list.relationship.slot))
+    mutating func list(_ list: StoredGraph.List) throws(StoreError) {
+        let relationships = try entity(of: list.owner).relationships
+        let slot = list.relationship.slot
+        guard relationships.indices.contains(slot), relationships[slot].name == list.relationship.name else {
+            throw damaged(list.owner, "\(list.relationship.name) is no relationship of the entity")
+        }
+        try id(list.owner)
+        uint(UInt64(slot))
         uint(UInt64(list.destinations.count))
-        for destination in list.destinations { id(destination) }
+        for destination in list.destinations { try id(destination) }
+    }
+
+    /// The entity of an ID that can be written: a reader refuses another one, and all rows with it.
+    private func entity(of id: ObjectID) throws(StoreError) -> Entity {
+        assert(!bytes.isEmpty, "\(id) is written before the model")
+        guard let entity = model.entity(named: id.entityName) else {
+            throw damaged(id, "the model has no such entity")
+        }
+        guard MemoryState.keys.contains(id.key) else { throw damaged(id, "keys are from 1 to 2^63 - 1") }
+        return entity
+    }
+
+    private func damaged(_ id: ObjectID, _ reason: String) -> StoreError {
+        .damaged(entity: id.entityName, key: id.key, reason: reason)
     }
 }

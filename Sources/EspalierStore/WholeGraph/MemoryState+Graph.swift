@@ -29,10 +29,13 @@ extension InMemoryStore {
 extension MemoryState {
     /// The state that a graph describes.
     ///
-    /// - Throws: `StoreError.damagedContent` with the row and what is wrong with it.
+    /// - Throws: `StoreError.damagedContent` with the row and what is wrong with it; `.invalidRequest` if composites of
+    ///   the metadata nest more than 15 deep.
     /// - Complexity: O(n log n) in rows and destinations.
     init(_ graph: StoredGraph, schema: StoreSchema) throws(StoreError) {
         self.init(schema: schema)
+        // A file with them could not be read again.
+        try SaveChecks.check(metadata: graph.metadata)
         metadata = graph.metadata
         let tag = Interned.stores.tag(of: graph.identifier)
         for row in graph.rows { try add(row, tag) }
@@ -42,7 +45,7 @@ extension MemoryState {
         try addLists(graph.lists, tag)
         try addDerivedLists()
         for root in rows.indices where schema.model.entities[root].root == root {
-            let counters = graph.counters[schema.model.entities[root].name] ?? .init()
+            let counters = try counters(of: schema.model.entities[root], in: graph)
             lastKeys[root] = max(counters.lastKey, rows[root].keys.max() ?? 0)
             goneVersions[root] = counters.goneVersion
             for row in rows[root].values.sorted(by: { $0.id.key < $1.id.key }) { try addUniqueValues(of: row) }
@@ -54,14 +57,30 @@ extension MemoryState {
         .damaged(entity: id.entityName, key: id.key, reason: reason)
     }
 
+    /// The counters of a hierarchy, which may be those of anybody.
+    private func counters(of root: Entity, in graph: StoredGraph) throws(StoreError) -> StoredGraph.Counters {
+        assert(root.root == root.index, "\(root.name) has no counters of its own")
+        let counters = graph.counters[root.name] ?? .init()
+        guard counters.lastKey <= Self.keys.upperBound else {
+            throw .damaged(entity: root.name, key: counters.lastKey, reason: "the last key is not less than 2^63")
+        }
+        guard counters.goneVersion <= ObjectSnapshot.versions.upperBound else {
+            throw .damaged(
+                entity: root.name, reason: "a row was deleted at version \(counters.goneVersion), which is too great")
+        }
+        return counters
+    }
+
     private mutating func add(_ snapshot: ObjectSnapshot, _ tag: UInt32) throws(StoreError) {
         let id = snapshot.id
         guard id.storeTag == tag else { throw Self.damaged(id, "the ID is not one of this store") }
         guard let entity = schema.entity(of: id), !entity.isAbstract else {
             throw Self.damaged(id, "the model has no such entity, or it is abstract")
         }
-        guard id.key < 1 << 63 else { throw Self.damaged(id, "keys are less than 2^63") }
-        guard snapshot.version > 0, snapshot.version < .max else { throw Self.damaged(id, "versions begin with 1") }
+        guard Self.keys.contains(id.key) else { throw Self.damaged(id, "keys are from 1 to 2^63 - 1") }
+        guard ObjectSnapshot.versions.contains(snapshot.version) else {
+            throw Self.damaged(id, "it is at version \(snapshot.version); versions are from 1 to 2^63 - 1")
+        }
         guard rows[entity.root][id.key] == nil else { throw Self.damaged(id, "two rows have this key") }
         guard let counts = snapshot.slotCounts, counts == (entity.attributes.count, entity.relationships.count) else {
             throw Self.damaged(id, "the row has other numbers of values than its entity")

@@ -11,7 +11,7 @@ public import FoundationEssentials
 internal import Synchronization
 
 /// A store whose rows are all in memory, and are read and written together (PS-12).
-public final class WholeGraphStore: PersistentStore {
+public final class WholeGraphStore: PersistentStore, BuiltInStore {
     /// The keys that are saved as given out in advance.
     private static let margin: UInt64 = 1024
 
@@ -26,8 +26,9 @@ public final class WholeGraphStore: PersistentStore {
     /// Loads the data, and makes a store of them.
     ///
     /// - Parameter type: the kind, by which descriptions name such stores (`StoreType.register`).
-    /// - Throws: `StoreError.damagedContent` for rows and lists that do not fit the model or each other; the errors of
-    ///   the source, as `.outside` if they are no `StoreError`s.
+    /// - Throws: `StoreError.damagedContent` for rows, lists and counters that do not fit the model or each other;
+    ///   `.invalidRequest` for metadata that nest too deep; the errors of the source, as `.outside` if they are no
+    ///   `StoreError`s.
     /// - Complexity: O(n log n) in rows and destinations.
     public init(_ source: any GraphSource, type: StoreType, model: ManagedObjectModel) throws(StoreError) {
         (self.source, self.type) = (source, type)
@@ -65,7 +66,7 @@ public final class WholeGraphStore: PersistentStore {
             throw .invalidRequest(reason: "cannot reserve \(count) IDs for \(entity.name)")
         }
         return try change(onlyKeys: true) { state throws(StoreError) in
-            base.newKeys(for: entity, count: count, &state).map {
+            try base.newKeys(for: entity, count: count, &state).map {
                 ObjectID(storeTag: base.storeTag, entityTag: entity.tag, key: $0)
             }
         }
@@ -129,7 +130,7 @@ public final class WholeGraphStore: PersistentStore {
                 let isSaved = zip(state.lastKeys, saved).allSatisfy { $0 <= $1 }
                 if !onlyKeys || !isSaved {
                     let keys = zip(state.lastKeys, saved).map { key, former in
-                        key > former ? key + (onlyKeys ? Self.margin : 0) : former
+                        key > former ? min(key + (onlyKeys ? Self.margin : 0), MemoryState.keys.upperBound) : former
                     }
                     var graph = state.graph(identifier: identifier)
                     for entity in model.entities where entity.root == entity.index {

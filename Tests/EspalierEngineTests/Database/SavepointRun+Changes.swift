@@ -20,7 +20,12 @@ extension SavepointRun {
             for _ in 0..<number(40) { try remove(key(kind), tree, &write) }
         case 9:
             let keys = (content[name] ?? [:]).keys.sorted { $0.lexicographicallyPrecedes($1) }
-            for key in keys.prefix(number(60)) { try change(key, tree, &write) }
+            let changed = keys.prefix(number(60))
+            if case .integers(let numbers) = tree, changed.count.isMultiple(of: 2) {
+                try change(Array(changed), numbers, &write)
+            } else {
+                for key in changed { try change(key, tree, &write) }
+            }
             try change(key(kind), tree, &write)
         case 10, 11: if case .integers(let numbers) = tree { try rewrite(numbers, &write) }
         default:
@@ -35,7 +40,22 @@ extension SavepointRun {
         if let value = content[tree.name]?[key] { content[tree.name]?[key] = value.map { ~$0 } }
     }
 
-    /// An error of the engine; the closure of a rewrite throws none of its own.
+    /// Inverts every bit of the values of ascending keys, which exist, in one walk.
+    private mutating func change(_ keys: [[UInt8]], _ tree: Tree<UInt64>, _ write: inout WriteTransaction) throws {
+        var visited: [Int] = []
+        try write.withMutableValues(of: keys.map { UInt64(bigEndian: $0) }, in: tree) {
+            (position: Int, value: inout MutableRawSpan) throws(Failure) -> Bool in
+            value.flip()
+            visited.append(position)
+            return true
+        }
+        #expect(visited == Array(keys.indices))
+        for key in keys {
+            if let value = content[tree.name]?[key] { content[tree.name]?[key] = value.map { ~$0 } }
+        }
+    }
+
+    /// An error of the engine; the closures of walks throw none of their own.
     private struct Failure: StorageFailure {
         let error: StorageError
         init(_ error: StorageError) { self.error = error }

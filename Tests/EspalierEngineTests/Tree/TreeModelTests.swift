@@ -94,6 +94,14 @@ enum Workload: String, CaseIterable, CustomTestStringConvertible {
                 try oracle.removeRange(min(key, other), max(key, other))
             case 95...97: try oracle.expectValue(of: key)
             case 94: try oracle.change(key)
+            case 92 where workload.kind == .integer:
+                // Keys that exist, among others that may not, in one walk.
+                let first = oracle.keys.indices.randomElement(using: &random) ?? 0
+                var numbers: Set<UInt64> = []
+                for case .integer(let number) in oracle.keys[first...].prefix(80) where random.next() % 4 > 0 {
+                    numbers.formUnion([number, number &+ random.next() % 3])
+                }
+                try oracle.change(numbers.sorted(), countMax: random.next() % 3 == 0 ? 20 : .max)
             case 93 where !oracle.keys.isEmpty:
                 // Change adjacent entries, which needs no descent from the root, and then some other key.
                 let first = Int.random(in: oracle.keys.indices, using: &random)

@@ -83,6 +83,19 @@ final class TreeOracle {
         if let value = values[key] { values[key] = value.map { ~$0 } }
     }
 
+    /// Inverts every bit of the values of ascending keys in one walk, which ends after `countMax` values.
+    func change(_ some: [UInt64], countMax: Int) throws {
+        var visited: [UInt64] = []
+        try tree.changeValues(of: some, in: &record) { position, value in
+            value.flip()
+            visited.append(some[position])
+            return visited.count < countMax
+        }
+        let expected = Array(some.filter { values[.integer($0)] != nil }.prefix(countMax))
+        #expect(visited == expected, "change \(some)")
+        for number in visited { values[.integer(number)] = values[.integer(number)]?.map { ~$0 } }
+    }
+
     func removeRange(_ low: TestKey, _ high: TestKey) throws {
         let removed = try low.with { (low) throws(StorageError) in
             try high.with { (high) throws(StorageError) in

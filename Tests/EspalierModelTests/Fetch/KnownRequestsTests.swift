@@ -123,6 +123,18 @@ import Testing
         }
     }
 
+    @Test func `an object that a URI names is refused as long as its store is unknown, and then found`() throws {
+        let store = UUID()
+        let uri = FetchExpression.value(.string("x-espalier://\(store.uuidString)/Band/p7"))
+        let object = FetchExpression.function("castObject:toType:", [uri, .value(.string("NSManagedObjectID"))])
+        let terms = album(.comparison(.init(.keyPath(FetchKeyPath(["artist"])), .notEqual, object)))
+        for _ in 0..<3 { #expect(throws: FetchPredicateError.self) { try requests.resolve(terms) } }
+
+        let id = ObjectID(entityName: "Band", storeIdentifier: store, key: 7)
+
+        for _ in 0..<3 { #expect(try constant(resolve(terms)) == .objectID(id)) }
+    }
+
     @Test func `a request that does not fit is refused each time, also beside one that fits`() throws {
         let template = try FetchPredicate(format: "title BEGINSWITH $NAME")
         let wrong = album(try FetchPredicate(format: "titel BEGINSWITH 'A'"))

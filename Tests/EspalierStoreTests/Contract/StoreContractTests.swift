@@ -370,6 +370,30 @@ import Testing
         }
     }
 
+    @Test(arguments: StoreKind.allCases)
+    func `a row is found by the URI of the one to which it leads (PR-14)`(kind: StoreKind) throws {
+        let fixture = try StoreFixture(kind)
+        let ada = try fixture.insert("Person", ["name": .string("Ada")])
+        let ben = try fixture.insert("Person", ["name": .string("Ben")])
+        let first = try fixture.insert("Album", ["name": .string("A")], to: ["artist": ada])
+        let second = try fixture.insert("Album", ["name": .string("B")], to: ["artist": ben])
+        let lonely = try fixture.insert("Album", ["name": .string("C")])
+        try fixture.reopen()
+
+        let uri = ada.uriRepresentation
+        let value = AttributeValue.uri(try #require(URL(string: uri)))
+        #expect(try fixture.find("Album", "artist == CAST(%@, 'NSManagedObjectID')", uri) == [first])
+        #expect(try fixture.find("Album", "CAST(%@, 'objectID') == artist", value) == [first])
+        #expect(try Set(fixture.find("Album", "artist != CAST(%@, 'objectID')", uri)) == [second, lonely])
+        #expect(try Set(fixture.find("Album", "artist IN {CAST(%@, 'objectID'), nil}", uri)) == [first, lonely])
+        #expect(try fixture.find("Person", "SELF == CAST(%@, 'NSManagedObjectID')", uri) == [ada])
+        let albumURI = second.uriRepresentation
+        #expect(try fixture.find("Person", "ANY albums == CAST(%@, 'NSManagedObjectID')", albumURI) == [ben])
+        #expect(throws: FetchPredicateError.self) {
+            try fixture.find("Album", "artist == CAST(%@, 'NSManagedObjectID')", "\(uri)/1")
+        }
+    }
+
     @Test(arguments: StoreKind.allCases) func `requests that do not fit are refused and change nothing`(kind: StoreKind)
         throws
     {

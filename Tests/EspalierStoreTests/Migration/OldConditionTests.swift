@@ -28,6 +28,28 @@ import Testing
             entities: entities, versionIdentifiers: [], classes: [:], judgesKeeping: judgesKeeping)
     }
 
+    @Test(arguments: [
+        ("title MATCHES 'a.*'", false), ("characterCount(title) < 4", false), ("title CONTAINS[w] 'a0'", false),
+        ("title LIKE 'a*'", true),
+    ]) func `an index with a condition that stores no longer keep answers no fetch`(
+        condition: String, isKept: Bool
+    ) throws {
+        let model = try Self.model(condition, counted: "title BEGINSWITH 'a'", judgesKeeping: false)
+        let fixture = try StoreFixture(.treeInMemory, model)
+        var request = SaveRequest()
+        for number in 0..<200 {
+            let title = number < 3 ? "a\(number)" : "record \(number)"
+            request.insertions.append(try fixture.insertion("Album", ["title": .string(title)]))
+        }
+        _ = try fixture.store.save(request)
+        let fetch = try fixture.request("Album", FetchPredicate(format: condition))
+
+        let first = try #require(try fixture.store.explain(fetch).first)
+
+        #expect(first.contains("index:Album.some") == isKept, "\(first)")
+        #expect(try fixture.store.count(fetch) == (condition.contains("[w]") ? 1 : 3))
+    }
+
     /// A closed file with a model that no application can make any more, and a binary file with the same content.
     private static func makeFiles(at path: String, _ model: ManagedObjectModel) throws {
         let store = try BTreeStore.open(path: path, model: model)

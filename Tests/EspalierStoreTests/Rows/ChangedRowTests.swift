@@ -38,6 +38,20 @@ import Testing
     }
 
     @Test(arguments: StoreKind.allCases)
+    func `a changed row is a change of the row that it was made of, and of no other`(_ kind: StoreKind) throws {
+        let fixture = try fixture(kind)
+        let ids = try (0..<2).map { _ in try fixture.insert("Row", [:]) }
+        let rows = try fixture.store.snapshots(of: ids).compactMap(\.self)
+        let changed = ObjectSnapshot(
+            rows[0], of: try fixture.entity("Row"), version: 7, attributes: [(slot: 1, value: .integer(1))],
+            destinations: [])
+
+        #expect(changed.content.isChange(of: rows[0].content, at: rows[0].place))
+        #expect(!changed.content.isChange(of: rows[1].content, at: rows[1].place))
+        #expect(!rows[0].content.isChange(of: rows[0].content, at: rows[0].place))
+    }
+
+    @Test(arguments: StoreKind.allCases)
     func `a row that was changed any number of times reads its changes and the rest of the first`(
         _ kind: StoreKind
     ) throws {

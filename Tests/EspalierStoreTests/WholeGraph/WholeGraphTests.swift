@@ -110,7 +110,7 @@ private final class HeldSource: GraphSource {
 
     @Test func `a model with other rows is refused, one with other indexes and orders is not`() throws {
         let fixture = try songs(3)
-        let bytes = BinaryGraphFormat().bytes(of: try graph(fixture), fixture.model)
+        let bytes = try BinaryGraphFormat().bytes(of: graph(fixture), fixture.model)
         var entities = MediaModel.entities
         entities[5].attributes[0].isIndexed = false
         entities.reverse()
@@ -130,7 +130,7 @@ private final class HeldSource: GraphSource {
 
     @Test func `every changed byte and every cut of a binary file is found, with its place`() throws {
         let fixture = try songs(2)
-        let bytes = BinaryGraphFormat().bytes(of: try graph(fixture), fixture.model)
+        let bytes = try BinaryGraphFormat().bytes(of: graph(fixture), fixture.model)
         func expectMalformed(_ bytes: [UInt8], _ what: String) {
             let error = #expect(throws: StoreError.self, "\(what)") {
                 try BinaryGraphFormat().graph(in: bytes, fixture.model)
@@ -154,7 +154,7 @@ private final class HeldSource: GraphSource {
 
     @Test func `forged bytes with a right checksum are a store or a typed error`() throws {
         let fixture = try songs(3)
-        let bytes = BinaryGraphFormat().bytes(of: try graph(fixture), fixture.model)
+        let bytes = try BinaryGraphFormat().bytes(of: graph(fixture), fixture.model)
         let seed = testSeed(default: 11)
         var random = SeededGenerator(seed: seed)
         var storeCount = 0
@@ -179,6 +179,103 @@ private final class HeldSource: GraphSource {
         #expect(storeCount > 0, "seed \(seed)")
     }
 
+    @Test func `metadata that no file could hold are refused when a graph is loaded`() throws {
+        let fixture = try songs(1)
+        var graph = try graph(fixture)
+        let deep: AttributeValue = (0..<16).reduce(.integer(1)) { value, _ in .composite(["inner": value]) }
+        graph.metadata["deep"] = deep
+        let error = #expect(throws: StoreError.self) {
+            try WholeGraphStore(HeldSource(graph), type: .binary, model: fixture.model)
+        }
+        if case .invalidRequest? = error {} else { Issue.record("\(String(describing: error))") }
+    }
+
+    @Test func `the last key is given out, and then no other one; nothing is saved that cannot be read`() throws {
+        let fixture = try songs(1)
+        var graph = try graph(fixture)
+        graph.counters["Note"] = .init(lastKey: UInt64(Int64.max) - 1)
+        let source = HeldSource(graph)
+        let store = try WholeGraphStore(source, type: .binary, model: fixture.model)
+        let entity = try fixture.entity("Note")
+        #expect(throws: StoreError.self) { try store.reserveIDs(for: entity, count: 2) }
+        let last = try store.reserveIDs(for: entity, count: 1)[0]
+        #expect(last.key == UInt64(Int64.max))
+
+        var request = SaveRequest()
+        request.insertions = [.init(id: last, values: [.string("last")], destinations: [])]
+        _ = try store.save(request)
+        request.insertions = [.init(id: ObjectID(temporaryFor: "Note"), values: [.null], destinations: [])]
+        let error = #expect(throws: StoreError.self) { try store.save(request) }
+        if case .damagedContent(_, "Note", _, _)? = error {} else { Issue.record("\(String(describing: error))") }
+        let held = source.held.withLock { $0.graph }
+        let saved = try #require(held)
+        let read = try BinaryGraphFormat().graph(
+            in: BinaryGraphFormat().bytes(of: saved, fixture.model), fixture.model)
+        let again = try WholeGraphStore(HeldSource(read), type: .binary, model: fixture.model)
+        #expect(try again.count(StoreFetch(entity: entity)) == 1)
+        #expect(throws: StoreError.self) { try again.reserveIDs(for: entity, count: 1) }
+    }
+
+    @Test func `a row is changed up to the greatest version, and its file can be read`() throws {
+        let fixture = try songs(1)
+        var graph = try graph(fixture)
+        let place = try #require(graph.rows.firstIndex { $0.id.entityName == "Album" })
+        let entity = try fixture.entity("Album")
+        let old = graph.rows[place]
+        let greatest = UInt64(Int64.max)
+        graph.rows[place] = ObjectSnapshot(
+            id: old.id, version: greatest - 1, values: entity.attributes.map { old.value(at: $0.slot) },
+            destinations: entity.relationships.map { old.destination(at: $0.slot) })
+        let source = HeldSource(graph)
+        let store = try WholeGraphStore(source, type: .binary, model: fixture.model)
+        func change(from version: UInt64) throws {
+            var request = SaveRequest()
+            request.updates = [.init(id: old.id, expectedVersion: version, values: [(1, .integer(2000))])]
+            _ = try store.save(request)
+        }
+        try change(from: greatest - 1)
+
+        let error = #expect(throws: StoreError.self) { try change(from: greatest) }
+
+        if case .damagedContent(_, "Album", _, _)? = error {} else { Issue.record("\(String(describing: error))") }
+        let held = source.held.withLock { $0.graph }
+        let saved = try #require(held)
+        let read = try BinaryGraphFormat().graph(
+            in: BinaryGraphFormat().bytes(of: saved, fixture.model), fixture.model)
+        #expect(read.rows.first { $0.id == old.id }?.version == greatest)
+        _ = try WholeGraphStore(HeldSource(read), type: .binary, model: fixture.model)
+    }
+
+    @Test(arguments: [true, false])
+    func `rows and lists that are not of the model are refused before a byte is written`(isXML: Bool) throws {
+        let fixture = try songs(1)
+        let format: any GraphFormat = isXML ? XMLGraphFormat() : BinaryGraphFormat()
+        let whole = try StoredGraph(fixture.store.snapshot(), of: fixture.store)
+        let stranger = try ManagedObjectModel(entities: [EntityDescription("Stranger")]).entities[0]
+        let id = ObjectID(.number(90), of: stranger, inStore: whole.identifier)
+        let note = ObjectID(.number(91), of: try fixture.entity("Note"), inStore: whole.identifier)
+        let members = try fixture.relationship("songs", of: "Album")
+        func refused(_ what: String, _ change: (inout StoredGraph) throws -> Void) throws {
+            var graph = whole
+            try change(&graph)
+            #expect(throws: StoreError.self, "\(what)") { try format.bytes(of: graph, fixture.model) }
+        }
+        try refused("a row of another model") {
+            $0.rows.append(ObjectSnapshot(id: id, version: 1, values: [], destinations: []))
+        }
+        try refused("a row with too few values") {
+            $0.rows.append(ObjectSnapshot(id: note, version: 1, values: [], destinations: []))
+        }
+        guard !isXML else { return }
+        try refused("a list of another model") { $0.lists.append(.init(id, members, [])) }
+        try refused("a list that its owner does not have") { $0.lists.append(.init(note, members, [])) }
+        try refused("a destination of another model") { $0.lists[0].destinations.append(id) }
+        try refused("a key of a text") { graph in
+            let text = ObjectID(.text("a note"), of: try fixture.entity("Note"), inStore: whole.identifier)
+            graph.rows.append(ObjectSnapshot(id: text, version: 1, values: [.null], destinations: []))
+        }
+    }
+
     @Test func `a graph whose rows or lists do not fit each other is refused, and the row is named`() throws {
         let fixture = try songs(2)
         let whole = try graph(fixture)
@@ -200,7 +297,20 @@ private final class HeldSource: GraphSource {
                 destinations: id.map { ["album": $0] } ?? [:])
         }
         try refused("a row twice") { $0.rows.append(song) }
-        try refused("version 0") { $0.rows = [try row(0, [:])] }
+        for version in [0, 1 << 63, .max] as [UInt64] {
+            try refused("version \(version)") { $0.rows = [try row(version, [:])] }
+        }
+        // SAFETY: an ID consists of two tags and a key, in this order; no initializer takes key 0.
+        let zero = unsafe unsafeBitCast((song.id.storeTag, song.id.entityTag, UInt64(0)), to: ObjectID.self)
+        let text = ObjectID(.text("a text"), of: try fixture.entity("Note"), inStore: whole.identifier)
+        for id in [zero, text] {
+            try refused("key \(id.key)") { graph in
+                let entity = try fixture.entity(id.entityName)
+                graph.rows.append(try ObjectSnapshot(id: id, version: 1, of: entity, values: [:]))
+            }
+        }
+        try refused("a last key that leaves no key") { $0.counters["Note"] = .init(lastKey: 1 << 63) }
+        try refused("a deleted version that is none") { $0.counters["Note"] = .init(goneVersion: 1 << 63) }
         try refused("a value of another type") { $0.rows = [try row(1, ["title": .integer(1)])] }
         try refused("no such destination") { $0.rows = [try row(1, [:], album: whole.rows[0].id)] }
         try refused("another store") {

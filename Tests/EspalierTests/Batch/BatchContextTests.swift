@@ -93,6 +93,36 @@ import Testing
         #expect(try names(stack) == ["new"])
     }
 
+    @Test(arguments: StoreKind.allCases)
+    func `contexts with objects of a few rows of a request merge these, and keep other objects (MC-22)`(
+        _ kind: StoreKind
+    ) throws {
+        let stack = try Stack(kind)
+        try stack.context.execute(BatchInsertRequest(entityName: "Track", objects: rows(40)))
+        let merging = stack.newContext()
+        merging.automaticallyMergesChangesFromParent = true
+        let few = FetchRequest<Track>(
+            try FetchPredicate(format: "seconds IN {3, 17, 30}"), sortedBy: [SortKey("seconds")])
+        let tracks = try [stack.context.fetch(few), merging.fetch(few)]
+        for track in tracks.joined() { #expect(track.bytes == 0 && !track.isFault) }
+        tracks[0][0].name = "mine"
+
+        try stack.context.execute(
+            BatchUpdateRequest(
+                entityName: "Track", predicate: try FetchPredicate(format: "seconds < 20"),
+                propertiesToUpdate: ["bytes": 7]))
+
+        merging.processPendingChanges()
+        for tracks in tracks { #expect(tracks.map(\.bytes) == [7, 7, 0]) }
+        #expect(tracks[0][0].name == "mine" && stack.context.updatedObjects == [tracks[0][0]])
+        try stack.context.execute(
+            BatchDeleteRequest(FetchRequest<Track>(try FetchPredicate(format: "seconds > 10"))))
+        merging.processPendingChanges()
+        for tracks in tracks { #expect(tracks.map(\.isDeleted) == [false, true, true]) }
+        try stack.context.save()
+        #expect(try names(stack).contains("mine") && names(stack).count == 11)
+    }
+
     @Test func `observers and the sequence of saved changes get the IDs of a request`() async throws {
         let stack = try Stack(.btree)
         let merging = stack.newContext()

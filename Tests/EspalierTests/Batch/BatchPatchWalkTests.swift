@@ -67,7 +67,7 @@ private enum YardEvent: CustomStringConvertible {
             let (name, format) = pick([
                 ("number", "number + 1"), ("number", "number * 3"), ("number", "\(number)"), ("rank", "rank + 1"),
                 ("rank", "2"), ("weight", "number / 2"), ("weight", "TERNARY(rank > 2, nil, weight)"),
-                // Not in place.
+                // Not in place, but written anew.
                 ("note", "uppercase(note)"),
             ])
             let conditions = [nil, nil, "rank > 1", "number < 100", "weight == nil", "note ENDSWITH '0'"]

@@ -97,6 +97,27 @@ import Testing
         }
     }
 
+    @Test func `the message of a batch request reads and changes as that of a save does`() async throws {
+        let coordinator = try makeCoordinator()
+        let context = ManagedObjectContext(coordinator)
+        var stream = coordinator.savedChanges.makeAsyncIterator()
+        let objects: [[String: any PredicateArgument]] = (0..<70).map { ["name": "Track \($0)"] }
+        var insertion = BatchInsertRequest(entityName: "Track", objects: objects)
+        insertion.returnsObjectIDs = true
+        let ids = try #require(try context.execute(insertion).objectIDs)
+        try context.execute(BatchUpdateRequest(entityName: "Track", propertiesToUpdate: ["bytes": 7]))
+
+        let (inserted, updated) = (await stream.next(), await stream.next())
+
+        #expect(inserted == SavedChanges(inserted: ids) && updated == SavedChanges(updated: ids))
+        var changed = try #require(updated)
+        #expect(changed.inserted.isEmpty && changed.updated == ids)
+        changed.updated.removeLast(69)
+        changed.deleted.append(ids[1])
+        #expect(changed == SavedChanges(updated: [ids[0]], deleted: [ids[1]]))
+        #expect(updated?.updated.count == 70)
+    }
+
     @Test func `saves of several authors that become one have no author`() {
         var queue = SavedChangesQueue()
         for number in 0..<600 {

@@ -37,4 +37,29 @@ import TestSupport
             #expect(found == expected && table.isEmpty == expected.isEmpty)
         }
     }
+
+    @Test(arguments: [0, 33, 600, 10_000])
+    func `a table for which memory was reserved has the entries that it gets, and no others`(_ count: Int) {
+        var (table, expected) = (SharedIDTable<Int>(), [ObjectID: Int]())
+        func entries() -> [ObjectID: Int] {
+            var found: [ObjectID: Int] = [:]
+            table.forEach { found[$0] = $1 }
+            return found
+        }
+        table.reserveCapacity(count)
+        #expect(table.isEmpty && entries().isEmpty)
+
+        for number in 0..<2000 {
+            let id = ObjectID(storeTag: 1, entityTag: 1, key: UInt64(1 + 7 * number))
+            table.set(number, for: id)
+            expected[id] = number
+        }
+        // A table with entries stays as it is.
+        table.reserveCapacity(count)
+
+        #expect(table.count == 2000 && entries() == expected)
+        #expect(expected.allSatisfy { table[$0.key] == $0.value })
+        for id in expected.keys { table.remove(id) }
+        #expect(table.isEmpty && entries().isEmpty)
+    }
 }

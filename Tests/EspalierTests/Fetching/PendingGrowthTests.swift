@@ -50,6 +50,22 @@ import Testing
         }
     }
 
+    @Test func `finding objects by a value of their owners, which change one by one, costs as much for each`() throws {
+        try expectGrowth(1, 600, 2400) { stack in
+            let context = stack.newContext()
+            let drawers = try context.fetch(FetchRequest<Drawer>(sortedBy: [SortKey("code")]))
+            return try work(context) {
+                for (number, drawer) in drawers.enumerated() {
+                    let former = FetchRequest<Paper>(try FetchPredicate(format: "drawer.code == %@", drawer.code))
+                    drawer.code = Stack.code("t", number)
+                    let present = FetchRequest<Paper>(try FetchPredicate(format: "drawer.code == %@", drawer.code))
+                    #expect(try context.fetch(present).map(\.number) == [number])
+                    #expect(try context.count(for: former) == 0)
+                }
+            }
+        }
+    }
+
     @Test func `of two conditions the one that fewer unsaved objects may fulfil is looked up`() throws {
         try expectGrowth(1, 600, 2400) { stack in
             let context = stack.newContext()

@@ -215,6 +215,36 @@ import Testing
         #expect(try found(album, in: stack.newContext()).map(\.objectID) == [track.objectID])
     }
 
+    @Test(arguments: StoreKind.allCases)
+    func `a CAST of a URI is the object, saved or not, and an unknown one is an error (PR-14)`(
+        _ kind: StoreKind
+    ) throws {
+        let (stack, track) = try music(kind)
+        let album = try #require(track.album)
+        func found(_ uri: String, in context: ManagedObjectContext) throws -> Set<ObjectID> {
+            let predicate = try FetchPredicate(format: "album == CAST(%@, 'NSManagedObjectID')", uri)
+            return Set(try context.fetch(Track.fetchRequest(predicate)).map(\.objectID))
+        }
+        let stored = Set(album.tracks.map(\.objectID))
+        #expect(try found(album.objectID.uriRepresentation, in: stack.newContext()) == stored && stored.count == 2)
+
+        let new = Album(context: stack.context)
+        (new.title, track.album) = ("New", new)
+        #expect(try found(new.objectID.uriRepresentation, in: stack.context) == [track.objectID])
+        #expect(
+            try found(album.objectID.uriRepresentation, in: stack.context) == stored.subtracting([track.objectID]))
+
+        let unknown = "x-espalier://\(UUID().uuidString)/Album/p1"
+        #expect(throws: FetchPredicateError.self) { try found(unknown, in: stack.context) }
+        let template = try FetchPredicate(format: "album == CAST($ALBUM, 'NSManagedObjectID')")
+        let request = Track.fetchRequest(try template.withSubstitutionVariables(["ALBUM": unknown]))
+        guard case .invalidPredicate(let error)? = contextError({ _ = try stack.context.fetch(request) }) else {
+            Issue.record("a predicate with an unknown URI finds something")
+            return
+        }
+        #expect("\(error)".contains("a store that this process has opened"))
+    }
+
     // MARK: Text
 
     @Test func `an ID and a reference are coded as the URI of the object (SD-03)`() throws {

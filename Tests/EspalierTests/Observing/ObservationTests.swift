@@ -1,11 +1,12 @@
 // The reads that `withObservationTracking` follows, of attributes and relationships, and changes by any way (MO-41).
 
-import Espalier
 import EspalierModel
 import EspalierStore
 import Observation
 import Synchronization
 import Testing
+
+@testable import Espalier
 
 @Suite struct ObservationTests {
     /// A store with an artist, an album of two tracks and an album without tracks, and an observable context on it.
@@ -322,5 +323,41 @@ import Testing
         library.context.processPendingChanges()
 
         #expect(freed == nil && token == nil)
+    }
+
+    @Test func `a read of an object that has left its context keeps no observer`() throws {
+        let library = try Library()
+        let track = library.track
+        try library.context.delete(track)
+        try library.context.save()
+        weak var token: Calls?
+        do {
+            let calls = Calls()
+            withObservationTracking {
+                _ = track.name
+            } onChange: {
+                calls.count.add(1, ordering: .relaxed)
+            }
+            token = calls
+        }
+
+        #expect(token == nil)
+        // The context goes on following its objects.
+        #expect(try calls(reading: { _ = library.artist.name }, { library.artist.name = "x" }) == 1)
+    }
+
+    @Test func `reads that nobody follows leave nothing behind, before and after one that is followed`() throws {
+        let library = try Library()
+        let (artist, album) = (library.artist, library.albums[0])
+        for _ in 0..<3 { _ = (artist.name, album.title) }
+        #expect(!artist.isObserved && !album.isObserved && !library.context.memory.hasObserved)
+
+        #expect(try calls(reading: { _ = artist.name }, { artist.name = "a" }) == 1)
+        for _ in 0..<3 { _ = (artist.name, album.title) }
+
+        #expect(artist.isObserved && !album.isObserved)
+        #expect(try calls(reading: { _ = album.title }, { artist.name = "b" }) == 0)
+        #expect(try calls(reading: { _ = album.title }, { album.title = "x" }) == 1)
+        #expect(try calls(reading: { _ = artist.founded }, { artist.founded = 1 }) == 1)
     }
 }

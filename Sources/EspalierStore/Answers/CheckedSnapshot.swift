@@ -3,64 +3,68 @@
 // Invariants
 //   1. Values are collected from rows that were checked: the store's own collection of them is not asked.
 
-package import EspalierModel
+internal import EspalierModel
 
 /// The answers of a snapshot, or `StoreError.brokenContract` in the place of one that breaks a rule.
-package final class CheckedSnapshot: StoreSnapshot {
+final class CheckedSnapshot: StoreSnapshot {
     private let base: any StoreSnapshot
     private let checks: ContractChecks
     private let model: ManagedObjectModel
 
     /// The answers of `base`, for a coordinator of `model`.
-    package init(_ base: any StoreSnapshot, _ checks: ContractChecks, model: ManagedObjectModel) {
+    init(_ base: any StoreSnapshot, _ checks: ContractChecks, model: ManagedObjectModel) {
         (self.base, self.checks, self.model) = (base, checks, model)
     }
 
-    package var generation: UInt64 { base.generation }
-    package var isNewest: Bool { base.isNewest }
+    var generation: UInt64 { base.generation }
+    var isNewest: Bool { base.isNewest }
 
-    package func fetch(_ fetch: StoreFetch) throws(StoreError) -> SnapshotList {
+    func fetch(_ fetch: StoreFetch) throws(StoreError) -> SnapshotList {
         let rows = try base.fetch(fetch)
         try check(rows, fetch)
         return rows
     }
 
-    package func fetchBatch(_ fetch: StoreFetch, of count: Int) throws(StoreError) -> FetchBatch {
+    func fetchBatch(_ fetch: StoreFetch, of count: Int) throws(StoreError) -> FetchBatch {
         let batch = try base.fetchBatch(fetch, of: count)
         try check(batch.rows, fetch)
+        if let rest = batch.rest { try checks.check(rest: rest, of: fetch) }
         return batch
     }
 
-    package func fetchIDs(_ fetch: StoreFetch) throws(StoreError) -> [ObjectID] {
+    func fetchIDs(_ fetch: StoreFetch) throws(StoreError) -> [ObjectID] {
         let ids = try base.fetchIDs(fetch)
         try checks.check(ids, foundBy: fetch)
         return ids
     }
 
-    package func count(_ fetch: StoreFetch) throws(StoreError) -> Int {
+    func count(_ fetch: StoreFetch) throws(StoreError) -> Int {
         let count = try base.count(fetch)
         try checks.check(count, foundBy: fetch)
         return count
     }
 
-    package func snapshots(of ids: [ObjectID]) throws(StoreError) -> [ObjectSnapshot?] {
+    func snapshots(of ids: [ObjectID]) throws(StoreError) -> [ObjectSnapshot?] {
         let rows = try base.snapshots(of: ids)
         try checks.check(rows, readBy: ids)
         return rows
     }
 
-    package func destinations(
+    func destinations(
         of relationship: Relationship, for owners: [ObjectID]
     ) throws(StoreError) -> [[ObjectID]] {
         let lists = try base.destinations(of: relationship, for: owners)
         guard lists.count == owners.count else {
             throw checks.broken("it was asked for \(owners.count) lists, and has returned \(lists.count)")
         }
-        for (owner, list) in zip(owners, lists) { try checks.check(list, of: relationship, for: owner) }
+        for (owner, list) in zip(owners, lists) {
+            try checks.check(list, of: relationship, for: owner)
+            try checks.checkOrder(list, of: relationship, for: owner)
+        }
         return lists
     }
 
-    package func destinationCount(
+    func destinationCount(
         of relationship: Relationship, for owner: ObjectID, limit: Int
     ) throws(StoreError) -> Int {
         let count = try base.destinationCount(of: relationship, for: owner, limit: limit)
@@ -70,19 +74,19 @@ package final class CheckedSnapshot: StoreSnapshot {
         return count
     }
 
-    package func hasDestination(
+    func hasDestination(
         _ destination: ObjectID, of relationship: Relationship, for owner: ObjectID
     ) throws(StoreError) -> Bool {
         try base.hasDestination(destination, of: relationship, for: owner)
     }
 
-    package func explain(_ fetch: StoreFetch) throws(StoreError) -> [String] { try base.explain(fetch) }
+    func explain(_ fetch: StoreFetch) throws(StoreError) -> [String] { try base.explain(fetch) }
 
-    package func explain(_ fetch: StoreFetch, as form: FetchForm) throws(StoreError) -> [String] {
+    func explain(_ fetch: StoreFetch, as form: FetchForm) throws(StoreError) -> [String] {
         try base.explain(fetch, as: form)
     }
 
-    package func analyze(_ fetch: StoreFetch) throws(StoreError) -> PlanStep { try base.analyze(fetch) }
+    func analyze(_ fetch: StoreFetch) throws(StoreError) -> PlanStep { try base.analyze(fetch) }
 
     /// Requires that rows are those of the fetch, as far as their own values show it.
     private func check(_ rows: SnapshotList, _ fetch: StoreFetch) throws(StoreError) {

@@ -15,19 +15,25 @@ package struct ContractChecks: Sendable {
     /// store has checked.
     private let allowsStoredRows: Bool
 
-    private var model: ManagedObjectModel { schema.model }
+    var model: ManagedObjectModel { schema.model }
 
-    /// The checks of a source.
-    init(ofSource source: any IncrementalSource, type: StoreType, schema: StoreSchema, storeTag: UInt32) {
-        (self.schema, self.storeTag, identifier) = (schema, storeTag, source.identifier)
-        (path, storeName, allowsStoredRows) = (source.path, type.rawValue, false)
+    /// The checks of a store; of its source, if none of its rows are those of a built-in store.
+    init(schema: StoreSchema, identifier: UUID, path: String?, type: StoreType, allowsStoredRows: Bool) {
+        (self.schema, self.identifier, storeTag) = (schema, identifier, Interned.stores.tag(of: identifier))
+        (self.path, storeName, self.allowsStoredRows) = (path, type.rawValue, allowsStoredRows)
     }
 
-    /// The checks of a store that implements the contract itself, for a coordinator of `model`.
-    package init(of store: any PersistentStore, model: ManagedObjectModel) {
-        schema = StoreSchema(model: model)
-        (storeTag, identifier) = (Interned.stores.tag(of: store.identifier), store.identifier)
-        (path, storeName, allowsStoredRows) = (store.path, store.type.rawValue, true)
+    /// The checks that the answers of a store need for a reader of `model`; `nil` for a built-in store.
+    package init?(of store: any PersistentStore, model: ManagedObjectModel) {
+        if store is any BuiltInStore { return nil }
+        self.init(
+            schema: StoreSchema(model: model), identifier: store.identifier, path: store.path, type: store.type,
+            allowsStoredRows: true)
+    }
+
+    /// The snapshot, if it is a built-in one, or else one whose answers are checked.
+    package func checked(_ snapshot: any StoreSnapshot) -> any StoreSnapshot {
+        snapshot is any BuiltInSnapshot ? snapshot : CheckedSnapshot(snapshot, self, model: model)
     }
 
     /// The error for an answer that breaks a rule.
@@ -41,36 +47,6 @@ package struct ContractChecks: Sendable {
             throw broken("\(count) IDs for \(entity.name) were asked for, and it has returned \(ids.count)")
         }
         try check(ids, of: [entity.index])
-    }
-
-    /// Requires that a save returns a row for each insertion, each new one under an ID that no other row of the request
-    /// has, and no row that was not to be written.
-    package func check(_ result: SaveResult, of request: SaveRequest) throws(StoreError) {
-        guard result.inserted.count == request.insertions.count else {
-            throw broken(
-                "\(request.insertions.count) rows were inserted, and it has returned \(result.inserted.count) rows")
-        }
-        guard zip(result.merged, result.merged.dropFirst()).allSatisfy({ $0 < $1 }),
-            result.merged.allSatisfy({ result.inserted.indices.contains($0) })
-        else { throw broken("\(result.merged) are no ascending positions of inserted rows that were merged") }
-        guard result.updated.count <= request.updates.count else {
-            throw broken(
-                "\(request.updates.count) rows were updated, and it has returned \(result.updated.count) rows")
-        }
-        try check(result.inserted)
-        try check(result.updated)
-        let merged = Set(result.merged)
-        var taken = Set((request.deletions + request.locks).map(\.id)).union(request.updates.map(\.id))
-        let ids = result.inserted.ids
-        for (position, insertion) in request.insertions.enumerated() where !merged.contains(position) {
-            let id = ids[position]
-            guard taken.insert(id).inserted, !result.deleted.contains(id) else {
-                throw broken("\(id) is not only the ID of a row that was inserted, but also that of another row")
-            }
-            guard insertion.id.isTemporary ? id.entityTag == insertion.id.entityTag : id == insertion.id else {
-                throw broken("\(id) is not the ID of the row that was inserted as \(insertion.id)")
-            }
-        }
     }
 
     /// Requires that the IDs of found rows are of this store and of the wanted entities, no more than wanted, and that
@@ -149,6 +125,17 @@ package struct ContractChecks: Sendable {
         }
     }
 
+    /// Requires that the rest of a batch is the same question about other rows.
+    func check(rest: StoreFetch, of fetch: StoreFetch) throws(StoreError) {
+        guard rest.entity === fetch.entity, rest.includesSubentities == fetch.includesSubentities,
+            rest.predicate?.identity == fetch.predicate?.identity
+        else { throw broken("the rest of a batch of \(fetch.entity.name) is another question than the batch") }
+        guard
+            rest.offset != fetch.offset || rest.limit != fetch.limit || rest.keys != fetch.keys
+                || rest.found?.count != fetch.found?.count
+        else { throw broken("the rest of a batch of \(fetch.entity.name) has the rows of the batch, without end") }
+    }
+
     /// Requires that the destinations of a to-many relationship can be.
     func check(
         _ destinations: [ObjectID], of relationship: Relationship, for owner: ObjectID
@@ -162,7 +149,21 @@ package struct ContractChecks: Sendable {
         }
     }
 
-    private func entity(of id: ObjectID) throws(StoreError) -> Entity {
+    /// Requires that the destinations of a relationship without order ascend by key, as readers expect it.
+    func checkOrder(
+        _ destinations: [ObjectID], of relationship: Relationship, for owner: ObjectID
+    ) throws(StoreError) {
+        guard !relationship.isOrdered else { return }
+        for (id, next) in zip(destinations, destinations.dropFirst()) where id.key >= next.key {
+            throw broken("\(relationship.name) of \(owner) has no order, and its list is not by ascending key")
+        }
+    }
+
+    /// The entity of an ID.
+    ///
+    /// - Throws: `.brokenContract` for an ID of another store, or of an entity that the model does not have, or whose
+    ///   objects are all of subentities.
+    func entity(of id: ObjectID) throws(StoreError) -> Entity {
         guard id.storeTag == storeTag else {
             throw broken("\(id) is not an ID of this store, whose UUID is \(identifier)")
         }
@@ -173,9 +174,12 @@ package struct ContractChecks: Sendable {
         return entity
     }
 
-    private func check(_ row: ObjectSnapshot) throws(StoreError) {
+    /// Requires that a row can be used with the model.
+    func check(_ row: ObjectSnapshot) throws(StoreError) {
         let entity = try entity(of: row.id)
-        guard row.version > 0 else { throw broken("\(row.id) is at version 0; versions begin with 1") }
+        guard ObjectSnapshot.versions.contains(row.version) else {
+            throw broken("\(row.id) is at version \(row.version); versions are from 1 to 2^63 - 1")
+        }
         if allowsStoredRows, row.slotCounts == nil { return }
         guard let counts = row.slotCounts, counts == (entity.attributes.count, entity.relationships.count) else {
             throw broken(

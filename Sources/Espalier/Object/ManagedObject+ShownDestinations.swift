@@ -1,0 +1,90 @@
+// The destinations of relationships that an application reads: without those that the next save takes out (MC-13,
+// MC-18).
+//
+// A delete rule changes the objects in memory that it reaches. An object that comes into memory later has the stored
+// destinations, deleted ones too, until the store takes them out in the save. Reading it leaves them out, and does not
+// make it a changed object: the save needs nothing of it.
+//
+// Invariants
+//   1. A deleted object shows its destinations as they are: a save checks the rule `deny` with them.
+//   2. Only what delete rules have taken out is left out: the rules of an object that was deleted in the unfinished
+//      event have not run.
+//   3. Changes and undo steps are made of the destinations as they are (+Relationships, +Members).
+// Where no rule has left anything to the store, each read asks one flag of the context.
+
+import EspalierModel
+import EspalierStore
+
+extension ManagedObject {
+    /// The destination of a to-one relationship for a reader; fires the fault.
+    final func shownDestinationID(at slot: Int) -> ObjectID? {
+        let hides = hidesDestinations(at: slot)
+        guard let id = destinationID(at: slot) else { return nil }
+        return hides && isTakenOut(id) ? nil : id
+    }
+
+    /// The destinations of a to-many relationship for a reader, in its order.
+    final func shownDestinationIDs(at slot: Int) -> [ObjectID] {
+        let hides = hidesDestinations(at: slot)
+        let ids = destinationIDs(at: slot)
+        return hides ? ids.filter { !isTakenOut($0) } : ids
+    }
+
+    /// The number of destinations of a to-many relationship for a reader.
+    ///
+    /// - Complexity: as `destinationCount`; O(destinations) if some may be left out.
+    final func shownCount(at slot: Int) -> Int {
+        hidesDestinations(at: slot) ? shownDestinationIDs(at: slot).count : destinationCount(at: slot)
+    }
+
+    /// Whether a to-many relationship has no destination for a reader.
+    ///
+    /// - Complexity: as `hasNoDestinations`; O(destinations) if some may be left out.
+    final func showsNoDestinations(at slot: Int) -> Bool {
+        hidesDestinations(at: slot) ? shownDestinationIDs(at: slot).isEmpty : hasNoDestinations(at: slot)
+    }
+
+    /// The destination at `index` of an ordered relationship for a reader; `nil` if the index is out of range.
+    ///
+    /// - Complexity: as `destinationID(at:inOrder:)`; O(destinations) if some may be left out.
+    final func shownDestinationID(at index: Int, inOrder slot: Int) -> ObjectID? {
+        guard hidesDestinations(at: slot) else { return destinationID(at: index, inOrder: slot) }
+        let ids = shownDestinationIDs(at: slot)
+        return ids.indices.contains(index) ? ids[index] : nil
+    }
+
+    /// The index of `id` in an ordered relationship for a reader.
+    ///
+    /// - Complexity: as `destinationIndex`; O(destinations) if some may be left out.
+    final func shownIndex(of id: ObjectID, inOrder slot: Int) -> Int? {
+        hidesDestinations(at: slot)
+            ? shownDestinationIDs(at: slot).firstIndex(of: id) : destinationIndex(of: id, inOrder: slot)
+    }
+
+    /// Whether a reader does not get `id` as a destination of a relationship, even if it is one.
+    final func hides(_ id: ObjectID, at slot: Int) -> Bool { hidesDestinations(at: slot) && isTakenOut(id) }
+
+    /// Takes what readers do not get out of an ordered relationship, so that its places are those that they see.
+    final func dropHidden(inOrder slot: Int) {
+        guard hidesDestinations(at: slot) else { return }
+        let relationship = entity.relationships[slot]
+        for id in destinationIDs(at: slot) where isTakenOut(id) { removeRaw(id, from: relationship) }
+    }
+
+    /// Whether readers may not get all destinations of a relationship.
+    ///
+    /// Follows the cascades of deleted objects before, if they may reach destinations.
+    private func hidesDestinations(at slot: Int) -> Bool {
+        guard withContext({ $0.memory.reached.isActive }) == true, let context = managedObjectContext else {
+            return false
+        }
+        let relationship = entity.relationships[slot]
+        if context.memory.reached.isIncomplete {
+            context.followCascades(to: context.model.entities[relationship.destination])
+        }
+        // The cascades may have reached this object, too.
+        return !state.contains(.deleted) && context.memory.reached.hides(relationship)
+    }
+
+    private func isTakenOut(_ id: ObjectID) -> Bool { withContext { $0.isTakenOut(id) } == true }
+}
