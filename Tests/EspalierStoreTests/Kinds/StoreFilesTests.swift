@@ -59,7 +59,10 @@ import Testing
 
                 #expect(try FileManager.default.contentsOfDirectory(atPath: folder.path).isEmpty)
             }
-            for call in [{ try kind.removeFile(at: path) }, { _ = try StoreType.metadata(ofFileAt: path) }] {
+            let calls: [() throws -> Void] = [
+                { try kind.removeFile(at: path) }, { _ = try StoreType.metadata(ofFileAt: path) },
+            ]
+            for call in calls {
                 let error = #expect(throws: StoreError.self) { try call() }
                 #expect(error?.isMissingFile == true)
             }

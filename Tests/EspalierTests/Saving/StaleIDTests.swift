@@ -94,6 +94,13 @@ import Testing
 
         #expect(artist.objectID == id && artist.isInserted && context.registeredObject(for: id) === artist)
         #expect(ghost.managedObjectContext == nil)
+        // It says where the object with its ID is.
+        guard case .objectIsMerged(into: id)? = violations({ try ghost.setValue(.string("late"), forKey: "name") })
+            .first?.reason
+        else {
+            Issue.record("an object that has left its context has taken a value")
+            return
+        }
         try context.saveAndCompare()
         #expect(try stack.stored(Artist.self).count == 2)
     }
