@@ -173,16 +173,63 @@ import Testing
         let library = try BookStore(.raw)
         library.raw?.lie.withLock { $0 = lie }
         let update = BatchUpdateRequest(entityName: "Book", propertiesToUpdate: ["year": 7])
+        let computing = BatchUpdateRequest(
+            entityName: "Book", propertiesToUpdate: ["year": try FetchExpression(format: "year + 1")])
 
-        let error = library.error { _ = try library.coordinator.execute(update) }
+        for (number, error) in [
+            library.error { _ = try library.coordinator.execute(update) },
+            library.error { _ = try library.coordinator.execute(computing) },
+            library.error { _ = try library.coordinator.execute(BatchDeleteRequest(FetchRequest<Book>())) },
+        ].enumerated() {
+            guard case .brokenContract(_, "Raw", _)? = error else {
+                Issue.record("\(lie), request \(number): \(String(describing: error))")
+                continue
+            }
+        }
+
+        library.raw?.lie.withLock { $0 = nil }
+        let request = FetchRequest<Book>(try FetchPredicate(format: "year == 7"))
+        #expect(try ManagedObjectContext(library.coordinator).count(for: request) == 0)
+        #expect(try library.titles() == ["Lathe", "Planet", "Rocannon"])
+    }
+
+    @Test func `new rows of a batch request, or of a copy, that the store does not return break the contract`() throws {
+        let library = try BookStore(.raw)
+        var request = BatchInsertRequest(entityName: "Book", objects: [["title": "New"], ["title": "Newer"]])
+        request.returnsObjectIDs = true
+        let target = RawStore(model: library.coordinator.managedObjectModel)
+        library.raw?.lie.withLock { $0 = .tooFewSaved }
+        target.lie.withLock { $0 = .tooFewSaved }
+
+        for (number, error) in [
+            library.error { _ = try library.coordinator.execute(request) },
+            library.error { _ = try library.store.copy(to: target) },
+        ].enumerated() {
+            guard case .brokenContract(_, "Raw", _)? = error else {
+                Issue.record("\(number): \(String(describing: error))")
+                continue
+            }
+        }
+    }
+
+    @Test(arguments: badRows)
+    func `a store whose rows are none is not moved, and stays open`(lie: RawStore.Lie) throws {
+        let library = try BookStore(.raw)
+        let coordinator = library.coordinator
+        library.raw?.lie.withLock { $0 = lie }
+
+        let error = library.error { _ = try coordinator.migratePersistentStore(library.store, to: .inMemory) }
 
         guard case .brokenContract(_, "Raw", _)? = error else {
             Issue.record("\(lie): \(String(describing: error))")
             return
         }
+        #expect(coordinator.persistentStores.count == 1 && coordinator.persistentStores[0] === library.store)
         library.raw?.lie.withLock { $0 = nil }
-        let request = FetchRequest<Book>(try FetchPredicate(format: "year == 7"))
-        #expect(try ManagedObjectContext(library.coordinator).count(for: request) == 0)
+        #expect(try library.titles() == ["Lathe", "Planet", "Rocannon"])
+        let moved = try coordinator.migratePersistentStore(library.store, to: .inMemory)
+        #expect(coordinator.persistentStores.count == 1 && coordinator.persistentStores[0] === moved.store)
+        #expect(try library.titles() == ["Lathe", "Planet", "Rocannon"])
     }
 
     @Test(arguments: badRows + [.listWithoutOrder, .destinationTwice, .destinationOfOtherEntity, .tooFewLists])

@@ -47,7 +47,7 @@ struct ParentChange {
             if known?.managedObjectContext !== context { known = object(update.id) }
             guard let target = known else { continue }
             if let sender = senders[position], target.adoptChanges(of: sender, update) { continue }
-            change(target, update)
+            target.countingChanges { change(target, update) }
         }
         for link in request.links where !link.hasOrder { change(link) }
         let deletedIDs = Set(request.deletions.map(\.id))

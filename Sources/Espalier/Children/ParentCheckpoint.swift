@@ -20,6 +20,8 @@ struct ParentCheckpoint {
     private let recorded: RecordedViolations
     private let locked: [ManagedObject: UInt64]
     private let eventChanges: EventChanges?
+    /// The number of steps in the undo journals.
+    private let stepCount: Int
 
     /// Notes the state of a parent that has the snapshot of this moment (`currentSnapshot`).
     init(of source: ParentSource) {
@@ -28,6 +30,7 @@ struct ParentCheckpoint {
         unpropagated = parent.unpropagated
         (runsRulesAgain, reached) = (parent.runsRulesAgain, parent.memory.reached)
         (recorded, locked, eventChanges) = (parent.recorded, parent.locked, parent.eventChanges)
+        stepCount = parent.undoStepCount
     }
 
     /// Restores the parent to the state of this checkpoint.
@@ -44,13 +47,15 @@ struct ParentCheckpoint {
         }
         source.records.forEach { id, record in restore(id, record, lost[id]) }
         for object in unpropagated { object.state.remove(.propagated) }
+        let former = parent.unpropagated
         parent.unpropagated = unpropagated
+        withExtendedLifetime(former) {}
         parent.runsRulesAgain = runsRulesAgain
         parent.replaceReached(by: reached)
         (parent.recorded, parent.locked) = (recorded, locked)
-        // Before a snapshot is made, additions to relationships are applied, and undo steps registered.
+        // Before a snapshot is made, additions to relationships are applied.
         parent.memory.unreadInverses.removeAll()
-        parent.journal?.truncate(to: 0)
+        parent.truncateJournal(to: stepCount)
         parent.memory.pendingValues.removeAll()
         parent.memory.updateListeners()
         parent.changeCount &+= 1

@@ -5,7 +5,8 @@
 //   1. A changed object gets a new version whenever its values, its to-one destinations or its ordered lists change. An
 //      unordered list has no version, as in a store.
 //   2. A save of the parent changes no version: children go on from the values that they have read.
-//   3. All reads that can fail come before the first record changes: a snapshot that cannot be made is made by the next
+//   3. In one read of a child the parent merges once; later snapshots of the read have its changes since (UpwardRead).
+//   4. All reads that can fail come before the first record changes: a snapshot that cannot be made is made by the next
 //      call, and children are told the same.
 
 import EspalierModel
@@ -60,7 +61,9 @@ extension ParentSource {
         tells: Bool = true, noting note: (ObjectSnapshot) -> Void = { _ in }
     ) throws(StoreError) -> OverlaySnapshot {
         if tells, parent.childSave != nil, let latest { return latest.snapshot }
-        if parent.stage == nil, tells { parent.mergeAndRunDeleteRules() } else { parent.runDeleteRules() }
+        upwardRead.begin()
+        defer { upwardRead.end() }
+        settleParent(tells: tells)
         if let latest, try latest.moment == moment(bases()) { return latest.snapshot }
         parent.applyUnreadInverses()
         let unnamed = try unnamedObjects()
@@ -87,6 +90,20 @@ extension ParentSource {
         if isFirst { return snapshot }
         if told.isEverything { tellEverything() } else if tells, told.idCount > 0 { tell(told, except: nil) }
         return snapshot
+    }
+
+    /// Makes the parent merge what waits and run its delete rules, before children read it.
+    ///
+    /// While the parent saves, or the save of a child changes it, only its delete rules run.
+    private func settleParent(tells: Bool) {
+        assert(StepCount.note())
+        guard parent.stage == nil, tells else { return parent.runDeleteRules() }
+        guard mergedRead != upwardRead.number else {
+            if parent.propagatesDeletesAtEndOfEvent { parent.runDeleteRules() }
+            return
+        }
+        mergedRead = upwardRead.number
+        parent.mergeAndRunDeleteRules()
     }
 
     /// The parts of the parent's source, as the parent reads them.

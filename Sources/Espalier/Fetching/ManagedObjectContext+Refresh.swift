@@ -35,10 +35,10 @@ extension ManagedObjectContext {
     /// Makes an object adopt the values of the generation that the context reads.
     func reread(_ object: ManagedObject, mergesChanges: Bool) {
         guard object.managedObjectContext === self, !object.isInserted else { return }
-        journal?.pause()
-        defer { journal?.resume() }
         beginEvent()
         defer { endEvent() }
+        pauseJournal()
+        defer { resumeJournal() }
         fetchedResults?.forget(object)
         if mergesChanges && object.hasChanges { return adoptNewerRows(of: [object], isAsked: true) }
         // An observer may have read a list of an object that is a fault.
@@ -76,10 +76,10 @@ extension ManagedObjectContext {
     /// reads.
     /// - Parameter isAsked: whether the application has called it, which settles conflicts that a save has reported.
     func refreshAll(isAsked: Bool) {
-        journal?.pause()
-        defer { journal?.resume() }
         beginEvent()
         defer { endEvent() }
+        pauseJournal()
+        defer { resumeJournal() }
         var changed: [ManagedObject] = []
         for object in memory.registry.objects where !object.isInserted {
             if object.hasChanges { changed.append(object) } else { reread(object, mergesChanges: true) }

@@ -58,7 +58,7 @@ struct ContextCheckpoint {
     private let locked: [ManagedObject: UInt64]
     private let generation: [ReadGeneration.PartRead]
     private let eventChanges: EventChanges?
-    /// The number of steps in the undo journal.
+    /// The number of steps in the undo journals.
     private let stepCount: Int
     private let given: GivenIDs
 
@@ -74,7 +74,7 @@ struct ContextCheckpoint {
         locked = context.locked
         generation = context.generation.parts
         eventChanges = context.eventChanges
-        stepCount = context.journal?.steps.count ?? 0
+        stepCount = context.undoStepCount
         given = context.givenIDs ?? GivenIDs()
         context.givenIDs = given
         let count = inserted.count + updated.count + deleted.count
@@ -110,7 +110,9 @@ struct ContextCheckpoint {
         context.replace(\.updated, by: updated)
         context.replace(\.deleted, by: deleted)
         for list in [inserted, updated, deleted] { list.renumber() }
+        let former = context.unpropagated
         context.unpropagated = unpropagated
+        withExtendedLifetime(former) {}
         context.runsRulesAgain = runsRulesAgain
         context.replaceReached(by: reached)
         context.memory.unreadInverses = unreadInverses
@@ -119,7 +121,7 @@ struct ContextCheckpoint {
         context.goBackToGeneration(generation)
         context.changeCount &+= 1
         giveIDsAgain(context)
-        context.journal?.truncate(to: stepCount)
+        context.truncateJournal(to: stepCount)
         context.eventChanges = eventChanges
         assert(context.checkInvariants())
     }

@@ -322,8 +322,12 @@ open class ManagedObject {
     /// `save()` throws `ContextError.alreadySaving` here.
     open func didSave() {}
     /// Called before the object becomes a fault again (MO-33).
+    ///
+    /// Changes of the object that are made here are discarded. A child's `save()` throws `ContextError.alreadySaving`.
     open func willTurnIntoFault() {}
     /// Called after the object has become a fault again (MO-33).
+    ///
+    /// A child's `save()` throws `ContextError.alreadySaving` here.
     open func didTurnIntoFault() {}
     /// The names of the properties that `validate(_:forKey:)` checks in every save that inserts or changes them
     /// (MO-37).

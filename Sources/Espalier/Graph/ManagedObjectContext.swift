@@ -122,7 +122,7 @@ public final class ManagedObjectContext {
     weak var childSource: ParentSource?
     /// The generation of the stores that the context reads.
     let generation: ReadGeneration
-    /// Deleted objects whose delete rules have not run, and some whose deletion was taken back.
+    /// Deleted objects whose delete rules have not run, some of them twice, and some whose deletion was taken back.
     var unpropagated: [ManagedObject] = []
     /// Whether some of `unpropagated` have adopted newer rows: the unchanged objects that their rules reach adopt the
     /// newest row first.
@@ -158,6 +158,14 @@ public final class ManagedObjectContext {
     var observers: ContextObservers?
     /// The steps that undo the changes of the current event; `nil` without an undo manager.
     var journal: UndoJournal? { didSet { updateNoting() } }
+    /// The number of running calls whose changes have no steps.
+    var journalPauseCount = 0
+    /// The number of steps that former journals had when the context got another one.
+    var formerStepCount = 0
+    /// The number of running calls of the hooks of objects that become faults.
+    var turningCount = 0
+    /// The saves to merge when the running save or transaction has ended.
+    var deferredSaves: [SavedChanges] = []
     /// The properties that have changed in the current event; `nil` unless the application asks for them.
     var eventRecord: EventRecord? { didSet { updateNoting() } }
     /// The objects that `withObservationTracking` follows; `nil` if the context does not care.

@@ -32,13 +32,15 @@ public final class PersistentStoreCoordinator: Sendable {
         /// The saves between their beginning and the delivery of their messages.
         var writers: Set<UInt64> = []
         var lastWriter: UInt64 = 0
+        /// The commands that stores carry out at this moment.
+        var commands: [RunningCommand] = []
     }
 
     /// The model of all stores.
     public let managedObjectModel: ManagedObjectModel
     /// The resolved forms of the requests that contexts repeat.
     let knownRequests: KnownRequests
-    /// Guards the lists of stores, of receivers and of writers.
+    /// Guards the lists of stores, of receivers, of writers and of commands.
     private let state = Mutex(State())
     /// Incremented with every change of the list of stores.
     private let edition = Atomic<UInt64>(0)
@@ -284,9 +286,46 @@ public final class PersistentStoreCoordinator: Sendable {
 
     var writers: Set<UInt64> { state.withLock(\.writers) }
 
+    /// Notes that the store of a part carries out a command on this thread, until `end(_:)`.
+    ///
+    /// - Returns: `nil` if the system does not number threads.
+    func beginCommand(in part: SourcePart) -> RunningCommand? {
+        guard let command = RunningCommand(part) else { return nil }
+        state.withLock { $0.commands.append(command) }
+        return command
+    }
+
+    /// Ends a command that `beginCommand` has begun.
+    func end(_ command: RunningCommand?) {
+        guard let command else { return }
+        state.withLock { state in
+            if let position = state.commands.firstIndex(of: command) { state.commands.remove(at: position) }
+        }
+    }
+
+    /// Throws if the store of a part carries out a command on this thread: a closure of that command makes the call,
+    /// which would wait for the end of the closure.
+    func checkIsNotInCommand(_ part: SourcePart) throws(StoreError) {
+        guard let command = RunningCommand(part) else { return }
+        if state.withLock({ $0.commands.contains(command) }) { throw .alreadyWriting(path: part.path) }
+    }
+
     /// Delivers changes to every mailbox except the sender's.
     func tell(_ changes: SavedChanges, except sender: SaveMailbox?) {
         let mailboxes = state.withLock(\.mailboxes.objects)
         for mailbox in mailboxes where mailbox !== sender { mailbox.deliver(changes) }
+    }
+}
+
+/// A command that a store carries out: it may call closures of the application, on the thread of the command.
+struct RunningCommand: Equatable, Sendable {
+    private let part: UInt64
+    private let thread: UInt
+
+    /// A command in a part, on this thread; `nil` if the system does not number threads.
+    init?(_ part: SourcePart) {
+        let thread = CallingThread.number
+        if thread == 0 { return nil }
+        (self.part, self.thread) = (part.number, thread)
     }
 }

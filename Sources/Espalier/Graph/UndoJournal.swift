@@ -6,6 +6,9 @@
 //   2. A save that fails removes its steps together with its changes.
 //   3. The cost is that of the change: O(1) steps, but O(destinations) for an ordered relationship that is assigned as
 //      a whole, and for the relationships of an object that is deleted.
+//   4. A hook may give the context another journal in the middle of a call: pauses and numbers of steps are those of
+//      the context, and go on (`pauseJournal`, `undoStepCount`).
+//   5. Objects of steps are released only after the access to the journal: freeing one may run application code.
 // Not here: how steps are undone (Undoing).
 
 import EspalierModel
@@ -32,7 +35,8 @@ final class UndoJournal {
         weak var object: ManagedObject?
     }
 
-    init(_ manager: UndoStack) { self.manager = manager }
+    /// - Parameter pauseCount: the number of running calls whose changes have no steps.
+    init(_ manager: UndoStack, pauseCount: Int) { (self.manager, self.pauseCount) = (manager, pauseCount) }
 
     /// Whether changes append steps.
     var isRecording: Bool { pauseCount == 0 && manager.isUndoRegistrationEnabled }
@@ -45,7 +49,11 @@ final class UndoJournal {
     }
 
     /// Notes that a change has no step.
-    func skip() { latest = nil }
+    func skip() {
+        let former = latest
+        latest = nil
+        withExtendedLifetime(former) {}
+    }
 
     /// Stops appending steps until `resume` was called as often.
     func pause() {
@@ -89,9 +97,11 @@ final class UndoJournal {
     /// Removes all steps after the first `count`.
     func truncate(to count: Int) {
         assert(count >= 0, "\(count) steps")
-        steps.removeLast(max(0, steps.count - count))
+        let former = steps
+        if count < former.count { steps = Array(former.prefix(count)) }
         if steps.isEmpty { hasNotice = false }
         skip()
+        withExtendedLifetime(former) {}
     }
 
     /// Removes all steps and returns them, with the edition in which the first one was made.
@@ -100,6 +110,26 @@ final class UndoJournal {
         defer { (steps, latest, hasNotice) = ([], nil, false) }
         return (steps, firstEdition)
     }
+}
+
+extension ManagedObjectContext {
+    /// Makes changes have no steps until `resumeJournal` was called as often, whatever journal the context has then.
+    func pauseJournal() {
+        journalPauseCount += 1
+        journal?.pause()
+    }
+
+    func resumeJournal() {
+        assert(journalPauseCount > 0, "a context resumes its journal that has not paused it")
+        journalPauseCount -= 1
+        journal?.resume()
+    }
+
+    /// The number of steps that are not registered yet, plus those of former journals.
+    var undoStepCount: Int { formerStepCount + (journal?.steps.count ?? 0) }
+
+    /// Removes all steps after the first ones, to return to the state at which `undoStepCount` was `count`.
+    func truncateJournal(to count: Int) { journal?.truncate(to: max(0, count - formerStepCount)) }
 }
 
 extension ManagedObject {

@@ -110,12 +110,15 @@ public final class MigrationSession {
         let object = try destinationContext.insertNewObject(forEntityName: mapping.destinationEntityName)
         associate(source, with: object, mapping)
         guard let position = rules.positions[mapping.name] else { return object }
-        for (attribute, rule) in rules.mappings[position].attributes {
+        for (attribute, rule, conversion) in rules.mappings[position].attributes {
             guard let value = try attributeValue(rule, source, self) else { continue }
-            guard let migrated = value.isNull ? value : attribute.description.migrated(value) else {
-                failures.add(
-                    "\(mapping.destinationEntityName).\(attribute.name)", .inexact(attribute.type), source.storedID)
+            let subject = "\(mapping.destinationEntityName).\(attribute.name)"
+            guard let migrated = value.isNull ? value : conversion.value(of: value) else {
+                failures.add(subject, .inexact(attribute.type), source.storedID)
                 continue
+            }
+            for path in conversion.requiredElements(isFilled: true) where migrated.lacksElement(at: path) {
+                failures.add("\(subject).\(path.joined(separator: "."))", .noValue, source.storedID)
             }
             // Without a value, a required attribute keeps its default value.
             if migrated.isNull, !attribute.isOptional, !attribute.defaultValue.isNull { continue }

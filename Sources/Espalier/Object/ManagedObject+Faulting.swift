@@ -66,8 +66,13 @@ extension ManagedObject {
     /// Makes the object a fault without values and without unsaved changes.
     final func turnIntoFault() {
         assert(!isInserted, "a new object has no row to refresh from")
+        let context = managedObjectContext
+        context?.turningCount += 1
+        defer { context?.turningCount -= 1 }
         state.insert(.turning)
         willTurnIntoFault()
+        // Changes by the hook are discarded, too.
+        if state.contains(.updated) { withContext { $0.memory.updated.remove(self) } }
         assert(newValues == nil, "the values of a new object would outlive the fault")
         row = nil
         changes = nil
@@ -75,6 +80,15 @@ extension ManagedObject {
         state.subtract([.fulfilled, .updated, .inaccessible, .gone])
         didTurnIntoFault()
         state.remove(.turning)
+    }
+
+    /// Calls `body`, whose changes of this object count, also within `awakeFromFetch`: only those of the hook itself
+    /// are no changes (MO-28).
+    final func countingChanges(_ body: () -> Void) {
+        guard state.contains(.awakening) else { return body() }
+        state.remove(.awakening)
+        body()
+        state.insert(.awakening)
     }
 
     /// Calls the hook for values that were set by something else than the application (MO-29).

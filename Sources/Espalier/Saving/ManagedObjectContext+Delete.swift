@@ -77,6 +77,19 @@ extension ManagedObjectContext {
         memory.deleted.insert(object)
         if unpropagated.isEmpty, propagatesDeletesAtEndOfEvent { noteBeginOfEvent() }
         unpropagated.append(object)
+        if unpropagated.count > 2 * memory.deleted.count + 32 { dropTakenBackDeletions() }
+    }
+
+    /// Drops the objects whose deletion was taken back from those whose rules have not run, and repeated ones.
+    ///
+    /// An object that is deleted again is in the list twice, and its rules run once.
+    ///
+    /// - Complexity: O(1) for each deletion that was taken back, because at least half of the list goes.
+    private func dropTakenBackDeletions() {
+        var seen = Set<ManagedObject>()
+        let former = unpropagated
+        unpropagated = former.filter { $0.state.contains(.deleted) && seen.insert($0).inserted }
+        withExtendedLifetime(former) {}
     }
 
     /// Makes a new object of a row that cascades have reached a deleted one, if they have; calls no hook.
@@ -94,6 +107,7 @@ extension ManagedObjectContext {
         guard !unpropagated.isEmpty else { return }
         var next = 0
         while next < unpropagated.count {
+            assert(StepCount.note())
             let object = unpropagated[next]
             next += 1
             guard object.state.contains(.deleted), object.state.isDisjoint(with: .propagated) else { continue }
@@ -102,21 +116,26 @@ extension ManagedObjectContext {
             for relationship in shape.entity.relationships {
                 runRule(of: relationship, inverse: shape.inverses[relationship.slot], for: object)
             }
+            // A hook may have run the rules of all, and then have deleted others; the rules of an object run once.
+            if next > unpropagated.count || unpropagated[next - 1] !== object { next = 0 }
         }
+        // An object whose deletion was taken back may have no other owner: it is freed after the access to the list.
+        let former = unpropagated
+        unpropagated = []
         var (gone, unsaved): ([ManagedObject], [ManagedObject]) = ([], [])
-        for object in unpropagated where object.state.contains(.deleted) {
+        for object in former where object.state.contains(.deleted) {
             if object.state.contains(.gone) {
                 gone.append(object)
             } else if object.isInserted {
                 unsaved.append(object)
             }
         }
-        unpropagated.removeAll()
         runsRulesAgain = false
         // Another context has deleted these rows already, so this one need not.
         for object in gone where object.state.contains(.deleted) { leave(object) }
         forgetPairs(with: Set(gone.map(\.storedID)))
         endUnsaved(unsaved)
+        withExtendedLifetime(former) {}
     }
 
     /// Removes deleted objects that were never saved from the context.
@@ -199,9 +218,9 @@ extension ManagedObjectContext {
         guard let journal, journal.isRecording, !destination.leads(to: object, across: inverse) else {
             return destination.removeRaw(object.storedID, from: inverse)
         }
-        journal.pause()
+        pauseJournal()
         destination.removeRaw(object.storedID, from: inverse)
-        journal.resume()
+        resumeJournal()
     }
 
     /// Calls `body` with the destinations in memory; returns whether there are others.

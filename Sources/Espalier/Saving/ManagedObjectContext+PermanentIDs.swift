@@ -18,10 +18,12 @@ extension ManagedObjectContext {
     /// - Complexity: O(`objects` and the objects related to them); O(all unsaved objects) if a relationship without
     ///   inverse refers to their entities. Consecutive objects of one entity take one transaction.
     /// - Throws: `ContextError.noStore`, `.readOnlyStore`, `.objectOfOtherContext`, or the store's error;
-    ///   `.objectNotFound` with an ID that the store gives out, and under which the context has a changed object
-    ///   without a row: discard the changes of that object first. `StoreError.brokenContract` if a store of your own
-    ///   gives out the ID of a row that was read. No object is changed then.
+    ///   `.alreadySaving` in a hook that runs while rows are written; `.objectNotFound` with an ID that the store gives
+    ///   out, and under which the context has a changed object without a row: discard the changes of that object first.
+    ///   `StoreError.brokenContract` if a store of your own gives out the ID of a row that was read. No object is
+    ///   changed then.
     public func obtainPermanentIDs(for objects: [ManagedObject]) throws(ContextError) {
+        try checkIsNotStoring()
         for object in objects where object.managedObjectContext !== self {
             throw .objectOfOtherContext(object.storedID)
         }

@@ -53,8 +53,8 @@ extension ManagedObjectContext {
             let changes = try validatedChanges()
             stage = SaveStage(.storing)
             // Changes by merge policies and by the store cannot be undone.
-            journal?.pause()
-            defer { journal?.resume() }
+            pauseJournal()
+            defer { resumeJournal() }
             outcome = try write(changes)
         } catch let first {
             let error = withOtherFindings(first)
@@ -73,8 +73,8 @@ extension ManagedObjectContext {
 
     /// Applies what the parts have written, to this context and to the state that its children read (step 7).
     private func applyForAll(_ outcome: SaveOutcome) -> SavedChanges {
-        journal?.pause()
-        defer { journal?.resume() }
+        pauseJournal()
+        defer { resumeJournal() }
         let seen = childSource?.seen(of: outcome.saved)
         let savedChanges = apply(outcome)
         // The last pair first: an insertion may have been united with another one that a later pair unites again.

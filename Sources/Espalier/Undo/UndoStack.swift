@@ -7,7 +7,8 @@
 //      and each redo pushes a group on the other stack, so that as many groups can be redone as were undone.
 //   3. Observers are notified when a change is complete, never during an undo or redo, and only of properties whose
 //      values are others than before.
-//   4. If `levelsOfUndo` is not 0, each stack has at most that many groups; the oldest ones are removed first.
+//   4. An action is freed only after the access to the stacks: what it retains may call the undo manager.
+//   5. If `levelsOfUndo` is not 0, each stack has at most that many groups; the oldest ones are removed first.
 // Not here: the actions that a context registers (UndoJournal).
 
 public import Observation
@@ -51,16 +52,28 @@ public final class UndoStack {
 
         init(name: String = "", isEvent: Bool = false) { (self.name, self.isEvent) = (name, isEvent) }
 
-        func removeAll(where isUnwanted: (Action) -> Bool) {
+        /// Removes the unwanted actions, and appends them to `removed`.
+        func removeAll(where isUnwanted: (Action) -> Bool, _ removed: inout [Action]) {
             entries.removeAll { entry in
                 switch entry {
-                case .action(let action): return isUnwanted(action)
+                case .action(let action):
+                    guard isUnwanted(action) else { return false }
+                    removed.append(action)
+                    return true
                 case .group(let group):
-                    group.removeAll(where: isUnwanted)
+                    group.removeAll(where: isUnwanted, &removed)
                     return group.entries.isEmpty
                 }
             }
         }
+    }
+
+    /// An object whose changes are actions.
+    private struct Source {
+        /// The reason why neither an undo nor a redo can run now.
+        let reason: () -> UndoError?
+        /// Registers its waiting changes, and perhaps ends the event.
+        let register: (_ endsEvent: Bool) -> Void
     }
 
     private enum Stage {
@@ -78,8 +91,7 @@ public final class UndoStack {
     private var told = Observed()
     /// Whether observers are being notified: a registrar forgets an observer only after it has run.
     private var isTelling = false
-    /// For each source, the closure that makes it register its waiting changes (`addSource`).
-    private var sources: [ObjectIdentifier: () -> UndoError?] = [:]
+    private var sources: [ObjectIdentifier: Source] = [:]
 
     /// The properties of an undo manager that a menu shows.
     private struct Observed: Equatable {
@@ -170,6 +182,8 @@ public final class UndoStack {
     /// The actions that `handler` registers redo the action. A new action clears the redo stack.
     public func registerUndo<Target: AnyObject>(withTarget target: Target, handler: @escaping (Target) -> Void) {
         guard isUndoRegistrationEnabled else { return }
+        let former = redoStack
+        defer { withExtendedLifetime(former) {} }
         if stage == .idle { redoStack.removeAll() }
         let isAlone = open.isEmpty
         if isAlone { open.append(Group(isEvent: groupsByEvent)) }
@@ -183,14 +197,17 @@ public final class UndoStack {
         tellObservers()
     }
 
-    /// Adds a source: an object that registers its changes when `register` is called, before each undo and redo.
+    /// Adds a source: an object that registers its changes before each undo and redo.
     ///
-    /// - Parameter register: returns the reason if undo and redo are impossible now.
-    func addSource<Source: AnyObject>(_ source: Source, _ register: @escaping (Source) -> UndoError?) {
-        sources[ObjectIdentifier(source)] = { [weak source] in
-            guard let source else { return nil }
-            return register(source)
-        }
+    /// - Parameters:
+    ///   - reason: the reason why undo and redo are impossible now; `nil` if there is none.
+    ///   - register: registers the changes, and ends the event unless the second argument is `false`.
+    func addSource<Object: AnyObject>(
+        _ object: Object, reason: @escaping (Object) -> UndoError?, register: @escaping (Object, Bool) -> Void
+    ) {
+        sources[ObjectIdentifier(object)] = Source(
+            reason: { [weak object] in object.flatMap(reason) },
+            register: { [weak object] endsEvent in if let object { register(object, endsEvent) } })
     }
 
     /// Removes a source and its actions.
@@ -203,9 +220,11 @@ public final class UndoStack {
     ///
     /// - Complexity: O(registered actions).
     public func removeAllActions() {
+        let former = (undoStack, redoStack, open, open.first?.entries)
+        defer { withExtendedLifetime(former) {} }
         undoStack.removeAll()
         redoStack.removeAll()
-        if stage == .idle { open.removeAll() } else { open.first?.entries.removeAll() }
+        if stage == .idle { open = [] } else { open.first?.entries = [] }
         tellObservers()
     }
 
@@ -219,9 +238,11 @@ public final class UndoStack {
     }
 
     private func removeAllActions(where isUnwanted: (Action) -> Bool) {
+        var removed: [Action] = []
+        defer { withExtendedLifetime(removed) {} }
         func isEmptied(_ group: Group) -> Bool {
             let wasEmpty = group.entries.isEmpty
-            group.removeAll(where: isUnwanted)
+            group.removeAll(where: isUnwanted, &removed)
             return !wasEmpty && group.entries.isEmpty
         }
         undoStack.removeAll(where: isEmptied)
@@ -267,34 +288,37 @@ public final class UndoStack {
 
     /// Ends the current event, then undoes the last group.
     ///
-    /// - Throws: `UndoError.nothingToUndo`; `.openGroup` if a group is open; `.isBusy` in an action.
+    /// - Throws: `UndoError.nothingToUndo`; `.openGroup` if a group is open; `.isBusy` in an action; `.contextIsSaving`
+    ///   and `.contextIsMerging` in hooks.
     /// - Complexity: O(actions of the group) and what they do; for a context's changes, O(changes of the event).
     public func undo() throws(UndoError) {
         defer { tellObservers() }
         try checkIsClosed()
-        guard let group = takeLast(of: &undoStack) else { throw .nothingToUndo }
+        guard let group = takeLast(of: \.undoStack) else { throw .nothingToUndo }
         redoStack.append(run(group, .undoing))
         trim()
     }
 
     /// Ends the current event, then redoes the group that was undone last.
     ///
-    /// - Throws: `UndoError.nothingToRedo`; `.openGroup` if a group is open; `.isBusy` in an action.
+    /// - Throws: `UndoError.nothingToRedo`; `.openGroup` if a group is open; `.isBusy` in an action; `.contextIsSaving`
+    ///   and `.contextIsMerging` in hooks.
     /// - Complexity: as `undo()`.
     public func redo() throws(UndoError) {
         defer { tellObservers() }
         try checkIsClosed()
-        guard let group = takeLast(of: &redoStack) else { throw .nothingToRedo }
+        guard let group = takeLast(of: \.redoStack) else { throw .nothingToRedo }
         undoStack.append(run(group, .redoing))
         trim()
     }
 
-    /// Undoes the last group, which may be nested in an open group.
+    /// Registers what contexts have changed, then undoes the last group, which may be nested in an open group.
     ///
-    /// - Throws: `UndoError.nothingToUndo` if there is no group; `.isBusy` in an action.
+    /// - Throws: `UndoError.nothingToUndo` if there is no group, or if the open group has a later action; `.isBusy` in
+    ///   an action; `.contextIsSaving` and `.contextIsMerging` in hooks.
     public func undoNestedGroup() throws(UndoError) {
-        guard stage == .idle else { throw .isBusy }
         defer { tellObservers() }
+        try registerWaiting(endsEvent: false)
         guard let outer = open.last else { return try undo() }
         guard case .group(let group)? = outer.entries.last else {
             guard open.count == 1, outer.isEvent else { throw .nothingToUndo }
@@ -308,17 +332,25 @@ public final class UndoStack {
     }
 
     private func checkIsClosed() throws(UndoError) {
-        guard stage == .idle else { throw .isBusy }
-        for register in Array(sources.values) { if let error = register() { throw error } }
+        try registerWaiting(endsEvent: true)
         endEvent()
         guard open.isEmpty else { throw .openGroup(level: open.count) }
     }
 
+    /// Makes all sources register their changes, or none if one of them has a reason against an undo.
+    private func registerWaiting(endsEvent: Bool) throws(UndoError) {
+        guard stage == .idle else { throw .isBusy }
+        for source in Array(sources.values) { if let reason = source.reason() { throw reason } }
+        for source in Array(sources.values) { source.register(endsEvent) }
+    }
+
     /// Removes and returns the last group; skips groups whose targets have all been freed.
-    private func takeLast(of stack: inout Deque<Group>) -> Group? {
-        while let group = stack.popLast() {
+    private func takeLast(of stack: ReferenceWritableKeyPath<UndoStack, Deque<Group>>) -> Group? {
+        var removed: [Action] = []
+        defer { withExtendedLifetime(removed) {} }
+        while let group = self[keyPath: stack].popLast() {
             let wasEmpty = group.entries.isEmpty
-            group.removeAll { !$0.body(true) }
+            group.removeAll(where: { !$0.body(true) }, &removed)
             if wasEmpty || !group.entries.isEmpty { return group }
         }
         return nil

@@ -72,8 +72,10 @@ struct CandidateCollector {
             }
             let family = catalog.model.entities[step.destination]
             // An index of a superentity also lists rows of other entities, to which the relationship cannot lead.
+            var steps = FetchSteps(session.isCancelled)
             for destination in destinations
             where catalog.numbering.entity(destination.entityNumber)?.isKind(of: family) == true {
+                try steps.count()
                 try collect(access, from: destination, into: &found)
                 guard found.count <= countMax else { return false }
             }
@@ -91,10 +93,12 @@ struct CandidateCollector {
         let tree = catalog.groupTrees[group]
         // One lookup for all ranges: the next range may begin in the leaf in which the last one ended.
         var entries = try session.transaction.lookup(in: tree)
+        var steps = FetchSteps(session.isCancelled)
         for range in ranges {
             try entries.forEach(from: range.lower) { key, value throws(StoreError) in
                 if let upper = range.upper, !upper.withRawSpan({ key.precedes($0) }) { return false }
                 assert(StepCount.note())
+                try steps.count()
                 found.append(try catalog.candidate(key, value, tree))
                 return found.count <= countMax
             }
@@ -142,10 +146,12 @@ struct CandidateCollector {
         let reader = session.reader
         let scratch = SharedBytes()
         var foldedText: [UInt8] = []
+        var steps = FetchSteps(session.isCancelled)
         var cursor = try session.transaction.cursor(over: catalog.rowTree(of: entity))
         guard try cursor.first() else { return }
         try cursor.forEachValue { key, row throws(StoreError) in
             assert(StepCount.note(rows: 1))
+            try steps.count()
             let number = try catalog.check(row, in: entity, key: key)
             guard let rowEntity = catalog.numbering.entity(number), rowEntity.isKind(of: entity),
                 let id = catalog.numbering.id(entityNumber: number, key: key)

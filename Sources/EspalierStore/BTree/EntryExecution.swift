@@ -33,6 +33,7 @@ struct EntryExecution {
     private var rowCount = 0
     /// Whether entries have led to too many rows (invariant 2).
     private var hasGivenUp = false
+    private var steps: FetchSteps
 
     init(_ plan: EntryPlan, _ fetch: StoreValueFetch, _ session: ReadSession) {
         let group = session.catalog.schema.groups[plan.group]
@@ -41,6 +42,7 @@ struct EntryExecution {
         isWanted = session.catalog.numbering.isWanted(entity, includesSubentities: fetch.rows.includesSubentities)
         reader = ColumnReader(fetch.values, session, entriesOf: group)
         decoder = EntryDecoder(group, session.catalog.numbering)
+        steps = fetch.rows.steps
         assert(limit > 0, "entries are read for no rows")
     }
 
@@ -72,6 +74,7 @@ struct EntryExecution {
         _ candidate: Candidate, _ codes: RawSpan, isCut: Bool, in rows: inout Lookup<UInt64>
     ) throws(StoreError) -> Bool {
         assert(count < limit, "\(count) rows of \(limit) are found, and another entry is read")
+        try steps.count()
         let numbering = session.catalog.numbering
         guard isWanted[Int(candidate.entityNumber)], let entity = numbering.entity(candidate.entityNumber),
             let id = numbering.id(entityNumber: candidate.entityNumber, key: candidate.key),

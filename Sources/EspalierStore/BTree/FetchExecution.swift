@@ -6,6 +6,7 @@
 //      bytes are used, each is first copied into the sort buffer. Conditions that a `ByteCondition` cannot test, and
 //      sort keys that are not the row's own attributes, get a copy in one reused buffer.
 //   3. Of a row that has pages of its own, only the first page is read if that has all attributes that the fetch needs.
+//   4. Each row, entry or sorted row is a step (`FetchSteps`), so a fetch that was cancelled ends soon.
 
 internal import EspalierEngine
 internal import EspalierModel
@@ -49,6 +50,7 @@ struct FetchExecution: ~Copyable {
     private var rowsToScan = Int.max
     /// The key at which a scan has stopped because `rowsToScan` was 0.
     private var resumeKey: UInt64?
+    private var steps: FetchSteps
 
     init(
         _ plan: consuming FetchPlan, _ kind: FetchKind, _ session: ReadSession, _ values: ColumnReader? = nil,
@@ -57,6 +59,7 @@ struct FetchExecution: ~Copyable {
         self.excluded = excluded
         self.plan = plan
         self.session = session
+        steps = FetchSteps(session.isCancelled)
         catalog = session.catalog
         (reader, storeTag) = (session.reader, session.catalog.numbering.storeTag)
         residual = self.plan.residual
@@ -200,6 +203,7 @@ struct FetchExecution: ~Copyable {
         var rows = try buffer.rows()
         sink.spilledByteCount = rows.spilledByteCount
         while let entry = try rows.next() {
+            try steps.count()
             guard entry.row.withRawSpan({ sink.accept(entry.id, $0) }) else { break }
         }
         return sink
@@ -222,7 +226,7 @@ struct FetchExecution: ~Copyable {
         guard try least == 0 ? cursor.first() : cursor.seek(least) else { return }
         guard let slotsToRead else {
             return try cursor.forEachValue { key, row throws(StoreError) in
-                guard scansRow(at: key, upTo: greatest) else { return false }
+                guard try scansRow(at: key, upTo: greatest) else { return false }
                 return try test(row, key: key)
             }
         }
@@ -230,7 +234,7 @@ struct FetchExecution: ~Copyable {
         while isOnRow {
             var needsRest = false
             try cursor.forEachBeginning { key, row, byteCount throws(StoreError) in
-                guard scansRow(at: key, upTo: greatest) else { return false }
+                guard try scansRow(at: key, upTo: greatest) else { return false }
                 if let wantsMore = try test(beginning: row, of: byteCount, key: key, slotsToRead) { return wantsMore }
                 needsRest = true
                 return false
@@ -246,7 +250,8 @@ struct FetchExecution: ~Copyable {
 
     /// Counts a row of a scan; `false` if the scan ends before it.
     @inline(__always)
-    private mutating func scansRow(at key: UInt64, upTo greatest: UInt64) -> Bool {
+    private mutating func scansRow(at key: UInt64, upTo greatest: UInt64) throws(StoreError) -> Bool {
+        try steps.count()
         guard key <= greatest else { return false }
         guard rowsToScan > 0 else {
             resumeKey = key
@@ -279,6 +284,7 @@ struct FetchExecution: ~Copyable {
 
     /// Visits the row of a candidate, or accepts it unread if its ID is enough; returns whether more rows are wanted.
     private mutating func visitRow(of candidate: Candidate, in rows: inout Lookup<UInt64>) throws(StoreError) -> Bool {
+        try steps.count()
         guard plan.isWanted[Int(candidate.entityNumber)], keys.contains(candidate.key) else { return true }
         if plan.isExact, acceptsEveryRow, !sink.needsRow || sink.isSkipping,
             let id = catalog.numbering.id(entityNumber: candidate.entityNumber, key: candidate.key)

@@ -234,13 +234,13 @@ extension StoreCatalog {
         let missing = try rowsWithout(required, objectCountMax: 1, in: transaction)
         let reasons = missing.map { missing in
             let (property, rowCount) = (missing.required, missing.rowCount)
-            let subject = "entity \(property.entity): \(property.name)"
+            let subject = "entity \(property.entity): \(property.path)"
             let rows = rowCount == 1 ? "1 row" : "\(rowCount) rows"
             let first = "(first: \(missing.objects.first.map { "\($0.entityName)/\($0.key)" } ?? ""))"
             return switch property.demand {
             case .value:
                 "\(subject) must now have a value, but \(rows) \(rowCount == 1 ? "has" : "have") none \(first); give "
-                    + "them values with the file's model first, or keep \(property.name) optional"
+                    + "them values with the file's model first, or keep \(property.path) optional"
             case .count(.atLeast(let count)):
                 "\(subject) must now lead to at least \(count) objects, if to any, but \(rows) "
                     + "\(rowCount == 1 ? "leads" : "lead") to fewer \(first); add objects with the file's model first, "
@@ -285,7 +285,10 @@ extension StoreCatalog {
                     for (position, property) in wanted[Int(number)] {
                         let isMissing =
                             switch property {
-                            case .attribute(let slot): reader.isNull(at: slot, row)
+                            case .attribute(let slot) where required[position].elements.isEmpty:
+                                reader.isNull(at: slot, row)
+                            case .attribute(let slot):
+                                reader.value(at: slot, row).lacksElement(at: required[position].elements)
                             case .relationship(let slot):
                                 try isUnmet(
                                     required[position].demand, slot, row, key, numbering.entity(number), reader,

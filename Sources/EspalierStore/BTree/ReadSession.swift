@@ -3,7 +3,7 @@
 //
 // Invariants
 //   1. One thread uses it at a time: the one that made it, or the one that holds the lock of its snapshot.
-//   2. At most `cachedRowCountMax` rows are kept, and none between two calls of a snapshot.
+//   2. At most `cachedRowCountMax` rows are kept. Between two calls of a snapshot there are none, and no `isCancelled`.
 
 internal import EspalierEngine
 internal import EspalierModel
@@ -27,6 +27,10 @@ final class ReadSession: @unchecked Sendable {
     /// Results of predicates on these rows.
     let memo = PredicateMemo()
     private var rows: [ObjectID: EvaluatedRow?] = [:]
+    /// Whether the answer of the present call is no longer wanted; `nil` if the call cannot be cancelled.
+    var isCancelled: (@Sendable () -> Bool)? { didSet { steps = FetchSteps(isCancelled) } }
+    /// The rows that were read across relationships.
+    private var steps = FetchSteps(nil)
     /// Created by the first fetch whose plan is not known.
     private var planner: FetchPlanner?
     /// Created with the planner.
@@ -66,7 +70,7 @@ final class ReadSession: @unchecked Sendable {
     }
 
     /// Whether no row is kept, as between two calls of a snapshot (invariant 2).
-    var isFresh: Bool { rows.isEmpty && memo.isEmpty }
+    var isFresh: Bool { rows.isEmpty && memo.isEmpty && isCancelled == nil }
 
     /// Forgets the rows that were looked at.
     func forgetRows() {
@@ -76,6 +80,7 @@ final class ReadSession: @unchecked Sendable {
 
     private func readRow(_ id: ObjectID) throws(StoreError) -> EvaluatedRow? {
         assert(StepCount.note(rows: 1))
+        try steps.count()
         guard let entity = catalog.schema.entity(of: id) else { return nil }
         let number = catalog.numbering.entityNumbers[entity.index]
         let found = try transaction.withValue(of: id.key, in: catalog.rowTree(of: entity)) {

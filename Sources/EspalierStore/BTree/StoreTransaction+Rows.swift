@@ -97,10 +97,10 @@ extension StoreTransaction where Base: ~Copyable {
         return ids
     }
 
-    /// The row with the lowest key that has the values of `key`, if there is one.
+    /// The row with the lowest key that has the values of `key`, of those that count, if there is one.
     func holder(
         of key: GroupKey, _ group: KeyGroup, _ tree: Tree<[UInt8]>, _ values: @autoclosure () -> [AttributeValue],
-        _ catalog: StoreCatalog
+        _ catalog: StoreCatalog, where counts: (ObjectID) -> Bool = { _ in true }
     ) throws(StoreError) -> ObjectID? {
         assert(group.isUnique && !key.hasNull, "rows may share these values of \(group.name)")
         var found: ObjectID?
@@ -117,6 +117,7 @@ extension StoreTransaction where Base: ~Copyable {
                     entity: catalog.model.entities[group.entity].name, key: 0,
                     reason: "an entry of tree \"\(tree.name)\" is not the key of a row")
             }
+            guard counts(id) else { return true }
             if key.isCut {
                 guard let row = try snapshot(of: id, catalog),
                     zip(group.elements, values).allSatisfy({ element, value in

@@ -80,7 +80,8 @@ extension InMemoryStore {
         guard broken.isEmpty else { throw .references(save.asRequested(broken)) }
         var derived = DerivedValues(schema, at: save.moment)
         try derived.carryOut(in: &state)
-        guard state.derivedConflicts.isEmpty else { throw .constraint(save.asRequested(state.derivedConflicts)) }
+        let late = state.deferredConflicts()
+        guard late.isEmpty else { throw .constraint(save.asRequested(late)) }
         state.derivedChanges = DerivedChanges()
         let rows = inserted.map { (derived.changed.contains($0.new.id) ? state.row($0.new.id) : nil) ?? $0.new }
             .map(\.snapshot)
@@ -130,13 +131,10 @@ extension InMemoryStore {
                 guard let values = state.key(new, group), old.flatMap({ state.key($0, group) }) != values else {
                     continue
                 }
-                let holders = state.groups[group][values] ?? []
-                if let other = holders.min(by: { $0.key < $1.key }) {
-                    let constraint = schema.groups[group]
-                    conflicts.append(
-                        ConstraintConflict(
-                            entityName: model.entities[constraint.entity].name, properties: constraint.properties,
-                            values: values.map(\.value), object: new.id, other: other))
+                if state.deferred.defers(group) {
+                    state.deferred.add(new.id, in: group)
+                } else if let other = state.groups[group][values]?.min(by: { $0.key < $1.key }) {
+                    conflicts.append(state.conflict(of: new.id, with: other, values, inGroup: group))
                 }
                 state.groups[group][values, default: []].insert(new.id)
             }

@@ -86,14 +86,7 @@ extension MemoryState: SaveState {
         for (old, new) in changed {
             for group in constraints(of: new) where key(old, group) != key(new, group) {
                 guard let values = key(new, group) else { continue }
-                if let other = groups[group][values]?.min(by: { $0.key < $1.key }) {
-                    let constraint = schema.groups[group]
-                    derivedConflicts.append(
-                        ConstraintConflict(
-                            entityName: schema.model.entities[constraint.entity].name,
-                            properties: constraint.properties, values: values.map(\.value), object: new.id,
-                            other: other))
-                }
+                deferred.add(new.id, in: group)
                 groups[group][values, default: []].insert(new.id)
             }
             rows[schema.roots[new.entity]][new.id.key] = new

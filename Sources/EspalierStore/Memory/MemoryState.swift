@@ -54,8 +54,8 @@ struct MemoryState: Sendable {
     var isClosed = false
     /// During a save: the changes from which derived values follow.
     var derivedChanges = DerivedChanges()
-    /// During a save: derived values that must be unique and that other rows have.
-    var derivedConflicts: [ConstraintConflict] = []
+    /// During a save: the rows whose unique values are checked in the end, because they follow from other rows.
+    var deferred: DeferredConstraints
 
     init(schema: StoreSchema) {
         self.schema = schema
@@ -63,6 +63,7 @@ struct MemoryState: Sendable {
         lastKeys = Array(repeating: 0, count: schema.model.entities.count)
         goneVersions = lastKeys
         groups = Array(repeating: [:], count: schema.groups.count)
+        deferred = DeferredConstraints(schema.lateConstraints)
     }
 
     func row(_ id: ObjectID) -> Row? {
@@ -83,6 +84,34 @@ struct MemoryState: Sendable {
         assert(schema.groups[group].isUnique, "invariant 2: \(schema.groups[group].name) is no constraint")
         let values = schema.groups[group].elements.compactMap(\.property).map { row.value(of: $0) }
         return values.contains(where: \.isNull) ? nil : values.map(UniqueValue.init)
+    }
+
+    /// The conflict of two rows that have these values in a group.
+    func conflict(
+        of id: ObjectID, with other: ObjectID, _ values: [UniqueValue], inGroup group: Int
+    ) -> ConstraintConflict {
+        assert(id != other, "\(id) is in conflict with itself")
+        let constraint = schema.groups[group]
+        return ConstraintConflict(
+            entityName: schema.model.entities[constraint.entity].name, properties: constraint.properties,
+            values: values.map(\.value), object: id, other: other)
+    }
+
+    /// Checks the constraints that were deferred, over the rows as they are.
+    mutating func deferredConflicts() -> [ConstraintConflict] {
+        var conflicts: [ConstraintConflict] = []
+        for (group, noted) in deferred.takeRows() {
+            assert(schema.groups[group].isUnique, "invariant 2: \(schema.groups[group].name) is no constraint")
+            for id in noted where conflicts.count < DeferredConstraints.reportCountMax {
+                guard let row = row(id), let values = key(row, group) else { continue }
+                let others = (groups[group][values] ?? []).filter {
+                    DeferredConstraints.reports(id, sharingWith: $0, among: noted)
+                }
+                guard let other = others.min(by: { $0.key < $1.key }) else { continue }
+                conflicts.append(conflict(of: id, with: other, values, inGroup: group))
+            }
+        }
+        return conflicts
     }
 
     /// Removes a row from those that have its values in a group.

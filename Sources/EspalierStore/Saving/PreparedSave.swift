@@ -198,7 +198,7 @@ struct PreparedSave {
         for position in insertions.indices {
             let entity = checks.schema.entityIndex(of: ids[position])
             let row = plan.completed(insertions[position].row, of: entity, at: moment)
-            insertions[position] = .init(id: insertions[position].id, row)
+            insertions[position] = .init(id: insertions[position].id, row, naming: insertions[position].named)
         }
         for position in updates.indices {
             let entity = checks.schema.entityIndex(of: updates[position].id)
