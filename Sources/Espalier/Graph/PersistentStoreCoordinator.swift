@@ -248,6 +248,11 @@ public final class PersistentStoreCoordinator: Sendable {
     /// The open stores, as contexts see them.
     var parts: [SourcePart] { state.withLock { $0.members.map(\.part) } }
 
+    /// The part that an open store is; `nil` if it is not open here.
+    func part(of store: any PersistentStore) -> SourcePart? {
+        state.withLock { state in state.members.first { $0.store === store }?.part }
+    }
+
     /// The store of a part, and the checks of its answers if it needs any.
     ///
     /// - Throws: `StoreError.closed` if the store was removed.
@@ -286,7 +291,7 @@ public final class PersistentStoreCoordinator: Sendable {
 
     var writers: Set<UInt64> { state.withLock(\.writers) }
 
-    /// Notes that the store of a part carries out a command on this thread, until `end(_:)`.
+    /// Notes that the store of a part carries out a command, or is moved, on this thread, until `end(_:)`.
     ///
     /// - Returns: `nil` if the system does not number threads.
     func beginCommand(in part: SourcePart) -> RunningCommand? {

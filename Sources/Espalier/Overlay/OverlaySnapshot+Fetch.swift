@@ -166,7 +166,7 @@ extension OverlaySnapshot {
         guard let predicate = ResolvedPredicate(ways, from: fetch.entity) else { return [] }
         var leading = StoreFetch(
             entity: fetch.entity, includesSubentities: fetch.includesSubentities, predicate: predicate)
-        leading.keys = fetch.keys
+        (leading.keys, leading.storeTags) = (fetch.keys, fetch.storeTags)
         if let found = fetch.found { leading.predicate = predicate.holding(forOneOf: Array(found)) }
         var ids: [ObjectID] = []
         for store in try stores(for: fetch) { ids += try store.snapshot.fetchIDs(leading) }

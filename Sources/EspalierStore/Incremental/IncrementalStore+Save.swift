@@ -2,7 +2,6 @@
 // source with everything that has changed.
 
 internal import EspalierModel
-internal import Synchronization
 
 extension IncrementalStore {
     /// Checks versions and constraints, carries out the rules of the model, and has the source write the result.
@@ -10,10 +9,7 @@ extension IncrementalStore {
     /// - Complexity: that of the changes; O(rows) for deletions of rows to which a relationship without inverse may
     ///   lead, and for unique values by which the source does not filter.
     public func save(_ request: SaveRequest) throws(StoreError) -> SaveResult {
-        let outcome = saving.withLock { _ -> Result<SaveResult, StoreError> in
-            do throws(StoreError) { return .success(try saveAlone(request)) } catch { return .failure(error) }
-        }
-        return try outcome.get()
+        try holdChanges(endsChanges: false) { () throws(StoreError) in try saveAlone(request) }
     }
 
     private func saveAlone(_ request: SaveRequest) throws(StoreError) -> SaveResult {

@@ -113,7 +113,7 @@ public final class InMemorySnapshot: StoreSnapshot, BuiltInSnapshot {
         let wanted = fetch.includesSubentities ? Set(fetch.entity.family) : [fetch.entity.index]
         var matches: [(subject: MemoryRow, sortValues: [AttributeValue])] = []
         var steps = fetch.steps
-        for row in state.rows[fetch.entity.root].values
+        for (_, row) in state.rows[fetch.entity.root]
         where wanted.contains(row.entity) && fetch.keys.contains(row.id.key) && !excluded.contains(row.id) {
             try steps.count()
             let subject = MemoryRow(row: row, state: state, schema: schema)

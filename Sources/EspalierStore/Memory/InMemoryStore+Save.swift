@@ -1,11 +1,14 @@
-// Saving to an in-memory store: the same steps as every store, on dictionaries.
+// Saving to an in-memory store: the same steps as every store, on tables.
 
 internal import EspalierModel
 
 extension InMemoryStore {
     /// Checks versions and constraints, then makes all changes at once.
+    ///
+    /// - Complexity: O(log n) for each changed row among n, O(destinations) for each changed list, whether or not
+    ///   snapshots exist; O(n) to delete rows to which a to-one relationship without inverse may lead.
     public func save(_ request: SaveRequest) throws(StoreError) -> SaveResult {
-        try withState { state throws(StoreError) in try carryOut(request, on: &state) }
+        try change { state throws(StoreError) in try carryOut(request, on: &state) }
     }
 
     /// Makes all changes of `request`; an error leaves `state` as it was.
@@ -136,7 +139,7 @@ extension InMemoryStore {
                 } else if let other = state.groups[group][values]?.min(by: { $0.key < $1.key }) {
                     conflicts.append(state.conflict(of: new.id, with: other, values, inGroup: group))
                 }
-                state.groups[group][values, default: []].insert(new.id)
+                state.insert(new.id, having: values, inGroup: group)
             }
         }
         return conflicts
@@ -156,12 +159,8 @@ extension InMemoryStore {
                 for id in gone { state.derivedChanges.noteLink(of: key.owner, to: id, edit.relationship, -1) }
             }
             guard edit.relationship.inverse == nil else { continue }
-            for destination in gone {
-                state.owners[ListID(edit.relationship, of: destination)]?.remove(key.owner)
-            }
-            for destination in come {
-                state.owners[ListID(edit.relationship, of: destination), default: []].insert(key.owner)
-            }
+            for destination in gone { state.remove(owner: key.owner, leadingTo: destination, edit.relationship) }
+            for destination in come { state.insert(owner: key.owner, leadingTo: destination, edit.relationship) }
         }
     }
 
