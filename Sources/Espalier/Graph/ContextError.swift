@@ -145,8 +145,8 @@ extension ContextError: CustomStringConvertible {
         case .alreadySaving(let hook, let object):
             "save(), execute() or a call that would change what they write was made in "
                 + "\(hook)\(object.map { " of \($0)" } ?? "") while the context, its parent or its store was writing "
-                + "or refreshing; remove the call: a save includes changes that hooks make before it writes; save later "
-                + "ones afterwards"
+                + "or refreshing; remove the call: a save includes changes that hooks make before it writes; save "
+                + "later ones afterwards"
         case .unknownEntity(let name, let known):
             "the model has no entity \"\(name)\"; it has \(known.joined(separator: ", "))"
         case .abstractEntity(let name): "\(name) is abstract; use one of the entities that inherit from it"
