@@ -87,6 +87,14 @@ import Testing
             ("two new rows with one ID", { inserted($0, copy($0.inserted[0], $0.inserted[1].id)) }),
             ("a new row with the ID of a changed one", { inserted($0, copy($0.inserted[0], $0.updated[0].id)) }),
             ("a new row with the ID of one that was read", { inserted($0, copy($0.inserted[0], old)) }),
+            (
+                "a new row with the ID of a deleted one",
+                { result in
+                    var changed = result
+                    changed.deleted.insert(result.inserted[0].id)
+                    return changed
+                }
+            ),
             ("a version too great", { inserted($0, copy($0.inserted[0], $0.inserted[0].id, version: .max)) }),
             ("changed rows in another order", { updated($0, $0.updated.reversed()) }),
             ("a row that was not to be changed", { updated($0, [copy($0.updated[0], old), $0.updated[1]]) }),
@@ -119,13 +127,13 @@ import Testing
         ]
     }
 
-    @Test(arguments: 0..<10)
+    @Test(arguments: 0..<11)
     func `an answer to a save that is none breaks the contract, and the context stays as it was`(number: Int) throws {
         let library = try BookStore(.raw)
         let stranger = ObjectID(.number(1), of: try library.entity("Book"), inStore: UUID())
         let answers = Self.answers(
             old: library.books[2].objectID, author: library.author.objectID, stranger: stranger)
-        try #require(answers.count == 10)
+        try #require(answers.count == 11)
         let (what, answer) = answers[number]
         library.raw?.answer.withLock { $0 = answer }
         (library.books[0].title, library.books[1].title) = ("A", "B")

@@ -55,7 +55,8 @@ public enum ContextError: Error, Sendable {
     case noStore(entity: String)
     /// The model has no configuration of this name.
     case unknownConfiguration(String, known: [String])
-    /// No store of this kind is registered, or the kind does not fit the description.
+    /// No store of this kind is registered, or the kind does not fit the description, or its stores cannot be removed
+    /// or replaced.
     case unsupportedStore(StoreType)
     /// The store is open for reading only (513).
     case readOnlyStore(path: String?)
@@ -143,9 +144,9 @@ extension ContextError: CustomStringConvertible {
                 + "insert an object on every call"
         case .alreadySaving(let hook, let object):
             "save(), execute() or a call that would change what they write was made in "
-                + "\(hook)\(object.map { " of \($0)" } ?? "") while the context, its parent or its store was writing or "
-                + "refreshing; remove the call: a save includes changes that hooks make before it writes; save later "
-                + "ones afterwards"
+                + "\(hook)\(object.map { " of \($0)" } ?? "") while the context, its parent or its store was writing "
+                + "or refreshing; remove the call: a save includes changes that hooks make before it writes; save "
+                + "later ones afterwards"
         case .unknownEntity(let name, let known):
             "the model has no entity \"\(name)\"; it has \(known.joined(separator: ", "))"
         case .abstractEntity(let name): "\(name) is abstract; use one of the entities that inherit from it"
@@ -177,7 +178,7 @@ extension ContextError: CustomStringConvertible {
         case .unsupportedStore(let type):
             "no store of kind \(type.rawValue) fits the description: a store in a file needs a path, a store in "
                 + "memory has none and cannot migrate, and a kind of the application's own has to be registered "
-                + "first (StoreType.register); registered are "
+                + "first (StoreType.register), and is removed by the application itself; registered are "
                 + StoreType.registered.map(\.rawValue).joined(separator: ", ")
         case .readOnlyStore(let path):
             "the store \(path ?? "in memory") is open for reading only; open it for writing to save changes"

@@ -6,7 +6,8 @@
 //   2. `records` has the changed objects of the parent as children have last seen them; `changes` has the same ones as
 //      values.
 //   3. If nothing has changed, children get the same snapshot again.
-// Elsewhere: how a snapshot is made (Children: +Snapshot), how a child saves (Children: +Save).
+// Elsewhere: how a snapshot is made (Children: +Snapshot), how a child saves (Children: +Save), and how the parent
+// returns to `records` if that fails (ParentCheckpoint).
 
 import EspalierModel
 import EspalierStore
@@ -23,6 +24,7 @@ final class ParentSource: ObjectSource {
         let newValues: RowValues?
         /// The version of the row; `nil` if there is none.
         let version: UInt64?
+        /// All flags, although children are concerned by few of them: the object may have to return to this state.
         let state: ManagedObject.State
     }
 

@@ -1,7 +1,8 @@
 // The hook that a running save calls at this moment; the save refuses calls that would disturb it.
 //
 // Invariants
-//   1. A context has a stage exactly while its `save` runs, or the closure of a transaction.
+//   1. A context has a stage exactly while its `save` runs, or the closure of a transaction, or while the save of a
+//      child changes it (`ChildSave`).
 //   2. `save` inside a save throws. `reset` and `rollback` inside a save are refused before its stores have committed,
 //      and the save reports that; after the commit, in `didSave`, they take effect.
 //   3. A save that fails returns to the generation with which it began: until its stores have committed, and in the
@@ -14,6 +15,7 @@ struct SaveStage {
     /// The kind of code that is called.
     enum Hook: String {
         case transaction = "the closure of a transaction"
+        case childSave = "the save of a child"
         case willSave
         case willSaveObserver = "an observer of WillSaveMessage"
         case deleteRules = "prepareForDeletion"

@@ -27,8 +27,8 @@ extension ManagedObjectContext {
     ///
     /// - Complexity: O(IDs of `saved`), or O(objects in memory × log of their number) if the message is that of a batch
     ///   request with more rows than that; for changed objects among them as `refresh(_:mergesChanges:)`, with one read
-    ///   of rows for each store; O(objects in memory) if everything may have changed. Moving to a newer generation takes
-    ///   as long as for a refresh.
+    ///   of rows for each store; O(objects in memory) if everything may have changed. Moving to a newer generation
+    ///   takes as long as for a refresh.
     public func mergeChanges(from saved: SavedChanges) {
         guard !mayTakeBack else { return deferredSaves.append(saved) }
         moveToNewestGeneration()
@@ -175,6 +175,7 @@ extension ManagedObjectContext {
 
     /// Removes an object that both this context and another one have deleted: nothing is left to save.
     func leave(_ object: ManagedObject) {
+        childSave?.noteLoss(of: object)
         memory.deleted.remove(object)
         memory.reached.forgetRows()
         memory.registry.remove(object)

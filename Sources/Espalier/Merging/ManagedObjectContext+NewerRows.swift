@@ -51,7 +51,7 @@ extension ManagedObjectContext {
             forgetPairs(with: left)
             found = try withOtherEnds(found)
         } catch {
-            for object in objects { object.recordOnce(nil, .unreadable("\(error)")) }
+            for object in objects { object.recordUnreadable(nil, error) }
             return
         }
         rebase(found) { _ in .merging(settled: settled) }

@@ -12,7 +12,9 @@ extension ManagedObject {
         else {
             if !hasValues && wasRegistered && former.contains(.ended) {
                 requireContext()
-                recordOnce(nil, .unreadable("the context was reset and has forgotten the object; fetch it again"))
+                recordOnce(
+                    .unreadable, of: nil,
+                    .unreadable("the context was reset and has forgotten the object; fetch it again"))
             }
             return
         }
@@ -43,11 +45,11 @@ extension ManagedObject {
     @discardableResult
     final func loadRow() -> Bool {
         guard let context = managedObjectContext else { return false }
-        do {
+        do throws(ContextError) {
             try context.loadRow(of: self)
             return true
         } catch {
-            recordOnce(nil, .unreadable("\(error)"))
+            recordUnreadable(nil, error)
             return false
         }
     }

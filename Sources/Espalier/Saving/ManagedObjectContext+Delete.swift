@@ -146,6 +146,7 @@ extension ManagedObjectContext {
         let naming = objectsNaming(unsaved)
         for object in naming { object.willForget(ended) }
         for object in unsaved where object.state.contains(.registered) {
+            childSave?.noteLoss(of: object)
             memory.deleted.remove(object)
             memory.registry.remove(object)
             object.leaveContext()

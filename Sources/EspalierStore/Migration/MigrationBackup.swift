@@ -1,8 +1,8 @@
 // The backup of a migration: a copy of the store as it was.
 //
 // Invariants
-//   1. A backup stays only if the migration was committed, or if the commit itself has failed, which may have been made.
-//      So the next run can write its backup under the same path.
+//   1. A backup stays only if the migration was committed, or if the commit itself has failed, which may have been
+//      made. So the next run can write its backup under the same path.
 //   2. A process that is killed leaves its backup. If the store has no later commit, the next run uses that one; any
 //      other file under the path is an error, and stays.
 
@@ -80,8 +80,8 @@ extension BTreeStore {
             guard newest.transactionID >= point.transactionID else { return nil }
             return newest.transactionID - point.transactionID
         }
-        guard let commitCount else { return nil }
-        return (try metadata(ofStoreAt: backupPath).model, commitCount)
+        guard let commitCount, let former = try metadata(ofStoreAt: backupPath).model else { return nil }
+        return (former, commitCount)
     }
 
     /// Runs `body` with the database of the store at `path`, which may be in use.
