@@ -95,7 +95,8 @@ let package = Package(
             ],
             path: "Fuzz/Bodies", swiftSettings: strict),
         .testTarget(
-            name: "FuzzCorpusTests", dependencies: ["FuzzBodies", "TestSupport"], swiftSettings: strict),
+            name: "FuzzCorpusTests",
+            dependencies: ["EspalierCoreData", "EspalierEngine", "FuzzBodies", "TestSupport"], swiftSettings: strict),
         .target(
             name: "TestSupport", dependencies: ["EspalierEngine"], path: "Tests/TestSupport", swiftSettings: strict),
         .testTarget(

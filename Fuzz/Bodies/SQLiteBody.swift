@@ -11,7 +11,8 @@ import EspalierModelFile
 extension FuzzBody {
     /// The bytes are a SQLite file: the first two say how many bytes at the end are its log.
     public static let sqlite = FuzzBody(
-        name: "sqlite", seeds: { ["empty": emptyFile] },
+        name: "sqlite", seeds: { ["empty": emptyFile, "empty-log": fileWithLog] },
+        repair: { bytes in SQLiteLogRepair.repair(&bytes) },
         run: { bytes in
             guard bytes.count >= 2 else { return }
             let logByteCount = min(Int(bytes[0]) | Int(bytes[1]) << 8, bytes.count - 2)
@@ -80,5 +81,19 @@ extension FuzzBody {
         // Pages of 512 bytes; one page; UTF-8; a leaf of a table without cells.
         (page[18], page[33], page[61], page[102], page[107]) = (2, 1, 1, 13, 2)
         return page
+    }
+
+    /// The same file with a log, whose one commit appends a page.
+    private static var fileWithLog: [UInt8] {
+        let page = emptyFile.dropFirst(2)
+        var log = [UInt8](repeating: 0, count: SQLiteLogRepair.headerByteCount)
+        for (number, pageCount) in [(UInt32(1), UInt32(0)), (2, 2)] {
+            var header = [UInt8](repeating: 0, count: SQLiteLogRepair.frameHeaderByteCount)
+            SQLiteLogRepair.write([number, pageCount], to: &header, at: 0)
+            log += header + page
+        }
+        var bytes = [UInt8(log.count & 0xFF), UInt8(log.count >> 8)] + page + log
+        _ = SQLiteLogRepair.repair(&bytes)
+        return bytes
     }
 }

@@ -309,7 +309,7 @@ package enum Platform {
     private static let threadCount = Atomic<UInt>(0)
 
     /// A number that no other thread of this process has or had, unlike `threadNumber`; 0 if the system keeps none.
-    static var lifelongThreadNumber: UInt {
+    package static var lifelongThreadNumber: UInt {
         guard let threadKey else { return 0 }
         // SAFETY: the stored pointer is a number, and is never dereferenced.
         if let known = unsafe pthread_getspecific(threadKey) { return UInt(bitPattern: known) }

@@ -32,6 +32,25 @@ enum Files {
         return system
     }
 
+    /// A log of these frames with right checksums; `pageCount` is 0 for a frame that does not commit.
+    static func log(_ frames: [(page: UInt32, bytes: [UInt8], pageCount: UInt32)]) -> [UInt8] {
+        func bytes(_ numbers: [UInt32]) -> [UInt8] {
+            numbers.flatMap { number in (0..<4).map { UInt8(truncatingIfNeeded: number >> UInt32(24 - 8 * $0)) } }
+        }
+        let salts: [UInt32] = [17, 18]
+        var log = bytes([0x377F_0682, 3_007_000, UInt32(frames[0].bytes.count), 0] + salts)
+        var checksum = SQLiteLogChecksum(isBigEndian: false)
+        checksum.add(log, 0..<24)
+        log += bytes([checksum.first, checksum.second])
+        for frame in frames {
+            let head = bytes([frame.page, frame.pageCount])
+            checksum.add(head, 0..<8)
+            checksum.add(frame.bytes, 0..<frame.bytes.count)
+            log += head + bytes(salts + [checksum.first, checksum.second]) + frame.bytes
+        }
+        return log
+    }
+
     /// The database in a file, with other files beside it.
     static func database(_ name: String, with others: [String: String] = [:]) throws -> SQLiteDatabase {
         var files = ["file": try bytes(name)]

@@ -87,6 +87,14 @@ import Testing
             ("two new rows with one ID", { inserted($0, copy($0.inserted[0], $0.inserted[1].id)) }),
             ("a new row with the ID of a changed one", { inserted($0, copy($0.inserted[0], $0.updated[0].id)) }),
             ("a new row with the ID of one that was read", { inserted($0, copy($0.inserted[0], old)) }),
+            (
+                "a new row with the ID of a deleted one",
+                { result in
+                    var changed = result
+                    changed.deleted.insert(result.inserted[0].id)
+                    return changed
+                }
+            ),
             ("a version too great", { inserted($0, copy($0.inserted[0], $0.inserted[0].id, version: .max)) }),
             ("changed rows in another order", { updated($0, $0.updated.reversed()) }),
             ("a row that was not to be changed", { updated($0, [copy($0.updated[0], old), $0.updated[1]]) }),
@@ -119,13 +127,13 @@ import Testing
         ]
     }
 
-    @Test(arguments: 0..<10)
+    @Test(arguments: 0..<11)
     func `an answer to a save that is none breaks the contract, and the context stays as it was`(number: Int) throws {
         let library = try BookStore(.raw)
         let stranger = ObjectID(.number(1), of: try library.entity("Book"), inStore: UUID())
         let answers = Self.answers(
             old: library.books[2].objectID, author: library.author.objectID, stranger: stranger)
-        try #require(answers.count == 10)
+        try #require(answers.count == 11)
         let (what, answer) = answers[number]
         library.raw?.answer.withLock { $0 = answer }
         (library.books[0].title, library.books[1].title) = ("A", "B")
@@ -165,16 +173,63 @@ import Testing
         let library = try BookStore(.raw)
         library.raw?.lie.withLock { $0 = lie }
         let update = BatchUpdateRequest(entityName: "Book", propertiesToUpdate: ["year": 7])
+        let computing = BatchUpdateRequest(
+            entityName: "Book", propertiesToUpdate: ["year": try FetchExpression(format: "year + 1")])
 
-        let error = library.error { _ = try library.coordinator.execute(update) }
+        for (number, error) in [
+            library.error { _ = try library.coordinator.execute(update) },
+            library.error { _ = try library.coordinator.execute(computing) },
+            library.error { _ = try library.coordinator.execute(BatchDeleteRequest(FetchRequest<Book>())) },
+        ].enumerated() {
+            guard case .brokenContract(_, "Raw", _)? = error else {
+                Issue.record("\(lie), request \(number): \(String(describing: error))")
+                continue
+            }
+        }
+
+        library.raw?.lie.withLock { $0 = nil }
+        let request = FetchRequest<Book>(try FetchPredicate(format: "year == 7"))
+        #expect(try ManagedObjectContext(library.coordinator).count(for: request) == 0)
+        #expect(try library.titles() == ["Lathe", "Planet", "Rocannon"])
+    }
+
+    @Test func `new rows of a batch request, or of a copy, that the store does not return break the contract`() throws {
+        let library = try BookStore(.raw)
+        var request = BatchInsertRequest(entityName: "Book", objects: [["title": "New"], ["title": "Newer"]])
+        request.returnsObjectIDs = true
+        let target = RawStore(model: library.coordinator.managedObjectModel)
+        library.raw?.lie.withLock { $0 = .tooFewSaved }
+        target.lie.withLock { $0 = .tooFewSaved }
+
+        for (number, error) in [
+            library.error { _ = try library.coordinator.execute(request) },
+            library.error { _ = try library.store.copy(to: target) },
+        ].enumerated() {
+            guard case .brokenContract(_, "Raw", _)? = error else {
+                Issue.record("\(number): \(String(describing: error))")
+                continue
+            }
+        }
+    }
+
+    @Test(arguments: badRows)
+    func `a store whose rows are none is not moved, and stays open`(lie: RawStore.Lie) throws {
+        let library = try BookStore(.raw)
+        let coordinator = library.coordinator
+        library.raw?.lie.withLock { $0 = lie }
+
+        let error = library.error { _ = try coordinator.migratePersistentStore(library.store, to: .inMemory) }
 
         guard case .brokenContract(_, "Raw", _)? = error else {
             Issue.record("\(lie): \(String(describing: error))")
             return
         }
+        #expect(coordinator.persistentStores.count == 1 && coordinator.persistentStores[0] === library.store)
         library.raw?.lie.withLock { $0 = nil }
-        let request = FetchRequest<Book>(try FetchPredicate(format: "year == 7"))
-        #expect(try ManagedObjectContext(library.coordinator).count(for: request) == 0)
+        #expect(try library.titles() == ["Lathe", "Planet", "Rocannon"])
+        let moved = try coordinator.migratePersistentStore(library.store, to: .inMemory)
+        #expect(coordinator.persistentStores.count == 1 && coordinator.persistentStores[0] === moved.store)
+        #expect(try library.titles() == ["Lathe", "Planet", "Rocannon"])
     }
 
     @Test(arguments: badRows + [.listWithoutOrder, .destinationTwice, .destinationOfOtherEntity, .tooFewLists])

@@ -223,6 +223,59 @@ import Testing
         #expect(try ManagedObjectContext(coordinator).count(for: books("year > 0")) == 3)
     }
 
+    /// The use of an object that the application has made by the ID of a row that does not exist yet.
+    enum EarlyUse: CaseIterable {
+        case none, read, relatedForAMoment
+    }
+
+    @Test(arguments: EarlyUse.allCases)
+    func `a natural key goes to a new row although an object without a row has it in the context`(
+        use: EarlyUse
+    ) throws {
+        let entity = try #require(coordinator.managedObjectModel.entity(named: "Author"))
+        let id = ObjectID(.text("stanislaw"), of: entity, inStore: source.identifier)
+        let early = try #require(try context.object(with: id) as? Author)
+        switch use {
+        case .none: break
+        case .read: #expect(contextError { _ = try context.existingObject(with: id) } != nil)
+        case .relatedForAMoment:
+            let book = try #require(try context.fetch(books()).first)
+            let former = book.author
+            book.author = early
+            book.author = former
+            #expect(early.hasChanges)
+        }
+        source.content.withLock { $0.references = [.text("stanislaw")] }
+        let author = Author(context: context)
+        author.name = "Stanisław"
+
+        try context.save()
+
+        #expect(author.objectID == id && context.registeredObject(for: id) === author && author.name == "Stanisław")
+        #expect(early.managedObjectContext == nil && !context.hasChanges)
+        #expect(source.content.withLock { $0.rows[id]?.value(at: 0) } == .string("Stanisław"))
+    }
+
+    @Test func `the reference of a row that a save deletes is no new one, and the save changes nothing`() throws {
+        let book = try #require(try context.fetch(books("title == 'Lathe'")).first)
+        let new = Book(context: context)
+        new.title = "New"
+        try context.delete(book)
+        let reference = try #require(book.objectID.reference)
+        source.content.withLock { $0.references = [reference] }
+
+        let error = contextError { try context.save() }
+
+        guard case .store(.brokenContract(_, "Shelf", _))? = error else {
+            Issue.record("\(String(describing: error))")
+            return
+        }
+        #expect(context.deletedObjects == [book] && context.insertedObjects == [new])
+        try context.save()
+        let titles = source.content.withLock { $0.rows.values.map { $0.value(at: 0) } }
+        #expect(titles.count == 4 && titles.contains(.string("New")) && !titles.contains(.string("Lathe")))
+    }
+
     @Test func `a store learns when it is added and removed, and closes its data once (PS-11)`() throws {
         let noted = HookedStore(base: InMemoryStore(model: coordinator.managedObjectModel))
         let type = StoreType(rawValue: "Hooked")

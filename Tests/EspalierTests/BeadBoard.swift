@@ -328,7 +328,7 @@ final class BeadBoard {
         do {
             try Self.open(system, try Self.model(rules, isIndexed: isIndexed, needsB: true)).close()
             isRefused = false
-        } catch StoreError.incompatibleModel { isRefused = true }
+        } catch StoreError.migrationRefused { isRefused = true }
         isIndexed.toggle()
         let model = try Self.model(rules, isIndexed: isIndexed)
         store = try Self.open(system, model)

@@ -145,6 +145,36 @@ import Testing
         }
     }
 
+    @Test func `a save whose deletions another context has saved costs as much for each`() throws {
+        try expectGrowth(1, 100, 1000) { stack in
+            let (context, other) = (stack.newContext(), stack.newContext())
+            let papers = try context.fetch(FetchRequest<Paper>())
+            for paper in papers { try context.delete(paper) }
+            for paper in try other.fetch(FetchRequest<Paper>()) { try other.delete(paper) }
+            try other.save()
+            return try work(context) {
+                try context.save()
+                #expect(!context.hasChanges && papers.allSatisfy { $0.managedObjectContext == nil })
+            }
+        }
+    }
+
+    @Test func `a merge of rows whose former owners both sides have deleted costs as much for each`() throws {
+        try expectGrowth(1, 100, 1000, making: Self.owners) { stack in
+            let (context, other) = (stack.newContext(), stack.newContext())
+            let (duties, members) = (try context.fetch(FetchRequest<Duty>()), try context.fetch(FetchRequest<Member>()))
+            for member in members { try context.delete(member) }
+            context.processPendingChanges()
+            for member in try other.fetch(FetchRequest<Member>()) { try other.delete(member) }
+            try other.save()
+            return try work(context) {
+                context.mergeChanges(from: SavedChanges(updated: duties.map(\.objectID)))
+                #expect(context.deletedObjects.isEmpty && members.allSatisfy { $0.managedObjectContext == nil })
+                #expect(duties.allSatisfy { $0.member == nil })
+            }
+        }
+    }
+
     @Test func `one more save of one object, merged and read, costs the same in a context of many`() throws {
         try expectGrowth(0, 100, 1000) { stack in
             let (context, other) = (stack.newContext(), stack.newContext())
@@ -194,6 +224,43 @@ import Testing
 
         // The first trip finds that others need their rows, too, and goes on as long as it finds some.
         #expect(context.faultTrips - trips == 1)
+    }
+
+    @Test func `undoing deletions whose rules have not run costs as much for each`() throws {
+        try expectGrowth(1, 100, 1000) { stack in
+            let context = stack.newContext()
+            (context.propagatesDeletesAtEndOfEvent, context.undoManager) = (false, UndoStack())
+            for paper in try context.fetch(FetchRequest<Paper>()) {
+                try context.delete(paper)
+                context.processPendingChanges()
+            }
+            return try work(context) {
+                while context.undoManager?.canUndo == true { try context.undo() }
+                #expect(!context.hasChanges)
+                context.propagatesDeletesAtEndOfEvent = true
+                context.processPendingChanges()
+            }
+        }
+    }
+
+    @Test func `an object that is deleted again and again is among those whose rules have not run a few times at most`()
+        throws
+    {
+        let stack = try Stack.ofPapers(3)
+        let context = stack.newContext()
+        (context.propagatesDeletesAtEndOfEvent, context.undoManager) = (false, UndoStack())
+        let paper = try #require(try context.fetch(FetchRequest<Paper>()).first)
+        for _ in 0..<1000 {
+            try context.delete(paper)
+            try context.undo()
+        }
+        try context.delete(paper)
+        context.propagatesDeletesAtEndOfEvent = true
+
+        let steps = try work(context) { context.processPendingChanges() }
+
+        #expect(paper.isDeleted && context.deletedObjects == [paper])
+        #expect(steps < 200, "\(steps) steps for one deletion")
     }
 
     @Test func `a rollback costs as much for each new, changed and deleted object`() throws {
@@ -278,6 +345,15 @@ import Testing
     private static func owner(_ isStored: Bool, _ context: ManagedObjectContext) throws -> Drawer {
         guard isStored else { return Drawer(context: context) }
         return try #require(try context.fetch(FetchRequest<Drawer>()).last)
+    }
+
+    /// A store of `count` members with one duty each.
+    private static func owners(_ count: Int) throws -> Stack {
+        let stack = try Stack(.btree, classes: teamClasses)
+        let context = stack.newContext()
+        for _ in 0..<count { Member(context: context).duties.append(Duty(context: context)) }
+        try context.save()
+        return stack
     }
 
     /// A store of one member, and of `count` skills and duties that no relationship leads to.

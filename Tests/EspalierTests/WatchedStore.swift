@@ -7,8 +7,8 @@ import EspalierStore
 import Foundation
 import Synchronization
 
-/// A store that calls a closure before each fetch of rows or of IDs, each count, each reading of rows by ID, and each
-/// save.
+/// A store that calls a closure before each fetch of rows or of IDs, each count, each reading of rows by ID and of
+/// lists, each snapshot, each reservation of IDs, and each save.
 final class WatchedStore: PersistentStore {
     enum Call {
         case fetch
@@ -17,7 +17,7 @@ final class WatchedStore: PersistentStore {
         case count
         /// The reading of the rows of these IDs.
         case rows([ObjectID])
-        case save
+        case destinations, snapshot, reserve, save
     }
 
     private let base: InMemoryStore
@@ -33,9 +33,13 @@ final class WatchedStore: PersistentStore {
     var isReadOnly: Bool { false }
     var model: ManagedObjectModel { base.model }
 
-    func snapshot() throws(StoreError) -> any StoreSnapshot { WatchedSnapshot(try base.snapshot(), watch) }
+    func snapshot() throws(StoreError) -> any StoreSnapshot {
+        try watch(.snapshot)
+        return WatchedSnapshot(try base.snapshot(), watch)
+    }
     func reserveIDs(for entity: Entity, count: Int) throws(StoreError) -> [ObjectID] {
-        try base.reserveIDs(for: entity, count: count)
+        try watch(.reserve)
+        return try base.reserveIDs(for: entity, count: count)
     }
     func save(_ request: SaveRequest) throws(StoreError) -> SaveResult {
         try watch(.save)
@@ -75,7 +79,8 @@ private final class WatchedSnapshot: StoreSnapshot {
         return try base.snapshots(of: ids)
     }
     func destinations(of relationship: Relationship, for owners: [ObjectID]) throws(StoreError) -> [[ObjectID]] {
-        try base.destinations(of: relationship, for: owners)
+        try watch(.destinations)
+        return try base.destinations(of: relationship, for: owners)
     }
     func explain(_ fetch: StoreFetch) throws(StoreError) -> [String] { try base.explain(fetch) }
 }

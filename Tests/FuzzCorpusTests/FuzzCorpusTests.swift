@@ -1,5 +1,7 @@
 // Runs the fuzz bodies on seeds, corpus and past crashes, without libFuzzer.
 
+import EspalierCoreData
+import EspalierEngine
 import Foundation
 import FuzzBodies
 import TestSupport
@@ -32,7 +34,7 @@ import Testing
         for seed in seeds.values { body.run(seed) }
     }
 
-    @Test(arguments: ["store-image", "log-image", "both"])
+    @Test(arguments: ["store-image", "log-image", "both", "sqlite"])
     func `mutation leaves checksums right, so that it reaches behind them`(name: String) throws {
         let body = try body(name)
         let seed = try #require(body.seeds().values.max { $0.count < $1.count })
@@ -45,6 +47,29 @@ import Testing
         }
 
         #expect(different > 15)
+    }
+
+    @Test func `a changed log of SQLite counts again when its checksums are right again`() throws {
+        func rule(_ bytes: [UInt8]) throws -> SQLiteFileError.Rule? {
+            let system = MemoryFileSystem()
+            let log = Int(bytes[0]) | Int(bytes[1]) << 8
+            for (name, part) in [("file", bytes.dropFirst(2).dropLast(log)), ("file-wal", bytes.suffix(log))] {
+                let file = try system.open(name, role: .store, mode: .createExclusively)
+                // SAFETY: the bytes outlive the call.
+                try unsafe part.withUnsafeBytes { try unsafe file.writeFully($0, at: 0) }
+            }
+            do throws(SQLiteFileError) { _ = try SQLiteDatabase("file", in: system) } catch { return error.rule }
+            return nil
+        }
+        var bytes = try #require(FuzzBody.sqlite.seeds()["empty-log"])
+        let repair = try #require(FuzzBody.sqlite.repair)
+        #expect(try rule(bytes) == nil)
+
+        // The last frame claims 7 pages.
+        bytes[bytes.count - 512 - 24 + 7] = 7
+        #expect(try rule(bytes) == nil)
+        _ = repair(&bytes)
+        #expect(try rule(bytes) == .complete)
     }
 
     @Test func `random damage above the pages passes`() throws {
@@ -70,6 +95,11 @@ import Testing
                 let offset = 2 + page * 512 + Int.random(in: 0..<(place ? 24 : 512), using: &chance)
                 guard offset < bytes.count else { continue }
                 bytes[offset] = UInt8.random(in: 0...255, using: &chance)
+            }
+            if Bool.random(using: &chance) {
+                // Numbers near the starts of pages and frames change, and the log counts.
+                let seed = UInt32.random(in: 0...UInt32.max, using: &chance)
+                bytes = FuzzBody.sqlite.mutated(bytes, byteCountMax: 40_960, seed: seed) { part, _ in part }
             }
             FuzzBody.sqlite.run(bytes)
         }

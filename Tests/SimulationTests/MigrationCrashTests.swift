@@ -46,6 +46,7 @@ import Testing
     }
 
     private static let migration = MigrationOptions(allowing: [.removal(of: "Album.mood")])
+    private static let backedUp = MigrationOptions(allowing: [.removal(of: "Album.mood")], backupPath: "backup")
 
     /// A closed store of the old model that is larger than its cache.
     private func makeStore(seed: UInt64) throws -> SimulatedFileSystem {
@@ -67,12 +68,15 @@ import Testing
         return system
     }
 
-    private func open(_ system: SimulatedFileSystem, isNew: Bool?) throws -> BTreeStore {
+    private func open(
+        _ system: SimulatedFileSystem, isNew: Bool?, _ migration: MigrationOptions = Self.migration,
+        at path: String = Self.path
+    ) throws -> BTreeStore {
         var options = DatabaseOptions.small
         options.applicationID = BTreeStore.applicationID
         return try BTreeStore.open(
-            try Database.open(Self.path, in: system, options: options), path: nil,
-            model: try isNew.map { try Self.model(isNew: $0) }, migration: Self.migration)
+            try Database.open(path, in: system, options: options), path: nil,
+            model: try isNew.map { try Self.model(isNew: $0) }, migration: migration)
     }
 
     /// Whether the file has the new model; `nil` if it has neither model with all of its rows.
@@ -107,6 +111,29 @@ import Testing
     func `a power loss at any write of a migration leaves the old model or the new one, whole`(seed: UInt64) throws {
         let system = try makeStore(seed: testSeed(default: 5100) + seed)
         try change.expectWholeAfterPowerLoss(on: system, seed: seed)
+    }
+
+    @Test func `after a power loss at any write of a migration with a backup, the next one makes or finds it`() throws {
+        let seed = testSeed(default: 5700)
+        print("ESPALIER_SEED=\(seed)")
+        var number = 0
+        let change = OldOrNew(
+            work: { try open($0, isNew: true, Self.backedUp).close() },
+            isDone: { image in
+                let outcome = try isNew(image)
+                number += 1
+                // Each migration takes a while: one in so many losses of power.
+                guard outcome == false, number % Self.step == 0 else { return outcome }
+                try open(image, isNew: true, Self.backedUp).close()
+                guard try isNew(image) == true else { return nil }
+                let backup = try open(image, isNew: nil, at: "backup")
+                defer { try? backup.close() }
+                let report = try backup.check()
+                let isWhole = report.isOK && report.rowCounts["Album"] == Self.albumCount
+                return isWhole && backup.model.entity(named: "Thing") == nil ? false : nil
+            })
+
+        try change.expectWholeAfterPowerLoss(on: try makeStore(seed: seed), seed: seed)
     }
 
     @Test func `a call that fails during a migration costs the work and nothing else`() throws {

@@ -1,5 +1,5 @@
-// Power losses and failing calls while a file adopts a model with other indexes and constraints: the file has the old
-// model with all of its trees, or the new model with all of its trees; never some of each.
+// Power losses and failing calls while a file that is not migrated adopts a model with other indexes and constraints: the
+// file has the old model with all of its trees, or the new model with all of its trees; never some of each.
 
 import EspalierEngine
 import EspalierModel
@@ -46,7 +46,7 @@ import Testing
         options.applicationID = BTreeStore.applicationID
         return try BTreeStore.open(
             try Database.open(Self.path, in: system, options: options), path: nil,
-            model: try isNew.map { try Self.model(isNew: $0) })
+            model: try isNew.map { try Self.model(isNew: $0) }, migration: .off)
     }
 
     /// Whether the file has the new model; `nil` if it has neither model with all of its trees.

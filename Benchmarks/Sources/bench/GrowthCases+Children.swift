@@ -167,6 +167,14 @@ extension GrowthCases {
             context.processPendingChanges()
             for _ in 0..<2 { try context.undo() }
         },
+        undoable("delete all, whose rules run in the save only, undo of each", 1) { context, papers in
+            context.propagatesDeletesAtEndOfEvent = false
+            for paper in papers {
+                try context.delete(paper)
+                context.processPendingChanges()
+            }
+            for _ in papers { try context.undo() }
+        },
         undoable("order of all changed, undo", 1) { context, papers in
             let shelf = try shelf(context)
             for number in papers.indices { shelf.listed.move(from: 0, to: number) }

@@ -59,6 +59,15 @@ extension GrowthCases {
         hub("ToMany: ==", 1, reason: "both sides become sets", work: .tables) { topic, _ in
             blackHole(topic.papers == topic.papers)
         },
+        hub("ToMany: without an owner, insert and remove, each, formUnion and subtract of all", 1, work: .tables) {
+            _, papers in
+            let loose: ToMany<Paper> = []
+            for paper in papers { loose.insert(paper) }
+            loose.formUnion(papers)
+            for paper in papers.dropLast() { loose.remove(paper) }
+            loose.subtract(papers)
+            blackHole(loose.isEmpty)
+        },
         GrowthCase("save of one link among all of a hub", 0, work: .file) { store in
             let context = store.context()
             let (papers, topic) = (try all(context), try topic(context))
@@ -71,6 +80,9 @@ extension GrowthCases {
         },
         list("OrderedToMany: subscript, each", 1) { shelf, papers in
             for index in papers.indices { blackHole(shelf.listed[index].isFault) }
+        },
+        list("OrderedToMany: object(at:), each", 1) { shelf, papers in
+            for index in papers.indices { blackHole(shelf.listed.object(at: index)?.isFault == true) }
         },
         list("OrderedToMany: first, last, count, indices, often", 1) { shelf, papers in
             for _ in papers {

@@ -160,6 +160,17 @@ extension GrowthCases {
     static let merges: [GrowthCase] = [
         conflict("error", .error, isRefused: true), conflict("objectTrump", .objectTrump),
         conflict("storeTrump", .storeTrump), conflict("overwrite", .overwrite), conflict("rollback", .rollback),
+        GrowthCase("save of all deletions, which another context has saved before", 1, work: .tables) { store in
+            let context = store.context()
+            let topics = (0..<store.count).map { _ in Topic(context: context) }
+            try context.save()
+            for topic in topics { try context.delete(topic) }
+            try store.context().execute(BatchDeleteRequest(objectIDs: topics.map(\.objectID)))
+            return {
+                try context.save()
+                withExtendedLifetime(topics) {}
+            }
+        },
         GrowthCase("save of all, each with a broken rule", 1) { store in
             let context = store.context()
             let papers = try all(context)

@@ -128,9 +128,55 @@ extension GrowthCases {
         }
     }
 
+    /// An operation on a store in memory with all papers, all of which the first shelf and one topic have.
+    private static func oneOwner(
+        _ name: String, _ body: @escaping @Sendable (ManagedObjectContext) throws -> Void
+    ) -> GrowthCase {
+        GrowthCase("in memory, one owner of all: " + name, 1, work: .tables) { store in
+            let container = try PersistentContainer(inMemoryFor: classes) { PaperStore.fill($0, store.count) }
+            let context = ManagedObjectContext(container.persistentStoreCoordinator)
+            return {
+                try body(context)
+                withExtendedLifetime(container) {}
+            }
+        }
+    }
+
     static let memory: [GrowthCase] = [
+        oneOwner("delete all, save") { context in
+            for paper in try all(context) { try context.delete(paper) }
+            try context.save()
+        },
+        oneOwner("delete the owners, save") { context in
+            try context.delete(try shelf(context))
+            try context.delete(try topic(context))
+            try context.save()
+        },
+        GrowthCase("binary file, one owner of all: open", 1, work: .tables) { store in
+            let (coordinator, path) = (try ownCoordinator(), store.folder.path + "/papers.binary")
+            let description = PersistentStoreDescription(type: .binary, path: path)
+            if !FileManager.default.fileExists(atPath: path) {
+                let source = try coordinator.addPersistentStore(.inMemory)
+                let context = ManagedObjectContext(coordinator)
+                PaperStore.fill(context, store.count)
+                try context.save()
+                try coordinator.remove(try coordinator.migratePersistentStore(source, to: description).store)
+            }
+            return { try coordinator.remove(try coordinator.addPersistentStore(description)) }
+        },
         GrowthCase("in memory: insert all and save", 1, work: .tables) { store in
             { try memoryContainer(store.count).close() }
+        },
+        GrowthCase("in memory: save of one among all, beside a snapshot", 0) { store in
+            let container = try memoryContainer(store.count)
+            let context = ManagedObjectContext(container.persistentStoreCoordinator)
+            let paper = try found(try all(context).last)
+            return {
+                let snapshot = try container.persistentStoreCoordinator.persistentStores[0].snapshot()
+                paper.touched += 1
+                try context.save()
+                withExtendedLifetime((container, snapshot)) {}
+            }
         },
         inMemory("fetch all, read an attribute") { context in
             for paper in try all(context) { blackHole(paper.number) }

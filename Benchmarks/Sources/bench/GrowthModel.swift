@@ -63,21 +63,26 @@ final class PaperStore {
 
     private func fill() throws {
         let context = context()
+        Self.fill(context, count)
+        try context.save()
+        forgetContexts()
+    }
+
+    /// Makes `count` shelves with one paper each, of which the first shelf and one topic have all.
+    static func fill(_ context: ManagedObjectContext, _ count: Int) {
         let topic = Topic(context: context)
         topic.name = "all"
         var papers: [Paper] = []
         for number in 0..<count {
             let (shelf, paper) = (Shelf(context: context), Paper(context: context))
-            shelf.code = Self.code("s", number)
-            Self.fill(paper, number, of: count)
+            shelf.code = code("s", number)
+            fill(paper, number, of: count)
             paper.shelf = shelf
             papers.append(paper)
         }
         papers[0].shelf?.listed.append(contentsOf: papers)
         papers[0].shelf?.holdings.formUnion(papers)
         topic.papers.formUnion(papers)
-        try context.save()
-        forgetContexts()
     }
 
     /// Gives a paper its values.

@@ -36,7 +36,8 @@ public struct BatchInsertRequest {
     /// The action for a row whose unique values another one has, if the constraint itself declares none; `nil` =
     /// that of the context's merge policy (BR-03).
     ///
-    /// Under `.merge` the request inserts new rows and updates others.
+    /// Under `.merge` the request inserts new rows and updates others. A row that is updated gets exactly the
+    /// properties that the row of the request names, also if their value is the default or null.
     public var constraintAction: ConstraintAction?
     /// The identifiers of the stores of which the first writable one that accepts the entity gets the rows; `nil` = of
     /// all (FR-15).
@@ -69,8 +70,9 @@ public struct BatchInsertRequest {
     /// A request that inserts the rows that a closure fills, one in each call (BR-02).
     ///
     /// - Parameter fill: gets an empty dictionary, sets values by name of the property, and returns `false`; `true` if
-    ///   there are no more rows: this dictionary is dropped. It is called while the store writes, so it must not save
-    ///   to the same store. An error that it throws ends the request, and the store stays as it was.
+    ///   there are no more rows: this dictionary is dropped. It is called while the store writes: a save or another
+    ///   batch request to the same store throws `.alreadySaving` in it, and on another thread waits until it is over.
+    ///   An error that it throws ends the request, and the store stays as it was.
     public init(entityName: String, fill: @escaping (inout [String: any PredicateArgument]) throws -> Bool) {
         self.init(entityName) {
             { draft in
@@ -85,8 +87,9 @@ public struct BatchInsertRequest {
     /// A request that inserts the rows that a closure fills by key path, one in each call (BR-02).
     ///
     /// - Parameter fill: sets properties of the row and returns `false`; `true` if there are no more rows: this row is
-    ///   dropped. It is called while the store writes, so it must not save to the same store. An error that it throws
-    ///   ends the request, and the store stays as it was.
+    ///   dropped. It is called while the store writes: a save or another batch request to the same store throws
+    ///   `.alreadySaving` in it, and on another thread waits until it is over. An error that it throws ends the
+    ///   request, and the store stays as it was.
     public init<Object: ManagedObject>(_ type: Object.Type, fill: @escaping (inout BatchRow<Object>) throws -> Bool) {
         self.init(Object.entityName) {
             { draft in

@@ -51,7 +51,7 @@ struct BatchPlan {
                 }
                 if let error = draft.error { throw failure.stop(with: .assignment(error, row: position)) }
                 position += 1
-                return StoreCommand.NewRow(draft.values)
+                return draft.row
             })
         (command.validates, command.returnsIDs) = (request.validates, request.returnsObjectIDs)
         (command.progress, command.constraintActions) = (request.progress, actions(entity))

@@ -3,6 +3,7 @@
 // Invariants
 //   1. Every value that the row has got is one that its property accepts; the first one that is not is kept as an
 //      error, which ends the request.
+//   2. The row knows which properties it names: merged into another row, it gives these and no others.
 
 public import EspalierModel
 import EspalierStore
@@ -38,7 +39,8 @@ struct RowDraft {
     private let entity: Entity
     private let model: ManagedObjectModel
     private let defaults: [AttributeValue]
-    private(set) var values: RowValues
+    private var values: RowValues
+    private var named: NamedProperties
     /// The first value that the row cannot have.
     private(set) var error: AssignmentError?
 
@@ -46,10 +48,18 @@ struct RowDraft {
         (self.entity, self.model) = (entity, model)
         defaults = entity.attributes.map { $0.isTransient ? .null : $0.defaultValue }
         values = RowValues(defaults, relationshipCount: entity.relationships.count)
+        named = NamedProperties(
+            attributeCount: entity.attributes.count, relationshipCount: entity.relationships.count)
     }
 
     /// Begins another row.
-    mutating func reset() { values = RowValues(defaults, relationshipCount: entity.relationships.count) }
+    mutating func reset() {
+        values = RowValues(defaults, relationshipCount: entity.relationships.count)
+        named.removeAll()
+    }
+
+    /// The finished row.
+    var row: StoreCommand.NewRow { StoreCommand.NewRow(values, naming: named) }
 
     mutating func set(_ name: String, to value: any PredicateArgument) {
         set(name) { (entity, property) throws(AssignmentError) in
@@ -83,6 +93,7 @@ struct RowDraft {
             case (.relationship(let slot), .objectID(let id)): values.setDestination(id, at: slot)
             case (.relationship(let slot), _): values.setDestination(nil, at: slot)
             }
+            named.insert(property)
         } catch {
             self.error = error
         }

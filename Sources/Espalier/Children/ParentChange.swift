@@ -47,7 +47,7 @@ struct ParentChange {
             if known?.managedObjectContext !== context { known = object(update.id) }
             guard let target = known else { continue }
             if let sender = senders[position], target.adoptChanges(of: sender, update) { continue }
-            change(target, update)
+            target.countingChanges { change(target, update) }
         }
         for link in request.links where !link.hasOrder { change(link) }
         let deletedIDs = Set(request.deletions.map(\.id))
@@ -84,10 +84,10 @@ struct ParentChange {
                 context.turnNew(known)
                 return known
             }
-            // A fault that was made after the row was deleted.
+            // A fault that was made for the ID before the row, or after the row was deleted; `save` has refused a
+            // changed one.
             guard !known.hasChanges else { return nil }
-            context.memory.registry.remove(known)
-            known.leaveContext()
+            context.dismiss(known)
         }
         guard let shape = context.shape(ofTag: id.entityTag).object else { return nil }
         let object = shape.objectClass.init(ObjectSeed(newOf: shape))
@@ -246,6 +246,7 @@ struct ParentChange {
 extension ManagedObjectContext {
     /// Makes a changed object whose row is deleted a new one with the same attributes.
     fileprivate func turnNew(_ object: ManagedObject) {
+        childSave?.noteLoss(of: object)
         object.newValues = RowValues(
             object.entity.attributes.map { object.attributeValue(at: $0.slot) },
             relationshipCount: object.entity.relationships.count)

@@ -2,7 +2,8 @@
 //
 // Invariants
 //   1. Versions, destinations and delete rules are checked against the parent's present state before anything changes:
-//      a save that is refused changes nothing.
+//      a save that is refused changes nothing. One that fails later is taken back (ParentCheckpoint): the parent's
+//      store can fail while its relationships are read, and so can the IDs for objects that its hooks insert.
 //   2. The parent's objects change as if the application had changed them: both ends of relationships, delete rules,
 //      messages, and one group of undo actions. Hooks that the child has called are not called again; a fault of the
 //      parent that fires, and an object that only the parent's delete rules reach, call theirs.
@@ -21,26 +22,62 @@ extension ParentSource {
         let senders = origin.updatedObjects(of: request)
         let stored = try check(request, before, origin.generation.readsOnly(before) ? origin.rows(senders) : [])
         let ids = try permanentIDs(for: request)
+        try requireFree(request.insertions.map { ids[$0.id] ?? $0.id })
         let objects = prepare(request, stored)
         defer { withExtendedLifetime(objects) {} }
         let formerCount = revokedCount
         parent.endUndoEvent()
         parent.beginEvent()
-        let change = ParentChange(parent) { ids[$0] ?? $0 }
-        let effects = change.make(request, of: objects, from: senders)
-        parent.runDeleteRules()
-        parent.registerUndo()
-        parent.endUndoEvent()
-        var rows: [ObjectSnapshot] = []
-        rows.reserveCapacity(request.updates.count)
-        let after = try currentSnapshot(tells: false) { rows.append($0) }
+        var isSaved = false
         defer {
             parent.endEvent()
-            parent.noteUnsavedChanges()
+            if isSaved { parent.noteUnsavedChanges() }
         }
+        let made = try make(request, ids, of: objects, from: senders)
+        isSaved = true
+        parent.registerUndo()
+        parent.endUndoEvent()
         // Rows that the child has are old if hooks of the parent have taken back what the child has seen.
-        if revokedCount != formerCount || !after.hasSameBases(as: before) { origin.generation.noteOlderRows() }
-        return try result(of: request, ids, effects, after, rows)
+        if revokedCount != formerCount || !made.after.hasSameBases(as: before) { origin.generation.noteOlderRows() }
+        return result(of: request, ids, made)
+    }
+
+    /// The changes of the parent that a request has made.
+    private struct MadeChanges {
+        /// The effects of the parent's delete rules.
+        let effects: ParentChange.Effects
+        /// The parent's state with the changes.
+        let after: OverlaySnapshot
+        /// The rows of changed objects of which children see other rows than before.
+        let rows: [ObjectSnapshot]
+    }
+
+    /// Makes the changes of a request, all of them or none.
+    ///
+    /// - Parameters:
+    ///   - ids: the permanent IDs of new objects, by their temporary ones.
+    ///   - objects: the parent's objects, as `prepare` returns them.
+    ///   - senders: the child's objects of the updates.
+    private func make(
+        _ request: SaveRequest, _ ids: [ObjectID: ObjectID], of objects: [ManagedObject?],
+        from senders: [ManagedObject?]
+    ) throws(StoreError) -> MadeChanges {
+        let checkpoint = ParentCheckpoint(of: self)
+        parent.beginChildSave()
+        defer { parent.endChildSave() }
+        do throws(StoreError) {
+            let change = ParentChange(parent) { ids[$0] ?? $0 }
+            let effects = change.make(request, of: objects, from: senders)
+            parent.runDeleteRules()
+            if let failure = parent.childSave?.failure { throw Self.storeError(failure) }
+            var rows: [ObjectSnapshot] = []
+            rows.reserveCapacity(request.updates.count)
+            let after = try currentSnapshot(tells: false) { rows.append($0) }
+            return MadeChanges(effects: effects, after: after, rows: rows)
+        } catch {
+            checkpoint.restore()
+            throw error
+        }
     }
 
     /// The permanent IDs of the request's new objects, by their temporary ones.
@@ -59,6 +96,19 @@ extension ParentSource {
             start = end
         }
         return ids
+    }
+
+    /// Requires that the parent has no changed object for which the application has made up one of these IDs.
+    ///
+    /// A deleted object, or one whose row is deleted, becomes the new object.
+    private func requireFree(_ ids: [ObjectID]) throws(StoreError) {
+        let taken = ids.filter { id in
+            parent.memory.registry.withObject(id) { $0.hasChanges && $0.state.isDisjoint(with: [.deleted, .gone]) }
+                == true
+        }
+        guard taken.isEmpty else {
+            throw .conflict(taken.map { VersionConflict(id: $0, expectedVersion: 0, stored: nil) })
+        }
     }
 
     /// Gives the parent's unchanged objects that the request names the newest rows.
@@ -227,13 +277,10 @@ extension ParentSource {
 
     // MARK: The result
 
-    /// - Parameter rows: those of changed objects of which children see other rows than before.
-    private func result(
-        of request: SaveRequest, _ ids: [ObjectID: ObjectID], _ effects: ParentChange.Effects,
-        _ content: OverlaySnapshot, _ rows: [ObjectSnapshot]
-    ) throws(StoreError) -> SaveResult {
-        let inserted = try content.snapshots(of: request.insertions.map { ids[$0.id] ?? $0.id })
-        let updated = try updatedRows(of: request, content, rows)
+    private func result(of request: SaveRequest, _ ids: [ObjectID: ObjectID], _ made: MadeChanges) -> SaveResult {
+        let (content, effects) = (made.after, made.effects)
+        let inserted = shownRows(of: request.insertions.map { ids[$0.id] ?? $0.id }, content)
+        let updated = updatedRows(of: request, made)
         var result = SaveResult(
             inserted: SnapshotList(
                 zip(inserted, request.insertions).map { row, insertion in
@@ -255,10 +302,9 @@ extension ParentSource {
 
     /// The rows of the request's updates as children see them now; `nil` for objects that are deleted.
     ///
-    /// - Parameter rows: as far as they are new, mostly in the order of the request: these are not searched.
-    private func updatedRows(
-        of request: SaveRequest, _ content: OverlaySnapshot, _ rows: [ObjectSnapshot]
-    ) throws(StoreError) -> [ObjectSnapshot?] {
+    /// The rows that are new are mostly in the order of the request: these are not searched.
+    private func updatedRows(of request: SaveRequest, _ made: MadeChanges) -> [ObjectSnapshot?] {
+        let (content, rows) = (made.after, made.rows)
         let deleted = Set(request.deletions.map(\.id))
         let ids = request.updates.map(\.id).filter { !deleted.contains($0) }
         var (updated, searched): ([ObjectSnapshot?], [Int]) = ([], [])
@@ -273,10 +319,18 @@ extension ParentSource {
                 searched.append(position)
             }
         }
-        for (position, row) in zip(searched, try content.snapshots(of: searched.map { ids[$0] })) {
+        for (position, row) in zip(searched, shownRows(of: searched.map { ids[$0] }, content)) {
             updated[position] = row
         }
         return updated
+    }
+
+    /// The rows of objects as children see them now: mostly in memory, because the parent has changed them.
+    ///
+    /// A hook may have taken a change back: then the row is the one that the store has, and if it cannot be read now,
+    /// the child keeps the one that it has.
+    private func shownRows(of ids: [ObjectID], _ content: OverlaySnapshot) -> [ObjectSnapshot?] {
+        (try? content.snapshots(of: ids)) ?? ids.map { content.entry($0)?.row }
     }
 }
 

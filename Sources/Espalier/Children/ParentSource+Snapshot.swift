@@ -5,6 +5,9 @@
 //   1. A changed object gets a new version whenever its values, its to-one destinations or its ordered lists change. An
 //      unordered list has no version, as in a store.
 //   2. A save of the parent changes no version: children go on from the values that they have read.
+//   3. In one read of a child the parent merges once; later snapshots of the read have its changes since (UpwardRead).
+//   4. All reads that can fail come before the first record changes: a snapshot that cannot be made is made by the next
+//      call, and children are told the same.
 
 import EspalierModel
 import EspalierStore
@@ -24,12 +27,17 @@ extension ParentSource {
         do {
             return try body()
         } catch {
-            switch error {
-            case .store(let error): throw error
-            case .readOnlyStore(let path): throw .readOnly(path: path)
-            case .noStore: throw .closed
-            default: throw .invalidRequest(reason: "\(error)")
-            }
+            throw Self.storeError(error)
+        }
+    }
+
+    /// An error of the parent as one that its children get from their source.
+    static func storeError(_ error: ContextError) -> StoreError {
+        switch error {
+        case .store(let error): error
+        case .readOnlyStore(let path): .readOnly(path: path)
+        case .noStore: .closed
+        default: .invalidRequest(reason: "\(error)")
         }
     }
 
@@ -42,6 +50,8 @@ extension ParentSource {
 
     /// The parent's state of this moment.
     ///
+    /// While a child changes the parent, hooks may read in other children: these see the state before.
+    ///
     /// - Parameters:
     ///   - tells: whether children are told what has changed since the last snapshot.
     ///   - note: receives the row of each changed object of which children see another one than before.
@@ -50,16 +60,20 @@ extension ParentSource {
     func currentSnapshot(
         tells: Bool = true, noting note: (ObjectSnapshot) -> Void = { _ in }
     ) throws(StoreError) -> OverlaySnapshot {
-        if parent.stage == nil, tells { parent.mergeAndRunDeleteRules() } else { parent.runDeleteRules() }
+        if tells, parent.childSave != nil, let latest { return latest.snapshot }
+        upwardRead.begin()
+        defer { upwardRead.end() }
+        settleParent(tells: tells)
         if let latest, try latest.moment == moment(bases()) { return latest.snapshot }
         parent.applyUnreadInverses()
         let unnamed = try unnamedObjects()
         if !unnamed.isEmpty {
             try asSource { () throws(ContextError) in try parent.obtainPermanentIDs(for: unnamed) }
         }
+        try loadRowsOfChanges()
         let bases = try bases()
         let moment = moment(bases)
-        let told = try knowsUnseen(at: moment) ? takeUnseen(note) : takeChanges(note)
+        let told = knowsUnseen(at: moment) ? takeUnseen(note) : takeChanges(note)
         parent.memory.unseen.begin(beside: records.count)
         parent.memory.updateListeners()
         let isSame = latest?.moment.bases == moment.bases && told.idCount == 0
@@ -76,6 +90,20 @@ extension ParentSource {
         if isFirst { return snapshot }
         if told.isEverything { tellEverything() } else if tells, told.idCount > 0 { tell(told, except: nil) }
         return snapshot
+    }
+
+    /// Makes the parent merge what waits and run its delete rules, before children read it.
+    ///
+    /// While the parent saves, or the save of a child changes it, only its delete rules run.
+    private func settleParent(tells: Bool) {
+        assert(StepCount.note())
+        guard parent.stage == nil, tells else { return parent.runDeleteRules() }
+        guard mergedRead != upwardRead.number else {
+            if parent.propagatesDeletesAtEndOfEvent { parent.runDeleteRules() }
+            return
+        }
+        mergedRead = upwardRead.number
+        parent.mergeAndRunDeleteRules()
     }
 
     /// The parts of the parent's source, as the parent reads them.
@@ -114,8 +142,27 @@ extension ParentSource {
         return ids.compactMap { parent.memory.registry[$0] }.filter { $0.overlayKind == .inserted }
     }
 
+    /// Loads the rows of changed objects: an unordered list with changes does not need its owner's row, but the owner's
+    /// entry does.
+    private func loadRowsOfChanges() throws(StoreError) {
+        guard try knowsUnseen(at: moment(bases())) else {
+            for object in parent.memory.updated { try loadMissingRow(of: object) }
+            return
+        }
+        guard parent.memory.unseen.mayLackRows else { return }
+        for id in parent.memory.unseen.ids {
+            if let object = parent.memory.registry[id] { try loadMissingRow(of: object) }
+        }
+    }
+
+    /// Loads the row that the entry of a changed object needs, if it is not in memory.
+    private func loadMissingRow(of object: ManagedObject) throws(StoreError) {
+        guard !object.hasRow, object.overlayKind == .updated, !object.state.contains(.gone) else { return }
+        try asSource { () throws(ContextError) in try parent.loadRow(of: object) }
+    }
+
     /// Brings `records` and `changes` up to date, by all changed objects; returns what has changed for children.
-    private func takeChanges(_ note: (ObjectSnapshot) -> Void) throws(StoreError) -> SavedChanges {
+    private func takeChanges(_ note: (ObjectSnapshot) -> Void) -> SavedChanges {
         var told = SavedChanges(contextName: parent.name, author: parent.transactionAuthor)
         let memory = parent.memory
         let lists = [memory.inserted, memory.updated, memory.deleted]
@@ -129,7 +176,7 @@ extension ParentSource {
         for list in lists {
             for object in list {
                 assert(StepCount.note())
-                try take(object, &told, note)
+                take(object, &told, note)
             }
         }
         guard records.count > count else { return told }
@@ -142,13 +189,13 @@ extension ParentSource {
     }
 
     /// Does the same by the objects that the parent has noted.
-    private func takeUnseen(_ note: (ObjectSnapshot) -> Void) throws(StoreError) -> SavedChanges {
+    private func takeUnseen(_ note: (ObjectSnapshot) -> Void) -> SavedChanges {
         var told = SavedChanges(contextName: parent.name, author: parent.transactionAuthor)
         var seen = Set<ObjectID>()
         for id in parent.memory.unseen.ids where seen.insert(id).inserted {
             assert(StepCount.note())
             if let object = parent.memory.registry[id], object.hasChanges {
-                try take(object, &told, note)
+                take(object, &told, note)
             } else if records.withValue(of: id, { _ in true }) != nil {
                 forget(id, &told)
             }
@@ -158,9 +205,7 @@ extension ParentSource {
     }
 
     /// Brings the record of a changed object up to date.
-    private func take(
-        _ object: ManagedObject, _ told: inout SavedChanges, _ note: (ObjectSnapshot) -> Void
-    ) throws(StoreError) {
+    private func take(_ object: ManagedObject, _ told: inout SavedChanges, _ note: (ObjectSnapshot) -> Void) {
         let id = object.storedID
         let isRecorded = records.withValue(of: id, object.isAsRecorded)
         guard isRecorded != true, let kind = object.overlayKind else { return }
@@ -168,7 +213,7 @@ extension ParentSource {
         // Without a record there is no entry.
         let former = isRecorded == nil ? nil : changes.entry(id, root: root)
         assert(isRecorded != nil || changes.entry(id, root: root) == nil, "invariant 2 of ParentSource: \(id)")
-        let entry = try asSource { () throws(ContextError) in try object.overlayEntry(kind, former: former) }
+        let entry = object.overlayEntry(kind, former: former)
         records.set(object.record(), for: id)
         if let former, former.isSame(as: entry) { return }
         changes.replace(former, by: entry, for: id, root: root)
@@ -316,7 +361,7 @@ extension ManagedObject {
     fileprivate func record() -> ParentSource.Record {
         changes?.isShared = true
         newValues?.share()
-        return ParentSource.Record(changes: changes, newValues: newValues, version: row?.version, state: recordedState)
+        return ParentSource.Record(changes: changes, newValues: newValues, version: row?.version, state: state)
     }
 
     /// The kind of the unsaved changes; `nil` if there are none.
@@ -325,12 +370,13 @@ extension ManagedObject {
         return state.contains(.inserted) ? .inserted : state.contains(.updated) ? .updated : nil
     }
 
-    private var recordedState: State { state.intersection([.inserted, .deleted, .gone]) }
+    /// The flags that make a difference for children.
+    private static var flagsForChildren: State { [.inserted, .deleted, .gone] }
 
     /// Whether nothing has changed since a record was made.
-    fileprivate func isAsRecorded(_ record: borrowing ParentSource.Record) -> Bool {
+    func isAsRecorded(_ record: borrowing ParentSource.Record) -> Bool {
         changes === record.changes && hasSameNewValues(as: record.newValues) && row?.version == record.version
-            && recordedState == record.state
+            && state.symmetricDifference(record.state).isDisjoint(with: Self.flagsForChildren)
     }
 
     private func hasSameNewValues(as former: RowValues?) -> Bool {
@@ -341,12 +387,9 @@ extension ManagedObject {
     /// The changes of this object as values.
     ///
     /// - Parameter former: the entry that children have seen last: if the values are equal, so is the version.
-    fileprivate func overlayEntry(
-        _ kind: OverlayEntry.Kind, former: OverlayEntry?
-    ) throws(ContextError) -> OverlayEntry {
+    fileprivate func overlayEntry(_ kind: OverlayEntry.Kind, former: OverlayEntry?) -> OverlayEntry {
         // A row that was deleted below changes is deleted for children, until a save of the parent decides.
         if kind == .deleted || state.contains(.gone) { return OverlayEntry(kind: .deleted, row: nil, lists: [:]) }
-        if kind == .updated, !hasRow { try managedObjectContext?.loadRow(of: self) }
         var lists: [Int: OverlayList] = [:]
         for (slot, change) in changes?.values.toMany.pairs ?? [] {
             lists[slot] = OverlayList(

@@ -32,7 +32,13 @@ public final class FetchProgress: Sendable {
     public var isCancelled: Bool { state.withLock(\.isCancelled) }
 
     /// Asks the fetch to stop: it throws `ContextError.fetchCancelled`.
+    ///
+    /// A store of this package stops after some hundred rows or index entries, or after the sort of the rows that it
+    /// has in memory; one of an application stops after its answer.
     public func cancel() { state.withLock { $0.isCancelled = true } }
+
+    /// `isCancelled`, as stores ask it.
+    var cancellation: @Sendable () -> Bool { { [self] in isCancelled } }
 
     /// Notes that a store has so many rows, some of which were read before if the fetch begins again.
     func expect(_ count: Int) { state.withLock { $0.totalCount = ($0.totalCount ?? $0.completedCount) + count } }

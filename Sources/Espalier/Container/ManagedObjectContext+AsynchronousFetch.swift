@@ -48,7 +48,7 @@ extension ManagedObjectContext {
     ) async throws(ContextError) -> [ManagedObject]? {
         for _ in 0..<2 {
             beginRefreshing(for: terms)
-            let fetch = try processAndResolve(terms)
+            let fetch = try processAndResolve(terms, progress)
             let pending = try pendingChanges(for: fetch, terms.includesPendingChanges)
             let positions = try positions(for: fetch)
             let isPlain = pending == nil && positions.count == 1
@@ -62,6 +62,13 @@ extension ManagedObjectContext {
                 ? rows.flatMap { materialized($0) } : joined(fetch, pending ?? PendingChanges(), rows: rows)
         }
         return nil
+    }
+
+    /// The fetch for a request, which `progress` can cancel while a store reads.
+    func processAndResolve(_ terms: FetchTerms, _ progress: FetchProgress) throws(ContextError) -> StoreFetch {
+        var fetch = try processAndResolve(terms)
+        fetch.isCancelled = progress.cancellation
+        return fetch
     }
 
     /// The state of the context to which the rows of a fetch belong.

@@ -10,8 +10,8 @@ import EspalierStore
 extension ManagedObjectContext {
     /// The IDs that `fetchIDs(_:)` returns, read on another thread; the context can be used meanwhile (FR-22).
     ///
-    /// Unsaved changes are part of the result, as of the moment at which it is returned. A store finds the IDs in one
-    /// step: cancelling takes effect after it.
+    /// Unsaved changes are part of the result, as of the moment at which it is returned. Cancelling the task cancels
+    /// the fetch, also while a store searches.
     ///
     /// - Throws: as `fetchIDs(_:)`; `ContextError.fetchCancelled`.
     /// - Complexity: that of `fetchIDs(_:)`.
@@ -19,7 +19,7 @@ extension ManagedObjectContext {
         _ request: FetchRequest<Result>, progress: FetchProgress
     ) async throws(ContextError) -> [ObjectID] {
         for _ in 0..<2 {
-            let fetch = try processAndResolve(request.terms)
+            let fetch = try processAndResolve(request.terms, progress)
             let pending = try pendingChanges(for: fetch, request.includesPendingChanges)
             let positions = try positions(for: fetch)
             guard pending == nil, positions.count == 1 else {
@@ -41,8 +41,8 @@ extension ManagedObjectContext {
 
     /// The number that `count(for:)` returns, read on another thread; the context can be used meanwhile (FR-22).
     ///
-    /// Unsaved changes are part of the result, as of the moment at which it is returned. A store counts in one step:
-    /// cancelling takes effect after it.
+    /// Unsaved changes are part of the result, as of the moment at which it is returned. Cancelling the task cancels
+    /// the count, also while a store counts.
     ///
     /// - Throws: as `count(for:)`; `ContextError.fetchCancelled`.
     /// - Complexity: that of `count(for:)`, and O(c log c) beside c changed or deleted objects of the entity, whatever
@@ -51,7 +51,7 @@ extension ManagedObjectContext {
         for request: FetchRequest<Result>, progress: FetchProgress
     ) async throws(ContextError) -> Int {
         for _ in 0..<2 {
-            var fetch = try processAndResolve(request.terms)
+            var fetch = try processAndResolve(request.terms, progress)
             fetch.sort = []
             let pending = try pendingChanges(for: fetch, request.includesPendingChanges)
             let positions = try positions(for: fetch)
@@ -84,8 +84,8 @@ extension ManagedObjectContext {
     /// ```
     ///
     /// Unsaved changes are part of the result, as of the moment at which it is returned. The progress counts objects.
-    /// It is told, and cancelling takes effect, after each thousand of them, if each object has a row of its own and
-    /// there are no unsaved changes; otherwise after each store.
+    /// It is told after each thousand of them, if each object has a row of its own and there are no unsaved changes;
+    /// otherwise after each store. Cancelling the task cancels the fetch, also while a store reads.
     ///
     /// - Throws: as `fetch(_:)`; `ContextError.fetchCancelled`.
     /// - Complexity: that of `fetch(_:)`, and of the count of the objects that match; also O(changed objects of the
@@ -94,7 +94,9 @@ extension ManagedObjectContext {
         _ request: ValueRequest, progress: FetchProgress
     ) async throws(ContextError) -> ResultRows {
         for _ in 0..<2 {
-            let fetch = try processAndResolve(request)
+            var resolved = try processAndResolve(request)
+            resolved.rows.isCancelled = progress.cancellation
+            let fetch = resolved
             let pending = try pendingChanges(
                 for: fetch.rows, reading: fetch.values.inputs, request.includesPendingChanges)
             let stored = leavingOut(pending, fetch)

@@ -71,7 +71,8 @@ extension PersistentContainer {
     /// recoveries and migrations.
     ///
     /// - Parameter progress: called after each store, on that thread, with the number of open ones.
-    /// - Throws: `ContextError` of the first store that cannot be opened; the stores opened before it are closed again.
+    /// - Throws: `ContextError` of the first store that cannot be opened; the others are closed again, and none is
+    ///   migrated.
     public static func open(
         model: ManagedObjectModel, stores: [PersistentStoreDescription],
         progress: @escaping @Sendable (Int) -> Void = { _ in }
@@ -136,11 +137,14 @@ extension PersistentContainer {
     /// go before. A store that the application has added itself stays as it is.
     ///
     /// - Throws: `ContextError` if a store is read-only, or cannot be closed, removed or opened; a store that cannot be
-    ///   removed is open again with its objects, and those after it are as they were.
+    ///   removed is open again with its objects, and those after it are as they were. `.unsupportedStore`, before a
+    ///   store is closed, if one is of a kind that cannot be removed, as the application's own kinds
+    ///   (`destroyPersistentStore`).
     /// - Complexity: O(stores) beside the work of the file system, and that of the view context's `reset()`.
     @MainActor public func erase() throws(ContextError) {
-        for case let description in persistentStoreDescriptions where description.isReadOnly {
-            throw .readOnlyStore(path: description.path)
+        for description in persistentStoreDescriptions {
+            if description.isReadOnly { throw .readOnlyStore(path: description.path) }
+            guard description.type.isRemovable else { throw .unsupportedStore(description.type) }
         }
         madeViewContext?.reset()
         for (position, description) in persistentStoreDescriptions.enumerated() {

@@ -43,7 +43,12 @@ public final class PersistentContainer: Sendable {
 
     /// Opens all stores.
     ///
-    /// - Throws: `ContextError` of the first store that cannot be opened; the stores opened before it are closed again.
+    /// No store is migrated if another one is refused: the migrations of all but the first are tried before. A trial
+    /// takes as long as the migration and shows no progress, but can be cancelled by it. Only a failure of the system or
+    /// of the process can then leave some of the stores with the older model; the next opening migrates these.
+    ///
+    /// - Throws: `ContextError` of the first store that cannot be opened; the others are closed again, and none is
+    ///   migrated.
     public convenience init(
         model: ManagedObjectModel, stores: [PersistentStoreDescription]
     ) throws(ContextError) {
@@ -58,17 +63,8 @@ public final class PersistentContainer: Sendable {
     ) throws(ContextError) {
         persistentStoreCoordinator = PersistentStoreCoordinator(managedObjectModel: model)
         persistentStoreDescriptions = stores
-        do {
-            for (position, description) in stores.enumerated() {
-                let store = try persistentStoreCoordinator.addPersistentStore(description)
-                openedStores.withLock { $0.append(store) }
-                progress(position + 1)
-            }
-        } catch {
-            // The caller gets the error of the store that failed to open; the stores closed here have nothing unsaved.
-            for store in persistentStoreCoordinator.persistentStores { try? store.close() }
-            throw error
-        }
+        let opened = try persistentStoreCoordinator.addPersistentStores(stores, onOpening: progress)
+        openedStores.withLock { $0 = opened }
     }
 
     /// Opens the file at `path` for objects of these classes; creates it if it does not exist.

@@ -18,24 +18,30 @@ extension PersistentStoreCoordinator {
 
     /// The description that the store file at `path` has of itself; reads it without opening it for a model (PS-05).
     ///
+    /// The file is a B-tree file, a binary one, or one in XML, if that kind is registered; an XML file has no model.
+    ///
     /// - Throws: `ContextError.store`.
+    /// - Complexity: O(size of the model and of the metadata) for a B-tree file; O(size of the file) for the others.
     public static func metadataForPersistentStore(atPath path: String) throws(ContextError) -> StoreMetadata {
-        do throws(StoreError) { return try BTreeStore.metadata(ofStoreAt: path) } catch { throw ContextError(error) }
+        do throws(StoreError) { return try StoreType.metadata(ofFileAt: path) } catch { throw ContextError(error) }
     }
 
     /// Removes the file of a described store, with its log; does nothing for a store in memory or a missing file
     /// (PS-03).
     ///
-    /// Remove the store from its coordinator first. A damaged store is removed, too; a file that is no store is not.
+    /// Remove the store from its coordinator first. A damaged store is removed, too; a file that is no store of the
+    /// described kind is not.
     ///
-    /// - Throws: `ContextError.store`, if a process has the file open for writing among other reasons; the file is as
-    ///   it was.
-    /// - Complexity: O(1) beside the work of the file system; only the page that shows that the file is a store is
+    /// - Throws: `ContextError.unsupportedStore` for a kind of the application's own, whose data only the application
+    ///   can remove; `.store`, if a process has a B-tree file open for writing among other reasons. The file is as it
+    ///   was. A process that has a binary or XML file open cannot save to it any more.
+    /// - Complexity: O(1) beside the work of the file system; only the bytes that show that the file is a store are
     ///   read.
     public func destroyPersistentStore(_ description: PersistentStoreDescription) throws(ContextError) {
-        guard description.type == .btree, let path = description.path else { return }
+        guard description.type.isRemovable else { throw .unsupportedStore(description.type) }
+        guard description.type != .inMemory, let path = description.path else { return }
         do throws(StoreError) {
-            try BTreeStore.destroy(at: path)
+            try description.type.removeFile(at: path)
         } catch  where error.isMissingFile {
             return
         } catch {

@@ -15,7 +15,9 @@ extension PersistentStoreCoordinator {
     /// (PS-03).
     ///
     /// The former file stays. IDs of objects have the UUID of the new store, and keep their keys where its kind can
-    /// have them: contexts must let go of the former objects, and save before the call.
+    /// have them: contexts must let go of the former objects, and save before the call. While the new store is written,
+    /// saves of others wait; then they throw `StoreError.closed`, so that no save is lost. A store of the application's
+    /// own cannot be held: nothing may save to it during the call.
     ///
     /// - Parameter description: a store that does not exist yet, or is empty.
     /// - Throws: `ContextError.store` if the new store has objects, or cannot be opened or written, or if a context has
@@ -27,7 +29,9 @@ extension PersistentStoreCoordinator {
         let scratch = PersistentStoreCoordinator(managedObjectModel: managedObjectModel)
         let target = try scratch.addPersistentStore(description)
         let copy: StoreCopy
-        do { copy = try store.copy(to: target) } catch {
+        let running = part(of: store).flatMap { beginCommand(in: $0) }
+        defer { end(running) }
+        do { copy = try store.move(to: target) } catch {
             try? scratch.remove(target)
             throw ContextError(error)
         }

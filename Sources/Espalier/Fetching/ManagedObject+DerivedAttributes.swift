@@ -19,7 +19,7 @@ extension ManagedObject {
             do throws(ContextError) {
                 if let value = try derivation.value(on: GraphSubject(object: self)) { return value }
             } catch {
-                recordOnce(entity.attributes[slot].name, .unreadable("\(error)"))
+                recordUnreadable(entity.attributes[slot].name, error)
             }
         }
         return attributeValue(at: slot)

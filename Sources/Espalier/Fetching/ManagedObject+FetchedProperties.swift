@@ -60,7 +60,7 @@ extension ManagedObject {
                 entity: other.entity.name, found: "\(type(of: other))", expected: "\(Object.self)")
             throw ContextError.fetchedProperty(key, entity: entity.name, underlying: mismatch)
         } catch {
-            recordOnce(key, .unreadable("\(error)"))
+            recordUnreadable(key, error)
             return []
         }
     }

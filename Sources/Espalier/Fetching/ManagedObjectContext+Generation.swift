@@ -34,8 +34,10 @@ extension ManagedObjectContext {
     /// - Parameter token: a context's `queryGenerationToken`, or `.current` for the newest generation. `nil` unpins the
     ///   context and moves it to the newest generation, as a way to advance by hand.
     /// - Throws: `ContextError.queryGenerationOfOtherStores` if the token is of stores that are not open here; `.store`
-    ///   if a store could not be read.
+    ///   if a store could not be read; `.alreadySaving` in a hook of a save that has not written yet, and in the
+    ///   closure of a transaction, which return to their generation if they fail.
     public func setQueryGeneration(from token: QueryGenerationToken?) throws(ContextError) {
+        if mayTakeBack { try checkIsNotSaving() }
         switch token?.moment {
         case nil: moveToNewestGeneration()
         case .newest:

@@ -38,8 +38,10 @@ extension ManagedObjectContext {
             }
         }
         guard let predicate = ResolvedPredicate(ways, from: fetch.entity) else { return [] }
-        let leading = StoreFetch(
+        var leading = StoreFetch(
             entity: fetch.entity, includesSubentities: fetch.includesSubentities, predicate: predicate)
+        // A parent answers for all stores.
+        leading.storeTags = fetch.storeTags
         var ids: [ObjectID] = []
         for position in generation.positions(for: fetch) {
             ids += try read(position, leading) { snapshot, leading throws(StoreError) in

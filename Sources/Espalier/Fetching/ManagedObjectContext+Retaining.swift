@@ -38,7 +38,7 @@ extension ManagedObject {
     /// (MC-50).
     final func noteInaccessible() {
         guard withContext(\.shouldDeleteInaccessibleFaults) == false else { return }
-        recordOnce(nil, .unreadable("its row is deleted"))
+        recordOnce(.unreadable, of: nil, .unreadable("its row is deleted"))
     }
 
     /// Throws if the object's row is deleted, and the application says that this is an error (MC-50).

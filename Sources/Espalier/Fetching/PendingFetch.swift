@@ -68,7 +68,9 @@ extension ManagedObjectContext {
     /// Whether a fetch asks the store of an object, or the store to which a new one will go.
     private func isAsked(_ fetch: StoreFetch, _ object: ManagedObject) -> Bool {
         if !object.storedID.isTemporary { return fetch.asks(storeTag: object.storedID.storeTag) }
-        return fetch.asks(storeTag: (try? source.partForNewObjects(of: object.entity))?.storeTag)
+        // The root saves it, whichever context has made it: the part that a parent is has no tag.
+        let coordinator = persistentStoreCoordinator
+        return fetch.asks(storeTag: (try? coordinator.partForNewObjects(of: object.entity))?.storeTag)
     }
 
     /// The stored rows of these entities whose objects have unsaved changes or are deleted, and those that cascades

@@ -1,9 +1,10 @@
 // A copy of the unsaved state of a context, with which a call that fails restores everything (F-5).
 //
 // Invariants
-//   1. After `restore`, the sets, the registry, the read generation, and every object's row, changes, ID and flags are
-//      as they were at `init`.
-//   2. `init` takes O(changed objects); values are shared, not copied.
+//   1. After `restore`, the sets, the registry, the read generation, the steps and messages of the event, and every
+//      object's row, changes and flags are as they were at `init`.
+//   2. A permanent ID that a new object has got since stays: a child may have read it, and it does not change (MC-45).
+//   3. `init` takes O(changed objects); values are shared, not copied.
 
 import EspalierModel
 import EspalierStore
@@ -26,6 +27,15 @@ struct RefreshedObject {
     }
 }
 
+/// The permanent IDs that new objects have got since a checkpoint was made, by their temporary ones.
+///
+/// Checkpoints that are made while another one can still be restored share them; the context refers to them weakly.
+final class GivenIDs {
+    private(set) var permanent: [ObjectID: ObjectID] = [:]
+
+    func note(_ ids: [ObjectID: ObjectID]) { permanent.merge(ids) { $1 } }
+}
+
 /// The unsaved state of a context at one moment.
 struct ContextCheckpoint {
     private let inserted: ChangedObjects
@@ -44,9 +54,13 @@ struct ContextCheckpoint {
     private let runsRulesAgain: Bool
     private let reached: ReachedRows
     private let unreadInverses: UnreadInverses
-    private let recorded: [Violation]
+    private let recorded: RecordedViolations
     private let locked: [ManagedObject: UInt64]
     private let generation: [ReadGeneration.PartRead]
+    private let eventChanges: EventChanges?
+    /// The number of steps in the undo journals.
+    private let stepCount: Int
+    private let given: GivenIDs
 
     init(_ context: ManagedObjectContext) {
         inserted = context.memory.inserted
@@ -59,6 +73,10 @@ struct ContextCheckpoint {
         recorded = context.recorded
         locked = context.locked
         generation = context.generation.parts
+        eventChanges = context.eventChanges
+        stepCount = context.undoStepCount
+        given = context.givenIDs ?? GivenIDs()
+        context.givenIDs = given
         let count = inserted.count + updated.count + deleted.count
         ids.reserveCapacity(count)
         changes.reserveCapacity(count)
@@ -92,7 +110,9 @@ struct ContextCheckpoint {
         context.replace(\.updated, by: updated)
         context.replace(\.deleted, by: deleted)
         for list in [inserted, updated, deleted] { list.renumber() }
+        let former = context.unpropagated
         context.unpropagated = unpropagated
+        withExtendedLifetime(former) {}
         context.runsRulesAgain = runsRulesAgain
         context.replaceReached(by: reached)
         context.memory.unreadInverses = unreadInverses
@@ -100,7 +120,23 @@ struct ContextCheckpoint {
         context.locked = locked
         context.goBackToGeneration(generation)
         context.changeCount &+= 1
+        giveIDsAgain(context)
+        context.truncateJournal(to: stepCount)
+        context.eventChanges = eventChanges
         assert(context.checkInvariants())
+    }
+
+    /// Gives new objects the permanent IDs again that they have got since `init` (invariant 2).
+    private func giveIDsAgain(_ context: ManagedObjectContext) {
+        guard !given.permanent.isEmpty else { return }
+        var (renamed, position): ([ManagedObject], Int) = ([], 0)
+        for part in [inserted, updated, deleted] {
+            for object in part {
+                if given.permanent[ids[position]] != nil { renamed.append(object) }
+                position += 1
+            }
+        }
+        if !renamed.isEmpty { context.rename(renamed, given.permanent) }
     }
 
     /// Discards the changes of objects that had none at `init`.

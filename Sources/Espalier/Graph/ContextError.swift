@@ -26,7 +26,9 @@ public enum ContextError: Error, Sendable {
     case references([ReferenceConflict])
     /// Each round of `willSave` and validation hooks changes or inserts objects again.
     case unsettledSave(rounds: Int)
-    /// A hook of a running save has called `save()` of the same context or of a child; the running save continues.
+    /// A hook of a running save has called `save()` of the same context or of a child, or another call that would
+    /// change the objects that are written; a hook of an object that becomes a fault has called `save()` of a child; or
+    /// the closure of a batch request has changed the store that carries the request out. The running call continues.
     case alreadySaving(hook: String, object: ObjectID?)
     /// The model has no entity of this name.
     case unknownEntity(String, known: [String])
@@ -53,7 +55,8 @@ public enum ContextError: Error, Sendable {
     case noStore(entity: String)
     /// The model has no configuration of this name.
     case unknownConfiguration(String, known: [String])
-    /// No store of this kind is registered, or the kind does not fit the description.
+    /// No store of this kind is registered, or the kind does not fit the description, or its stores cannot be removed
+    /// or replaced.
     case unsupportedStore(StoreType)
     /// The store is open for reading only (513).
     case readOnlyStore(path: String?)
@@ -102,7 +105,7 @@ public enum ContextError: Error, Sendable {
         case .store(.incompatibleModel), .store(.modelChanged), .store(.otherFormat): 134100
         case .store(.migrationRefused): 134190
         case .store(.migrationCancelled): 134120
-        case .store(.commandCancelled), .fetchCancelled: 3072
+        case .store(.commandCancelled), .store(.fetchCancelled), .fetchCancelled: 3072
         case .assignment: 1550
         case .unsupportedStore: 134000
         case .store(let error) where error.isMissingFile: 260
@@ -140,8 +143,9 @@ extension ContextError: CustomStringConvertible {
                 + "is set already, no two validation hooks may set different values of one property, and no hook may "
                 + "insert an object on every call"
         case .alreadySaving(let hook, let object):
-            "save() or execute() was called in \(hook)\(object.map { " of \($0)" } ?? "") while the context or its "
-                + "parent was writing; remove the call: a save includes changes that hooks make before it writes; save "
+            "save(), execute() or a call that would change what they write was made in "
+                + "\(hook)\(object.map { " of \($0)" } ?? "") while the context, its parent or its store was writing "
+                + "or refreshing; remove the call: a save includes changes that hooks make before it writes; save "
                 + "later ones afterwards"
         case .unknownEntity(let name, let known):
             "the model has no entity \"\(name)\"; it has \(known.joined(separator: ", "))"
@@ -174,7 +178,7 @@ extension ContextError: CustomStringConvertible {
         case .unsupportedStore(let type):
             "no store of kind \(type.rawValue) fits the description: a store in a file needs a path, a store in "
                 + "memory has none and cannot migrate, and a kind of the application's own has to be registered "
-                + "first (StoreType.register); registered are "
+                + "first (StoreType.register), and is removed by the application itself; registered are "
                 + StoreType.registered.map(\.rawValue).joined(separator: ", ")
         case .readOnlyStore(let path):
             "the store \(path ?? "in memory") is open for reading only; open it for writing to save changes"
@@ -230,6 +234,8 @@ extension ContextError {
         case .invalidPredicate(let error): self = .invalidPredicate(error)
         case .brokenRules(let rules): self = .violations(rules.map { Violation($0) })
         case .unknownStoreType(let type): self = .unsupportedStore(type)
+        case .fetchCancelled: self = .fetchCancelled
+        case .storage where error.isAlreadyWriting: self = .alreadySaving(hook: SaveStage.batchClosure, object: nil)
         case .conflict, .closed, .storage, .incompatibleModel, .modelChanged, .migrationRefused, .migrationCancelled,
             .commandCancelled, .otherFormat, .damagedContent, .malformedFile, .invalidRequest, .outside,
             .brokenContract, .invalidOption:

@@ -99,7 +99,7 @@ extension ManagedObjectContext {
 
     @inline(never)
     func tellListeners(of object: ManagedObject) {
-        if memory.unseen.isActive { memory.unseen.note(object.storedID) }
+        if memory.unseen.isActive { memory.unseen.note(object.storedID, lacksRow: object.needsRow) }
         if memory.watchesChanges { saveRun?.changeWatch?.note(object) }
     }
 

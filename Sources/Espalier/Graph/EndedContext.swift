@@ -1,11 +1,18 @@
-// The one misuse that stops the program: reading from an object, after its context has ended, a value that only the
-// context can load.
+// The two misuses that stop the program: reading from an object, after its context has ended, a value that only the
+// context can load; and an index that an ordered relationship does not have.
 //
-// A property cannot throw, and the caller would mistake `nil` for an empty relationship or a missing value. Dynamic
-// access throws `ContextError.contextEnded` instead. If `reset()` made a context forget the object, and the context
-// still exists, the next save reports the access.
+// Neither a property nor a subscript can throw. For the first one the caller would mistake `nil` for an empty
+// relationship or a missing value; dynamic access throws `ContextError.contextEnded` instead. If `reset()` made a
+// context forget the object, and the context still exists, the next save reports the access. For the second one there
+// is no value to return; `OrderedToMany.object(at:)` returns `nil` instead.
 
 import EspalierModel
+
+/// Stops the program, for a misuse that the caller cannot throw.
+func stopProgram(_ reason: String) -> Never {
+    // `preconditionFailure` prints no message in a release build.
+    fatalError(reason)
+}
 
 extension ManagedObject {
     /// Whether the context has ended before the object did.
@@ -20,8 +27,7 @@ extension ManagedObject {
     @inline(never)
     final func requireContext() {
         guard isContextEnded else { return }
-        // `preconditionFailure` prints no message in a release build.
-        fatalError(ContextError.contextEnded(storedID).description)
+        stopProgram(ContextError.contextEnded(storedID).description)
     }
 
     /// Throws if the context has ended and the object's values are not in memory.

@@ -63,7 +63,8 @@ open class ManagedObject {
         static let ended = State(rawValue: 128)
         /// `awakeFromFetch` runs: changes do not make the object updated (MO-28).
         static let awakening = State(rawValue: 256)
-        /// The object has left its context, because it was merged into a row that has another object.
+        /// The object has left its context, because it was merged into a row that has another object, or because it was
+        /// made for an ID that another object has got.
         static let merged = State(rawValue: 512)
         /// A merge or refresh has found that the row is deleted; the changes stay until a save or rollback decides.
         static let gone = State(rawValue: 1024)
@@ -323,8 +324,12 @@ open class ManagedObject {
     /// `save()` throws `ContextError.alreadySaving` here.
     open func didSave() {}
     /// Called before the object becomes a fault again (MO-33).
+    ///
+    /// Changes of the object that are made here are discarded. A child's `save()` throws `ContextError.alreadySaving`.
     open func willTurnIntoFault() {}
     /// Called after the object has become a fault again (MO-33).
+    ///
+    /// A child's `save()` throws `ContextError.alreadySaving` here.
     open func didTurnIntoFault() {}
     /// The names of the properties that `validate(_:forKey:)` checks in every save that inserts or changes them
     /// (MO-37).

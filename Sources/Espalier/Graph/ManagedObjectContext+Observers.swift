@@ -170,6 +170,8 @@ extension ManagedObjectContext {
     /// Ends a call that is an event or part of one; the end of the outermost call sends the messages of the event.
     func endEvent() {
         assert(eventDepth > 0, "an event ends that did not begin")
+        // As a part of this event.
+        if eventDepth == 1, !deferredSaves.isEmpty, !mayTakeBack { mergeDeferredSaves() }
         eventDepth -= 1
         guard eventDepth == 0 else { return }
         assert(checkInvariants())

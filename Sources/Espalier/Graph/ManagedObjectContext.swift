@@ -122,7 +122,7 @@ public final class ManagedObjectContext {
     weak var childSource: ParentSource?
     /// The generation of the stores that the context reads.
     let generation: ReadGeneration
-    /// Deleted objects whose delete rules have not run, and some whose deletion was taken back.
+    /// Deleted objects whose delete rules have not run, some of them twice, and some whose deletion was taken back.
     var unpropagated: [ManagedObject] = []
     /// Whether some of `unpropagated` have adopted newer rows: the unchanged objects that their rules reach adopt the
     /// newest row first.
@@ -140,13 +140,17 @@ public final class ManagedObjectContext {
     /// The objects whose conflicts the last save has told whole, and their versions in the store.
     var reportedConflicts: [ObjectID: UInt64] = [:]
     /// Refused changes and unreadable values, for the next save to report.
-    var recorded: [Violation] = []
+    var recorded = RecordedViolations()
     /// Counts changes of values and of the sets of changed objects, so that a save sees whether hooks changed anything.
     var changeCount = 0
+    /// The permanent IDs that new objects have got since the first checkpoint that can be restored; `nil` without one.
+    weak var givenIDs: GivenIDs?
     /// The state of the running save; `nil` if none runs.
     var saveRun: SaveRun?
     /// The stage of the running save or transaction; `nil` if none runs.
     var stage: SaveStage?
+    /// The state of the save of a child that changes this context; `nil` if none does.
+    var childSave: ChildSave?
     /// Whether a batch request of this context or of a child runs: a save would wait for its transaction.
     var runsBatch = false
     var mailbox: SaveMailbox?
@@ -156,6 +160,12 @@ public final class ManagedObjectContext {
     var journal: UndoJournal? { didSet { updateNoting() } }
     /// The number of nested calls of `withoutSteps`.
     var journalPauseCount = 0
+    /// The number of steps that former journals had when the context got another one.
+    var formerStepCount = 0
+    /// The number of running calls of the hooks of objects that become faults.
+    var turningCount = 0
+    /// The saves to merge when the running save or transaction has ended.
+    var deferredSaves: [SavedChanges] = []
     /// The properties that have changed in the current event; `nil` unless the application asks for them.
     var eventRecord: EventRecord? { didSet { updateNoting() } }
     /// The objects that `withObservationTracking` follows; `nil` if the context does not care.
@@ -264,7 +274,9 @@ public final class ManagedObjectContext {
     /// As `hasChanges`, for the context itself: no observer follows the read.
     var holdsChanges: Bool { !(memory.inserted.isEmpty && memory.updated.isEmpty && memory.deleted.isEmpty) }
     /// The violations that the next save will report besides broken rules: refused changes and unreadable values.
-    public var recordedViolations: [Violation] { recorded }
+    ///
+    /// They are the first 1,000 of each kind. A value that cannot be read is one violation, however often it is read.
+    public var recordedViolations: [Violation] { recorded.all }
 
     /// The object with this ID if it is in memory (MC-23).
     public func registeredObject(for id: ObjectID) -> ManagedObject? { memory.registry[id] }
@@ -365,7 +377,9 @@ public final class ManagedObjectContext {
             record(Violation(object, nil, .abstractEntity))
             return
         }
-        if object.withShape({ $0 !== shape }) { recorded += object.adopt(shape) }
+        if object.withShape({ $0 !== shape }) {
+            for violation in object.adopt(shape) { record(violation) }
+        }
         addInserted(object)
         object.awakeFromInsert()
     }
@@ -384,8 +398,8 @@ public final class ManagedObjectContext {
         object.willChange { _ in .inserted }
     }
 
-    /// Records a violation for the next save to report.
-    func record(_ violation: Violation) { recorded.append(violation) }
+    /// Records the refusal of a change for the next save to report.
+    func record(_ violation: Violation) { recorded.add(violation) }
 
     // MARK: Shapes and faults
 

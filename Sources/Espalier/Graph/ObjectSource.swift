@@ -57,6 +57,10 @@ protocol ObjectSource: AnyObject {
     func checkIsNotSaving() throws(ContextError)
     /// Delivers changes that are not in the mailboxes yet.
     func tellWaitingChanges()
+    /// Begins a read of what is newest, until `endRead`: the contexts above merge once for all that it asks.
+    func beginRead()
+    /// Ends what `beginRead` has begun.
+    func endRead()
 }
 
 /// A part of a source that is read and saved on its own: a store.
@@ -104,6 +108,10 @@ extension ObjectSource {
     func checkIsNotSaving() {}
 
     func tellWaitingChanges() {}
+
+    func beginRead() {}
+
+    func endRead() {}
 
     // A parent is in the isolation of its children: none of them runs between a save and its message.
 

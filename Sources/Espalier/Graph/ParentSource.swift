@@ -6,7 +6,8 @@
 //   2. `records` has the changed objects of the parent as children have last seen them; `changes` has the same ones as
 //      values.
 //   3. If nothing has changed, children get the same snapshot again.
-// Elsewhere: how a snapshot is made (Children: +Snapshot), how a child saves (Children: +Save).
+// Elsewhere: how a snapshot is made (Children: +Snapshot), how a child saves (Children: +Save), and how the parent
+// returns to `records` if that fails (ParentCheckpoint).
 
 import EspalierModel
 import EspalierStore
@@ -23,6 +24,7 @@ final class ParentSource: ObjectSource {
         let newValues: RowValues?
         /// The version of the row; `nil` if there is none.
         let version: UInt64?
+        /// All flags, although children are concerned by few of them: the object may have to return to this state.
         let state: ManagedObject.State
     }
 
@@ -42,6 +44,9 @@ final class ParentSource: ObjectSource {
     /// The snapshot that children got last, and the moment of it.
     var latest: (snapshot: OverlaySnapshot, moment: Moment)?
     var lastGeneration: UInt64 = 0
+    /// The read that goes up the tree of the parent, and the number of the last one for which the parent has merged.
+    let upwardRead: UpwardRead
+    var mergedRead: UInt64 = 0
     private var part: SourcePart
     private var edition: UInt64
     private var mailboxes = WeakList<SaveMailbox>()
@@ -55,6 +60,7 @@ final class ParentSource: ObjectSource {
         changes = OverlayChanges(entityCount: parent.model.entities.count)
         edition = parent.source.partsEdition
         part = Self.newPart()
+        upwardRead = (parent.source as? ParentSource)?.upwardRead ?? UpwardRead()
     }
 
     /// A version that no row has had before.
@@ -94,6 +100,8 @@ final class ParentSource: ObjectSource {
 
     func checkIsNotSaving() throws(ContextError) {
         try parent.checkIsNotSaving()
+        // The object whose hook runs would lose what the child has changed.
+        if parent.turningCount > 0 { throw .alreadySaving(hook: "willTurnIntoFault or didTurnIntoFault", object: nil) }
         try parent.source.checkIsNotSaving()
     }
 
@@ -108,6 +116,10 @@ final class ParentSource: ObjectSource {
     func tell(_ changes: SavedChanges, except sender: SaveMailbox?) {
         for mailbox in mailboxes.objects where mailbox !== sender { mailbox.deliver(changes) }
     }
+
+    func beginRead() { upwardRead.begin() }
+
+    func endRead() { upwardRead.end() }
 
     /// Tells children that merge automatically to read everything again.
     func tellEverything() { tell(SavedChanges(isEverything: true), except: nil) }

@@ -2,6 +2,8 @@
 //
 // Invariants
 //   1. No answer of a store that implements the contract itself reaches a context unchecked.
+//   2. A closure that a store calls in a command cannot change this store: a store in a file is being written, and the
+//      others refuse it too, so that a program does not depend on the kind of its store.
 
 import EspalierModel
 import EspalierStore
@@ -15,6 +17,7 @@ extension PersistentStoreCoordinator: ObjectSource {
 
     func reserveIDs(for entity: Entity, count: Int, in part: SourcePart) throws(StoreError) -> [ObjectID] {
         let (store, checks) = try storeAndChecks(of: part)
+        try checkIsNotInCommand(part)
         let ids = try store.reserveIDs(for: entity, count: count)
         try checks?.check(reserved: ids, count: count, for: entity)
         return ids
@@ -24,6 +27,7 @@ extension PersistentStoreCoordinator: ObjectSource {
         _ request: SaveRequest, from origin: SaveOrigin, in part: SourcePart
     ) throws(StoreError) -> SaveResult {
         let (store, checks) = try storeAndChecks(of: part)
+        try checkIsNotInCommand(part)
         guard let checks else { return try store.save(request) }
         return try checks.save(request, to: store)
     }
@@ -31,6 +35,9 @@ extension PersistentStoreCoordinator: ObjectSource {
     /// Has the store of a part carry out a command.
     func execute(_ command: StoreCommand, in part: SourcePart) throws(StoreError) -> CommandResult {
         let (store, checks) = try storeAndChecks(of: part)
+        try checkIsNotInCommand(part)
+        let running = beginCommand(in: part)
+        defer { end(running) }
         guard let checks else { return try store.execute(command) }
         return try checks.execute(command, in: store)
     }

@@ -32,13 +32,15 @@ public final class PersistentStoreCoordinator: Sendable {
         /// The saves between their beginning and the delivery of their messages.
         var writers: Set<UInt64> = []
         var lastWriter: UInt64 = 0
+        /// The commands that stores carry out at this moment.
+        var commands: [RunningCommand] = []
     }
 
     /// The model of all stores.
     public let managedObjectModel: ManagedObjectModel
     /// The resolved forms of the requests that contexts repeat.
     let knownRequests: KnownRequests
-    /// Guards the lists of stores, of receivers and of writers.
+    /// Guards the lists of stores, of receivers, of writers and of commands.
     private let state = Mutex(State())
     /// Incremented with every change of the list of stores.
     private let edition = Atomic<UInt64>(0)
@@ -97,17 +99,58 @@ public final class PersistentStoreCoordinator: Sendable {
         _ description: PersistentStoreDescription
     ) throws(ContextError) -> any PersistentStore {
         let entityNames = try entityNames(of: description)
-        switch (description.type, description.path) {
-        case (.inMemory, _?), (.btree, nil): throw .unsupportedStore(description.type)
-        default: break
-        }
-        let opening = StoreOpening(
-            description.type, model: managedObjectModel, path: description.path, isReadOnly: description.isReadOnly,
-            options: description.options, migration: description.migration.logged)
+        let opening = try opening(of: description)
         let store: any PersistentStore
         do { store = try StoreType.open(opening) } catch { throw ContextError(error) }
         add(store, entityNames: entityNames, name: description.name, description: description)
         return store
+    }
+
+    /// Opens several stores, and adds them in their order; migrates none before all others are known to open.
+    ///
+    /// Stores that opening does not change are opened first. Of those that it changes, all but the first are tried
+    /// before.
+    ///
+    /// - Parameter onOpening: called after each store with the number of open ones.
+    /// - Throws: as `addPersistentStore(_:)`, for the first store that fails; then all are closed, and none is added.
+    func addPersistentStores(
+        _ descriptions: [PersistentStoreDescription], onOpening: (Int) -> Void
+    ) throws(ContextError) -> [any PersistentStore] {
+        var openings: [StoreOpening] = []
+        var entityNames: [Set<String>?] = []
+        for description in descriptions {
+            entityNames.append(try self.entityNames(of: description))
+            openings.append(try opening(of: description))
+        }
+        var stores = [(any PersistentStore)?](repeating: nil, count: openings.count)
+        do throws(StoreError) {
+            let changed = try openings.count > 1 ? StoreType.tryOpening(openings) : []
+            let order = openings.indices.filter { !changed.contains($0) } + changed
+            for (count, position) in order.enumerated() {
+                stores[position] = try StoreType.open(openings[position])
+                onOpening(count + 1)
+            }
+        } catch {
+            // The caller gets the error of the store that failed to open; the stores closed here have nothing unsaved.
+            for case let store? in stores { try? store.close() }
+            throw ContextError(error)
+        }
+        for case let (position, store?) in stores.enumerated() {
+            let description = descriptions[position]
+            add(store, entityNames: entityNames[position], name: description.name, description: description)
+        }
+        return stores.compactMap(\.self)
+    }
+
+    /// The description as stores get it.
+    private func opening(of description: PersistentStoreDescription) throws(ContextError) -> StoreOpening {
+        switch (description.type, description.path) {
+        case (.inMemory, _?), (.btree, nil): throw .unsupportedStore(description.type)
+        default: break
+        }
+        return StoreOpening(
+            description.type, model: managedObjectModel, path: description.path, isReadOnly: description.isReadOnly,
+            options: description.options, migration: description.migration.logged)
     }
 
     /// Puts an open store in the place of another one, which is closed.
@@ -139,22 +182,23 @@ public final class PersistentStoreCoordinator: Sendable {
     /// The changes that adding a store would make to its file, and the reasons that prevent them (SD-30).
     ///
     /// - Parameter checkingRows: whether to try the migration, which is rolled back in the end: the plan then names the
-    ///   rows that the model forbids, and says how many would be written. No other process or store object may have the
-    ///   file open for writing.
-    /// - Throws: `ContextError.store` if the file cannot be read; `.unsupportedStore` for a store without a file.
+    ///   rows that the model forbids, and says how many would be written. No other process or store object may have a
+    ///   B-tree file open for writing. The migration of a binary file is tried in memory.
+    /// - Throws: `ContextError.store` if the file cannot be read; `.unsupportedStore` for a store whose kind is never
+    ///   migrated, or that has no file.
     /// - Complexity: that of opening the file, and O(size of the two models); if `checkingRows`, that of the migration.
     public func migrationPlan(
         for description: PersistentStoreDescription, checkingRows: Bool = false
     ) throws(ContextError) -> MigrationPlan {
-        guard description.type == .btree, let path = description.path else {
-            throw .unsupportedStore(description.type)
-        }
-        do {
-            return try BTreeStore.migrationPlan(
-                at: path, to: managedObjectModel, migration: description.migration.logged, checkingRows: checkingRows)
+        let opening = try opening(of: description)
+        let plan: MigrationPlan?
+        do throws(StoreError) {
+            plan = try StoreType.migrationPlan(opening, checkingRows: checkingRows)
         } catch {
             throw ContextError(error)
         }
+        guard let plan else { throw .unsupportedStore(description.type) }
+        return plan
     }
 
     /// Closes a store and removes it; its objects can no longer be reached.
@@ -204,6 +248,11 @@ public final class PersistentStoreCoordinator: Sendable {
     /// The open stores, as contexts see them.
     var parts: [SourcePart] { state.withLock { $0.members.map(\.part) } }
 
+    /// The part that an open store is; `nil` if it is not open here.
+    func part(of store: any PersistentStore) -> SourcePart? {
+        state.withLock { state in state.members.first { $0.store === store }?.part }
+    }
+
     /// The store of a part, and the checks of its answers if it needs any.
     ///
     /// - Throws: `StoreError.closed` if the store was removed.
@@ -242,9 +291,46 @@ public final class PersistentStoreCoordinator: Sendable {
 
     var writers: Set<UInt64> { state.withLock(\.writers) }
 
+    /// Notes that the store of a part carries out a command, or is moved, on this thread, until `end(_:)`.
+    ///
+    /// - Returns: `nil` if the system does not number threads.
+    func beginCommand(in part: SourcePart) -> RunningCommand? {
+        guard let command = RunningCommand(part) else { return nil }
+        state.withLock { $0.commands.append(command) }
+        return command
+    }
+
+    /// Ends a command that `beginCommand` has begun.
+    func end(_ command: RunningCommand?) {
+        guard let command else { return }
+        state.withLock { state in
+            if let position = state.commands.firstIndex(of: command) { state.commands.remove(at: position) }
+        }
+    }
+
+    /// Throws if the store of a part carries out a command on this thread: a closure of that command makes the call,
+    /// which would wait for the end of the closure.
+    func checkIsNotInCommand(_ part: SourcePart) throws(StoreError) {
+        guard let command = RunningCommand(part) else { return }
+        if state.withLock({ $0.commands.contains(command) }) { throw .alreadyWriting(path: part.path) }
+    }
+
     /// Delivers changes to every mailbox except the sender's.
     func tell(_ changes: SavedChanges, except sender: SaveMailbox?) {
         let mailboxes = state.withLock(\.mailboxes.objects)
         for mailbox in mailboxes where mailbox !== sender { mailbox.deliver(changes) }
+    }
+}
+
+/// A command that a store carries out: it may call closures of the application, on the thread of the command.
+struct RunningCommand: Equatable, Sendable {
+    private let part: UInt64
+    private let thread: UInt
+
+    /// A command in a part, on this thread; `nil` if the system does not number threads.
+    init?(_ part: SourcePart) {
+        let thread = CallingThread.number
+        if thread == 0 { return nil }
+        (self.part, self.thread) = (part.number, thread)
     }
 }

@@ -1,9 +1,12 @@
 // The hook that a running save calls at this moment; the save refuses calls that would disturb it.
 //
 // Invariants
-//   1. A context has a stage exactly while its `save` runs, or the closure of a transaction.
+//   1. A context has a stage exactly while its `save` runs, or the closure of a transaction, or while the save of a
+//      child changes it (`ChildSave`).
 //   2. `save` inside a save throws. `reset` and `rollback` inside a save are refused before its stores have committed,
 //      and the save reports that; after the commit, in `didSave`, they take effect.
+//   3. A save that fails returns to the generation with which it began: until its stores have committed, and in the
+//      closure of a transaction, `setQueryGeneration` throws, and `mergeChanges(from:)` waits for the end.
 
 import EspalierModel
 
@@ -12,6 +15,7 @@ struct SaveStage {
     /// The kind of code that is called.
     enum Hook: String {
         case transaction = "the closure of a transaction"
+        case childSave = "the save of a child"
         case willSave
         case willSaveObserver = "an observer of WillSaveMessage"
         case deleteRules = "prepareForDeletion"
@@ -36,6 +40,9 @@ struct SaveStage {
         }
     }
 
+    /// The place from which a store that carries out a command cannot be changed: its progress is a closure, too.
+    static let batchClosure = "the closure of a batch request"
+
     var hook: Hook
     /// Retained by the changes that are saved, because a stage is made for each call of a hook.
     private let storedObject: Unretained<ManagedObject>
@@ -49,9 +56,17 @@ struct SaveStage {
 extension ManagedObjectContext {
     /// Throws if the context is already saving, or if a store waits for the rows of its batch request.
     func checkIsNotSaving() throws(ContextError) {
-        if runsBatch { throw .alreadySaving(hook: "the closure of a batch request", object: nil) }
+        if runsBatch { throw .alreadySaving(hook: SaveStage.batchClosure, object: nil) }
         guard let stage else { return }
         throw .alreadySaving(hook: stage.hook.rawValue, object: stage.object?.storedID)
+    }
+
+    /// Whether a running save or transaction may still fail, and return to the state with which it began.
+    var mayTakeBack: Bool { stage?.hook.isAfterCommit == false }
+
+    /// Throws if a part is writing what the context has sent, so that no object must get another ID now.
+    func checkIsNotStoring() throws(ContextError) {
+        if runsBatch || stage?.hook == .storing { try checkIsNotSaving() }
     }
 
     /// Whether `call` would discard the changes that a running save is about to write; if so, the save reports it.

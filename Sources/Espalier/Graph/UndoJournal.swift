@@ -10,6 +10,9 @@
 //   4. Each change without a step, also while registration is off, begins another edition: steps of earlier editions
 //      may not fit the objects any more. A deletion without a step marks its object (`unrecordedDeletion`), and so does
 //      one whose step was dropped.
+//   5. A hook may give the context another journal in the middle of a call: pauses and numbers of steps are those of
+//      the context, and go on (`withoutSteps`, `undoStepCount`).
+//   6. Objects of steps are released only after the access to the journal: freeing one may run application code.
 // Not here: how steps are undone (Undoing).
 
 import EspalierModel
@@ -52,8 +55,10 @@ final class UndoJournal {
 
     /// Notes that a change has no step, or none any more.
     func skip() {
+        let former = latest
         latest = nil
         edition += 1
+        withExtendedLifetime(former) {}
     }
 
     /// Stops appending steps until `resume` was called as often.
@@ -97,9 +102,11 @@ final class UndoJournal {
     /// Removes all steps after the first `count`.
     func truncate(to count: Int) {
         assert(count >= 0, "\(count) steps")
-        steps.removeLast(max(0, steps.count - count))
+        let former = (steps: steps, latest: latest)
+        if count < former.steps.count { steps = Array(former.steps.prefix(count)) }
         if steps.isEmpty { hasNotice = false }
         latest = nil
+        withExtendedLifetime(former) {}
     }
 
     /// Removes all steps and returns them, with the edition in which the first one was made.
@@ -111,7 +118,7 @@ final class UndoJournal {
 }
 
 extension ManagedObjectContext {
-    /// Calls `body`, whose changes cannot be undone.
+    /// Calls `body`, whose changes cannot be undone, whatever journal the context has meanwhile.
     ///
     /// Observers are told afterwards, so that their changes can be undone.
     func withoutSteps<R, Failure: Error>(_ body: () throws(Failure) -> R) throws(Failure) -> R {
@@ -124,6 +131,12 @@ extension ManagedObjectContext {
         }
         return try body()
     }
+
+    /// The number of steps that are not registered yet, plus those of former journals.
+    var undoStepCount: Int { formerStepCount + (journal?.steps.count ?? 0) }
+
+    /// Removes all steps after the first ones, to return to the state at which `undoStepCount` was `count`.
+    func truncateJournal(to count: Int) { journal?.truncate(to: max(0, count - formerStepCount)) }
 }
 
 extension ManagedObject {

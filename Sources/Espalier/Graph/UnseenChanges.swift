@@ -4,6 +4,7 @@
 //   1. If `count` is the number of changes that the context has counted since (`changeCount`), `ids` has every object
 //      whose changes, row or state differs from what children have seen. Otherwise any object may differ: a change that
 //      is not noted here is safe, and costs a look at all changed objects.
+//   2. Unless `mayLackRows`, each stored object in `ids` had its row when it was noted.
 
 import EspalierModel
 
@@ -15,6 +16,8 @@ struct UnseenChanges {
     private(set) var ids: [ObjectID] = []
     /// The number of noted changes.
     private(set) var count = 0
+    /// Whether a noted object may have changes although its row is not in memory: only its lists have changed.
+    private(set) var mayLackRows = false
     private var idCountMax = 0
 
     /// Forgets all changes: children have seen them.
@@ -27,9 +30,10 @@ struct UnseenChanges {
     }
 
     /// Notes a change of an object that the context has counted.
-    mutating func note(_ id: ObjectID) {
+    mutating func note(_ id: ObjectID, lacksRow: Bool) {
         assert(isActive || ids.isEmpty && count == 0, "changes are kept without a reader")
         count += 1
+        if lacksRow { mayLackRows = true }
         add(id)
     }
 

@@ -22,13 +22,26 @@ extension ManagedObjectContext {
     ///
     /// The context moves to the newest generation. A pinned context does so too, and is pinned again there (MC-51).
     ///
+    /// In a hook of a save that has not written yet, and in the closure of a transaction, the merge waits for the end
+    /// of the save or transaction: its changes are based on the rows with which it began, and it returns to them if it
+    /// fails.
+    ///
     /// - Complexity: O(IDs of `saved`), or O(objects in memory × log of their number) if the message is that of a batch
-    ///   request with more rows than that; for changed objects among them as `refresh(_:mergesChanges:)`, with one
-    ///   read of rows for each store; O(objects in memory) if everything may have changed. Moving to a newer generation
+    ///   request with more rows than that; for changed objects among them as `refresh(_:mergesChanges:)`, with one read
+    ///   of rows for each store; O(objects in memory) if everything may have changed. Moving to a newer generation
     ///   takes as long as for a refresh.
     public func mergeChanges(from saved: SavedChanges) {
+        guard !mayTakeBack else { return deferredSaves.append(saved) }
         moveToNewestGeneration()
         merge([saved])
+    }
+
+    /// Merges the saves that had to wait for the end of a save or transaction.
+    func mergeDeferredSaves() {
+        let saves = deferredSaves
+        deferredSaves = []
+        moveToNewestGeneration()
+        merge(saves)
     }
 
     /// Merges the saves that have arrived since the last merge, and moves to the newest generation, if the context
@@ -36,10 +49,13 @@ extension ManagedObjectContext {
     func mergeWaitingSaves() {
         // The changes of a running save are based on the rows at its beginning.
         guard let mailbox, stage == nil, !generation.isPinned else { return }
+        // One read for both: what is told, and the generation that has it.
+        source.beginRead()
         source.tellWaitingChanges()
         if !leftGenerations.isEmpty { leftGenerations.noteArrived(stillWriting: source.writers) }
         let saves = mailbox.takeAll()
         moveToNewestGeneration()
+        source.endRead()
         merge(saves)
         if !leftGenerations.isEmpty { leftGenerations.forgetMerged() }
     }
@@ -163,6 +179,7 @@ extension ManagedObjectContext {
 
     /// Removes an object that both this context and another one have deleted: nothing is left to save.
     func leave(_ object: ManagedObject) {
+        childSave?.noteLoss(of: object)
         memory.deleted.remove(object)
         memory.reached.forgetRows()
         memory.registry.remove(object)
@@ -172,10 +189,12 @@ extension ManagedObjectContext {
     /// Forgets additions to and removals from to-many relationships of objects whose deletion another context has saved
     /// as well: a context that inserts them again decides about their relationships.
     ///
-    /// - Complexity: O(changed objects and destinations of their changed relationships), if there are any.
+    /// - Complexity: O(changed objects and destinations of their changed relationships), if there are any: call it once
+    ///   for all objects.
     func forgetPairs(with gone: Set<ObjectID>) {
         guard !gone.isEmpty else { return }
         for object in changedObjects {
+            assert(StepCount.note())
             for (slot, change) in object.changes?.values.toMany.pairs ?? []
             where change.concerns(gone) {
                 object.changeable().values.toMany.modify(slot) { $0.forget(gone) }

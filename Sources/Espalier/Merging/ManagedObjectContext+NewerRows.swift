@@ -51,7 +51,7 @@ extension ManagedObjectContext {
             forgetPairs(with: left)
             found = try withOtherEnds(found)
         } catch {
-            for object in objects { object.recordOnce(nil, .unreadable("\(error)")) }
+            for object in objects { object.recordUnreadable(nil, error) }
             return
         }
         rebase(found) { _ in .merging(settled: settled) }
@@ -125,8 +125,10 @@ extension ManagedObjectContext {
     /// Cached rows and lists of the other ends are removed; unchanged objects there adopt the newer row.
     func withOtherEnds(_ rows: [NewerRow]) throws(ContextError) -> [NewerRow] {
         var (all, seen, next) = (rows, Set(rows.map(\.id)), 0)
+        var leaving = Set<ObjectID>()
+        defer { forgetPairs(with: leaving) }
         for object in objectsLeading(to: rows) where seen.insert(object.storedID).inserted {
-            if let found = try findNewerRow(ofOld: object, isKnownToBeOld: true) { all.append(found) }
+            if let found = try findNewerRow(ofOld: object, isKnownToBeOld: true, &leaving) { all.append(found) }
         }
         while next < all.count {
             let row = all[next]
@@ -145,7 +147,7 @@ extension ManagedObjectContext {
                     guard !inverse.isToMany || inverse.isOrdered, seen.insert(id).inserted,
                         let other = memory.registry[id]
                     else { continue }
-                    if let found = try findNewerRow(ofOld: other) { all.append(found) }
+                    if let found = try findNewerRow(ofOld: other, &leaving) { all.append(found) }
                 }
             }
         }
@@ -173,8 +175,10 @@ extension ManagedObjectContext {
     }
 
     /// The newer row of a changed object whose row is old; an unchanged one becomes a fault, which reads the newer row.
+    ///
+    /// - Parameter leaving: gets the object's ID if it leaves, because both sides have deleted it.
     private func findNewerRow(
-        ofOld object: ManagedObject, isKnownToBeOld: Bool = false
+        ofOld object: ManagedObject, isKnownToBeOld: Bool = false, _ leaving: inout Set<ObjectID>
     ) throws(ContextError) -> NewerRow? {
         guard let row = object.row, !object.isInserted, !object.state.contains(.inaccessible) else { return nil }
         if object.hasChanges || !isKnownToBeOld {
@@ -182,7 +186,7 @@ extension ManagedObjectContext {
             if stored?.version == row.version { return nil }
             if object.hasChanges {
                 guard let stored else {
-                    if noteGone(object) { forgetPairs(with: [object.storedID]) }
+                    if noteGone(object) { leaving.insert(object.storedID) }
                     return nil
                 }
                 return NewerRow(id: object.storedID, expectedVersion: row.version, stored: stored)

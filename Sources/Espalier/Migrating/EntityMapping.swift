@@ -24,7 +24,9 @@ public struct EntityMapping: Sendable {
     public var predicate: FetchPredicate?
     /// The rules for the properties of the destination.
     ///
-    /// A property without a rule continues the property of the source that has its name or is its renaming identifier.
+    /// A property without a rule continues the property of the source that a migration without mappings would find for
+    /// it: by its renaming identifier or its name, as both versions of the model have them. Stores compute derived
+    /// attributes.
     public var propertyMappings: [PropertyMapping]
     /// Properties of the source that the policy or the work reads, in addition to the rules.
     public var reading: Set<String> = []

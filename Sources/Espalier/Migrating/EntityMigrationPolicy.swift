@@ -13,8 +13,9 @@ import EspalierModel
 public protocol EntityMigrationPolicy: Sendable {
     /// Called before the first object of the mapping.
     func begin(_ mapping: EntityMapping, _ session: MigrationSession) throws
-    /// Makes the objects of one source object, none, or several; call `MigrationSession.associate` for each that
-    /// `MigrationSession.createDestinationInstance` did not make.
+    /// Makes the objects of one source object, none, or several, or lets it join an object of earlier sources; call
+    /// `MigrationSession.associate` for each object that `MigrationSession.createDestinationInstance` did not make from
+    /// it.
     func createDestinationInstances(
         for source: ManagedObject, _ mapping: EntityMapping, _ session: MigrationSession) throws
     /// Called after the last source object.

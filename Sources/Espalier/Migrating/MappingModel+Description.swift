@@ -11,7 +11,8 @@ extension MappingModel {
     ///
     /// A mapping without a destination is left out: its objects are refused as a loss, by the name of their entity,
     /// unless `removal(of:)` allows it. Add to `EntityMapping.reading` what a policy reads. A property that the file
-    /// does not map continues the property of the same name; such a property has no rule, and so no texts.
+    /// does not map continues the one that it had before, by its name or renaming identifier; such a property has no
+    /// rule, and so no texts.
     ///
     /// - Parameters:
     ///   - policies: the hooks by the names of classes that the description has.

@@ -12,14 +12,25 @@ struct ResolvedMapping: Sendable {
     /// `nil` if only the policy makes objects.
     let source: Entity?
     let destination: Entity
-    let attributes: [(attribute: Attribute, rule: PropertyMapping)]
+    let attributes: [(attribute: Attribute, rule: PropertyMapping, conversion: AttributeConversion)]
     let relationships: [(relationship: Relationship, rule: PropertyMapping)]
+
+    /// The rule of a relationship; `nil` if it has none.
+    func rule(of relationship: Relationship) -> PropertyMapping? {
+        relationships.first { $0.relationship.name == relationship.name }?.rule
+    }
 
     /// The properties of the source that the mapping reads.
     var reads: Set<String> {
         (attributes.map(\.rule) + relationships.map(\.rule)).reduce(into: mapping.reading) {
             $0.formUnion($1.reads)
         }
+    }
+
+    /// Whether code of the application reads this property of the source.
+    func isRead(byCode name: String) -> Bool {
+        mapping.reading.contains(name)
+            || (attributes.map(\.rule) + relationships.map(\.rule)).contains { $0.isComputed(from: name) }
     }
 }
 
@@ -78,15 +89,23 @@ struct MappingRules: Sendable {
             }
             rules[rule.name] = rule
         }
-        var attributes: [(Attribute, PropertyMapping)] = []
-        for attribute in destination.attributes {
-            guard let rule = rules[attribute.name] ?? Self.continuing(attribute, of: source) else { continue }
+        var attributes: [(Attribute, PropertyMapping, AttributeConversion)] = []
+        for (attribute, slot) in zip(
+            destination.attributes, ModelMatch.attributes(of: destination, continuing: source))
+        {
+            let continued = slot.flatMap { source?.attributes[$0] }
+            guard let rule = rules[attribute.name] ?? continuing(attribute, continued) else { continue }
             try check(rule, of: mapping, source, in: former, isRelationship: false, known: known)
-            attributes.append((attribute, rule))
+            // Code gives values that the newer attribute has.
+            let older = attributeRead(by: rule, source, in: former)?.description ?? attribute.description
+            attributes.append((attribute, rule, AttributeConversion(from: older, to: attribute.description)))
         }
         var relationships: [(Relationship, PropertyMapping)] = []
-        for relationship in destination.relationships {
-            guard let rule = rules[relationship.name] ?? Self.continuing(relationship, of: source) else { continue }
+        for (relationship, slot) in zip(
+            destination.relationships, ModelMatch.relationships(of: destination, continuing: source))
+        {
+            let continued = slot.flatMap { source?.relationships[$0] }
+            guard let rule = rules[relationship.name] ?? continuing(relationship, continued) else { continue }
             try check(rule, of: mapping, source, in: former, isRelationship: true, known: known)
             relationships.append((relationship, rule))
         }
@@ -100,19 +119,27 @@ struct MappingRules: Sendable {
             relationships: relationships)
     }
 
-    /// The rule of an attribute without one: it continues the attribute of the source with its former or present name.
-    private static func continuing(_ attribute: Attribute, of source: Entity?) -> PropertyMapping? {
-        guard let source, !attribute.isTransient else { return nil }
-        let names = [attribute.description.renamingIdentifier, attribute.name].compactMap(\.self)
-        return names.first { name in source.attributes.contains { $0.name == name && !$0.isTransient } }
-            .map { .copy(attribute.name, from: $0) }
+    /// The rule of an attribute without one: it gets the values of the attribute that it continues, unless stores
+    /// compute them.
+    private static func continuing(_ attribute: Attribute, _ former: Attribute?) -> PropertyMapping? {
+        guard let former, !former.isTransient, !attribute.isTransient, !attribute.isDerived else { return nil }
+        return .copy(attribute.name, from: former.name)
     }
 
-    private static func continuing(_ relationship: Relationship, of source: Entity?) -> PropertyMapping? {
-        guard let source else { return nil }
-        let names = [relationship.description.renamingIdentifier, relationship.name].compactMap(\.self)
-        return names.first { name in source.relationships.contains { $0.name == name } }
-            .map { .following(relationship.name, $0) }
+    /// The rule of a relationship without one: it leads where the relationship leads that it continues.
+    private static func continuing(_ relationship: Relationship, _ former: Relationship?) -> PropertyMapping? {
+        former.map { PropertyMapping.following(relationship.name, $0.name) }
+    }
+
+    /// The attribute to which the path of a checked rule leads; `nil` if the rule has none.
+    private static func attributeRead(
+        by rule: PropertyMapping, _ source: Entity?, in former: ManagedObjectModel
+    ) -> Attribute? {
+        guard case .keyPath(let path) = rule.source else { return nil }
+        var entity = source
+        let parts = path.split(separator: ".").map(String.init)
+        for part in parts.dropLast() { entity = entity?.relationship(named: part).map(former.destination(of:)) }
+        return parts.last.flatMap { entity?.attribute(named: $0) }
     }
 
     /// Checks the names in a rule.
@@ -181,13 +208,33 @@ struct MappingRules: Sendable {
             $0.formUnion($1.reads)
         }
         var losses: [MigrationLoss] = []
-        for attribute in source.attributes where !attribute.isTransient && !reads.contains(attribute.name) {
+        // A derived value follows from others.
+        for attribute in source.attributes
+        where !attribute.isTransient && !attribute.isDerived && !reads.contains(attribute.name) {
             losses.append(.removal(of: "\(source.name).\(attribute.name)"))
+        }
+        for attribute in source.attributes where attribute.type == .composite && !attribute.isTransient {
+            for path in lostElements(of: attribute, of: source) {
+                losses.append(.removal(of: ([source.name, attribute.name] + path).joined(separator: ".")))
+            }
         }
         for relationship in source.relationships where !reads.contains(relationship.name) {
             if !isKept(relationship, sources) { losses.append(.removal(of: "\(source.name).\(relationship.name)")) }
         }
         return losses
+    }
+
+    /// The paths of the elements that no copy of a composite continues, if it is copied and not read by code.
+    private func lostElements(of attribute: Attribute, of source: Entity) -> [[String]] {
+        let readers = mappings.filter { $0.source?.name == source.name }
+        guard !readers.contains(where: { $0.isRead(byCode: attribute.name) }) else { return [] }
+        let copies = readers.flatMap(\.attributes).filter { $0.rule.copiedAttribute == attribute.name }
+        let lost = copies.map { Set($0.conversion.lostElements) }
+        // A copy that does not continue a composite does not continue the elements in it.
+        let paths = lost.reduce(into: Set<[String]>()) { $0.formUnion($1) }.filter { path in
+            lost.allSatisfy { lost in path.indices.contains { lost.contains(Array(path[...$0])) } }
+        }
+        return paths.sorted { $0.lexicographicallyPrecedes($1) }
     }
 
     /// Whether the inverse of a relationship that no mapping reads keeps its pairs.

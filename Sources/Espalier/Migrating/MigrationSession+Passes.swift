@@ -27,7 +27,7 @@ extension MigrationSession {
         }
         let numbers = zip(rules.mappings, sourceCounts).enumerated().map { position, pair in
             MigrationPlan.Mapping(
-                name: pair.0.mapping.name, sourceCount: pair.1, createdCount: made[position].objects.count)
+                name: pair.0.mapping.name, sourceCount: pair.1, createdCount: associations.madeCount(position))
         }
         return (numbers, refusal)
     }
@@ -62,7 +62,7 @@ extension MigrationSession {
     private func createRelationships() throws(MappingError) {
         for (position, resolved) in rules.mappings.enumerated() {
             let mapping = resolved.mapping
-            let objects = made[position].objects
+            let objects = associations.objects(position)
             try during("createRelationships", position) {
                 for (number, (object, source)) in objects.enumerated() {
                     try note(position, Double(number) / Double(max(objects.count, 1)), ofPass: 1)
@@ -160,7 +160,7 @@ extension MigrationSession {
             do throws(ContextError) { ids = try sourceContext.fetchIDs(request) } catch {
                 throw .failed(mapping: source.name, step: "count", source: nil, underlying: error)
             }
-            let left = ids.filter { id in !made.contains { $0.bySource[id] != nil } }
+            let left = ids.filter { !associations.isTaken($0) }
             guard !left.isEmpty else { continue }
             losses.append(loss)
             for id in left { failures.add(source.name, .unmapped, id) }

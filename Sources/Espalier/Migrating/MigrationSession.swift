@@ -1,9 +1,9 @@
-// The two sides of a migration by mappings while it runs, and the objects that come from one another.
+// The two sides of a migration by mappings while it runs, and the rules of the mappings.
 //
 // Invariants
 //   1. The source context shows the store as it was; it cannot be saved.
 //   2. The destination context is saved once, after the last hook; its store commits nothing before all checks.
-//   3. Every object that a mapping made is noted once, in the order in which it was made.
+// Not here: the objects that come from one another (Associations).
 
 public import EspalierModel
 public import EspalierStore
@@ -27,21 +27,11 @@ public final class MigrationSession {
     /// The progress; a hook may cancel the migration by it.
     public let progress: MigrationProgress?
 
-    /// The objects that one mapping has made.
-    struct Made {
-        /// In the order in which they were made.
-        var objects: [(object: ManagedObject, source: ObjectID?)] = []
-        /// The positions in `objects` by source.
-        var bySource: [ObjectID: [Int]] = [:]
-    }
-
     let rules: MappingRules
     let open: MappedMigration
     let migration: MigrationOptions
-    /// By position of the mapping.
-    private(set) var made: [Made]
-    /// The source of each object that was made.
-    private var sources: [ObjectIdentifier: ObjectID] = [:]
+    /// The objects that come from one another.
+    private(set) var associations: Associations
     var failures = MappingFailures()
 
     init(_ open: MappedMigration, _ rules: MappingRules, _ migration: MigrationOptions) {
@@ -56,22 +46,20 @@ public final class MigrationSession {
         }
         sourceContext = context(rules.former, open.source, "migration source")
         destinationContext = context(rules.newer, open.destination, "migration destination")
-        made = Array(repeating: Made(), count: rules.mappings.count)
+        associations = Associations(mappingCount: rules.mappings.count)
     }
 
     // MARK: Objects that come from one another
 
-    /// Notes that a mapping has made `destination` from `source`.
+    /// Notes that a mapping has made `destination` from `source`, or that `source` joins what a mapping has made.
     ///
-    /// `createDestinationInstance` does so itself.
+    /// `createDestinationInstance` does so itself. Several sources can become one object: associate it with each of
+    /// them. What led to any of them then leads to the object, and the rules for its relationships follow all of them.
     ///
     /// - Parameter source: `nil` for an object without a source.
     public func associate(_ source: ManagedObject?, with destination: ManagedObject, _ mapping: EntityMapping) {
-        guard let position = rules.positions[mapping.name],
-            sources.updateValue(source?.storedID ?? destination.storedID, forKey: ObjectIdentifier(destination)) == nil
-        else { return }
-        if let source { made[position].bySource[source.storedID, default: []].append(made[position].objects.count) }
-        made[position].objects.append((destination, source?.storedID))
+        guard let position = rules.positions[mapping.name] else { return }
+        associations.add(source?.storedID, destination, position)
     }
 
     /// The objects that a mapping has made from `sources`, in their order.
@@ -81,10 +69,11 @@ public final class MigrationSession {
         forEntityMappingNamed name: String, sources: [ManagedObject]
     ) -> [ManagedObject] {
         guard let position = rules.positions[name] else { return [] }
-        return sources.flatMap { destinations(of: $0.storedID, position) }
+        return sources.flatMap { associations.objects(from: $0.storedID, position) }
     }
 
-    /// The objects from which a mapping has made `destinations`, in their order.
+    /// The objects from which a mapping has made `destinations`, in their order; for an object of several sources, all
+    /// of these.
     ///
     /// - Throws: `ContextError` if an object cannot be read.
     public func sourceInstances(
@@ -93,8 +82,9 @@ public final class MigrationSession {
         guard let position = rules.positions[name] else { return [] }
         var found: [ManagedObject] = []
         for destination in destinations {
-            guard let id = sources[ObjectIdentifier(destination)], made[position].bySource[id] != nil else { continue }
-            found.append(try sourceContext.object(with: id))
+            for id in associations.sources(of: destination, position) {
+                found.append(try sourceContext.object(with: id))
+            }
         }
         return found
     }
@@ -105,16 +95,6 @@ public final class MigrationSession {
     public func successor(of source: ManagedObject) throws(ContextError) -> ManagedObject? {
         guard let id = open.successor(of: source.storedID) else { return nil }
         return try destinationContext.object(with: id)
-    }
-
-    func destinations(of source: ObjectID, _ position: Int) -> [ManagedObject] {
-        (made[position].bySource[source] ?? []).map { made[position].objects[$0].object }
-    }
-
-    /// The source of an object that was made; `nil` if it has none.
-    func source(of destination: ManagedObject, _ position: Int) throws(ContextError) -> ManagedObject? {
-        guard let id = sources[ObjectIdentifier(destination)], made[position].bySource[id] != nil else { return nil }
-        return try sourceContext.object(with: id)
     }
 
     // MARK: The rules of a mapping
@@ -130,12 +110,15 @@ public final class MigrationSession {
         let object = try destinationContext.insertNewObject(forEntityName: mapping.destinationEntityName)
         associate(source, with: object, mapping)
         guard let position = rules.positions[mapping.name] else { return object }
-        for (attribute, rule) in rules.mappings[position].attributes {
+        for (attribute, rule, conversion) in rules.mappings[position].attributes {
             guard let value = try attributeValue(rule, source, self) else { continue }
-            guard let migrated = value.isNull ? value : attribute.description.migrated(value) else {
-                failures.add(
-                    "\(mapping.destinationEntityName).\(attribute.name)", .inexact(attribute.type), source.storedID)
+            let subject = "\(mapping.destinationEntityName).\(attribute.name)"
+            guard let migrated = value.isNull ? value : conversion.value(of: value) else {
+                failures.add(subject, .inexact(attribute.type), source.storedID)
                 continue
+            }
+            for path in conversion.requiredElements(isFilled: true) where migrated.lacksElement(at: path) {
+                failures.add("\(subject).\(path.joined(separator: "."))", .noValue, source.storedID)
             }
             // Without a value, a required attribute keeps its default value.
             if migrated.isNull, !attribute.isOptional, !attribute.defaultValue.isNull { continue }
@@ -180,26 +163,51 @@ public final class MigrationSession {
 
     /// Sets the relationships of an object by the rules of the mapping that made it.
     ///
+    /// An object of several sources leads to what the rules find from all of them, also by the rules of other mappings
+    /// that have joined it. A computation gets the first source of the mapping.
+    ///
     /// - Throws: the errors of computations; `MappingError.severalDestinations`; `ContextError` if the object refuses a
     ///   value.
     public func createRelationships(for destination: ManagedObject, _ mapping: EntityMapping) throws {
         guard let position = rules.positions[mapping.name] else { return }
         let relationships = rules.mappings[position].relationships
-        guard !relationships.isEmpty, let source = try source(of: destination, position) else { return }
+        guard !relationships.isEmpty, let first = associations.sources(of: destination, position).first else { return }
         for (relationship, rule) in relationships {
-            let found: [ManagedObject]
             switch rule.source {
-            case .following(let path, let through):
-                let targets = try targets(of: source, path)
-                found = try successors(of: targets, relationship, through: through)
-            case .made(let other): found = rules.positions[other].map { destinations(of: source.storedID, $0) } ?? []
+            case .following, .made:
+                let found = try successors(of: destination, relationship, rule, position)
+                try set(found, relationship, of: destination, mapping.name, first)
             case .computed(_, let computation):
+                let source = try sourceContext.object(with: first)
                 try destination.setValue(try computation(source, self), forKey: relationship.name)
-                continue
             case .keyPath, .constant: continue
             }
-            try set(found, relationship, of: destination, mapping.name, source.storedID)
         }
+    }
+
+    /// The objects to which a relationship of an object leads by the rules of all its mappings, from all its sources.
+    ///
+    /// - Parameter rule: that of the mapping at `position`.
+    private func successors(
+        of destination: ManagedObject, _ relationship: Relationship, _ rule: PropertyMapping, _ position: Int
+    ) throws -> [ManagedObject] {
+        var found = DistinctObjects()
+        for other in associations.mappings(of: destination) {
+            let named = other == position ? rule : rules.mappings[other].rule(of: relationship)
+            guard let named else { continue }
+            for id in associations.sources(of: destination, other) {
+                switch named.source {
+                case .following(let path, let through):
+                    let targets = try targets(of: try sourceContext.object(with: id), path)
+                    for object in try successors(of: targets, relationship, through: through) { found.append(object) }
+                case .made(let name):
+                    guard let maker = rules.positions[name] else { continue }
+                    for object in associations.objects(from: id, maker) { found.append(object) }
+                case .computed, .keyPath, .constant: continue
+                }
+            }
+        }
+        return found.objects
     }
 
     /// The older objects to which a path of relationships leads, each once.
@@ -235,12 +243,12 @@ public final class MigrationSession {
         try object.setValue(.toOne(found.first), forKey: relationship.name)
     }
 
-    /// The objects that older ones have become, as far as a relationship of the newer model can lead there.
+    /// The objects that older ones have become, each once, as far as a relationship of the newer model can lead there.
     func successors(
         of ids: [ObjectID], _ relationship: Relationship, through name: String?
     ) throws(ContextError) -> [ManagedObject] {
         let entity = rules.newer.destination(of: relationship)
-        var found: [ManagedObject] = []
+        var found = DistinctObjects()
         for id in ids {
             if let successor = open.successor(of: id) {
                 let object = try destinationContext.object(with: successor)
@@ -249,9 +257,9 @@ public final class MigrationSession {
             }
             for (position, mapping) in rules.mappings.enumerated()
             where mapping.destination.isKind(of: entity) && (name == nil || mapping.mapping.name == name) {
-                found += destinations(of: id, position)
+                for object in associations.objects(from: id, position) { found.append(object) }
             }
         }
-        return found
+        return found.objects
     }
 }

@@ -1,7 +1,7 @@
-// A container whose store is brought to the last version of a plan before it is opened (SD-13).
+// A container whose stores are brought to the last version of a plan before they are opened (SD-13).
 
 import EspalierModel
-import EspalierStore
+public import EspalierStore
 
 extension PersistentContainer {
     /// Migrates the store at `path` by `plan`, and opens it with the plan's last version; creates it with that version
@@ -16,21 +16,76 @@ extension PersistentContainer {
     public convenience init(
         _ plan: SchemaMigrationPlan, at path: String, backupPath: String? = nil, progress: MigrationProgress? = nil
     ) throws {
-        let description = PersistentStoreDescription(path: path)
-        if description.type == .btree { try plan.migrate(storeIfAnyAt: path, backupPath, progress) }
-        try self.init(model: plan.lastVersion, stores: [description])
+        let migration = MigrationOptions(backupPath: backupPath, progress: progress)
+        try self.init(plan, stores: [PersistentStoreDescription(path: path, migration: migration)])
+    }
+
+    /// Migrates described stores by `plan`, and opens them with the plan's last version; creates those that do not
+    /// exist with that version.
+    ///
+    /// The plan migrates the B-tree files whose descriptions allow it, with their backup, progress and log; the plan
+    /// alone says what a step may lose. A file of another kind is opened if it has the last version.
+    ///
+    /// No store is changed if another one is refused: where several have steps left, the plan first tries them on
+    /// copies, as `SchemaMigrationPlan.migrationPlan(storeAt:)` does, with the work of the steps. A trial shows no
+    /// progress, but can be cancelled by it.
+    ///
+    /// - Throws: `SchemaMigrationError` of the plan; `ContextError` if a store cannot be opened.
+    /// - Complexity: as of the plan's stages, twice for several stores; O(stores) for stores of the last version.
+    public convenience init(_ plan: SchemaMigrationPlan, stores: [PersistentStoreDescription]) throws {
+        try plan.migrate(stores)
+        let stores = stores.map { description in
+            var description = description
+            // Opening alone would go past the steps of the plan.
+            if description.type != .btree { description.migration.isAutomatic = false }
+            return description
+        }
+        try self.init(model: plan.lastVersion, stores: stores)
     }
 }
 
 extension SchemaMigrationPlan {
-    /// Migrates the store at `path`; does nothing if there is none.
-    fileprivate func migrate(
-        storeIfAnyAt path: String, _ backupPath: String?, _ progress: MigrationProgress?
-    ) throws(SchemaMigrationError) {
-        do {
-            _ = try migrate(storeAt: path, backupPath: backupPath, progress: progress)
-        } catch {
-            guard case .store(let cause) = error, cause.isMissingFile else { throw error }
+    /// Migrates the stores that exist and may be migrated.
+    fileprivate func migrate(_ descriptions: [PersistentStoreDescription]) throws(SchemaMigrationError) {
+        var waiting: [(path: String, course: SchemaCourse, options: MigrationOptions)] = []
+        for description in descriptions {
+            guard description.type == .btree, let path = description.path, !description.isReadOnly,
+                description.migration.isAutomatic
+            else { continue }
+            do throws(SchemaMigrationError) {
+                let course = try course(ofStoreAt: path)
+                if !course.steps.isEmpty { waiting.append((path, course, description.migration)) }
+            } catch {
+                guard case .store(let cause) = error, cause.isMissingFile else { throw error }
+            }
         }
+        if waiting.count > 1 {
+            do throws(StoreError) { try MigrationOptions.requireOwnBackups(waiting.map(\.options)) } catch {
+                throw .store(error)
+            }
+            for (path, course, options) in waiting { try tryMigration(ofStoreAt: path, course, options) }
+        }
+        for (path, _, options) in waiting {
+            _ = try migrate(
+                storeAt: path, backupPath: options.backupPath, progress: options.progress, log: options.log)
+        }
+    }
+
+    /// Tries the migration of one of several stores, and its backup.
+    private func tryMigration(
+        ofStoreAt path: String, _ course: SchemaCourse, _ options: MigrationOptions
+    ) throws(SchemaMigrationError) {
+        if let backupPath = options.backupPath, !hasBackup(ofStoreAt: path, at: backupPath, course) {
+            do throws(StoreError) { try BTreeStore.checkBackup(ofStoreAt: path, at: backupPath) } catch {
+                throw .store(error)
+            }
+        }
+        var tried = options.logged
+        tried.progress = options.progress.map { MigrationProgress(cancelledWith: $0) }
+        (tried.backupPath, tried.allowing) = (nil, [])
+        let trial = try trial(ofStoreAt: path, tried)
+        guard let step = trial.refused, let refusal = trial.plans.last?.refusal else { return }
+        throw failure(
+            of: step, path, reached: trial.start, StoreError.migrationRefused(path: path, refusal))
     }
 }

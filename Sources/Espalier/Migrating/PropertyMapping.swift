@@ -69,6 +69,16 @@ public struct PropertyMapping: Sendable {
         PropertyMapping(name, .made(by: mapping))
     }
 
+    /// The attribute of the source that is copied as a whole; `nil` = another rule.
+    var copiedAttribute: String? {
+        if case .keyPath(let path) = source, !path.contains(".") { path } else { nil }
+    }
+
+    /// Whether code of the application reads this property of the source.
+    func isComputed(from name: String) -> Bool {
+        if case .computed(let properties, _) = source { properties.contains(name) } else { false }
+    }
+
     /// The properties of the source that the mapping reads.
     var reads: Set<String> {
         switch source {

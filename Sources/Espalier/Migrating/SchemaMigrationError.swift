@@ -13,7 +13,7 @@ public enum SchemaMigrationError: Error {
     ///
     /// `reached` is `from`, unless the file could not be closed after the commit.
     case stage(path: String, from: Int, reached: Int, underlying: any Error)
-    /// The store could not be read.
+    /// The store could not be read, or it has the checksum of a version and cannot become that version.
     case store(StoreError)
 }
 

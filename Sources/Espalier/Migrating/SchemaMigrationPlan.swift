@@ -5,7 +5,8 @@
 //      After an error and after a crash the store has the older version without a change of the step, or the newer
 //      version with all of them.
 //   2. Work runs for every store of an older version, because versions with work between them have different checksums.
-// Not here: what a single step does to rows (EspalierStore).
+// Not here: the version that a store has (+Course), trials (+Trial), several stores (PersistentContainer+Plan), and what
+// a single step does to rows (EspalierStore).
 
 public import EspalierModel
 public import EspalierStore
@@ -65,7 +66,7 @@ public struct SchemaMigrationPlan: Sendable {
     public private(set) var versions: [ManagedObjectModel]
     /// The newest version.
     private(set) var lastVersion: ManagedObjectModel
-    private var stages: [MigrationStage] = []
+    private(set) var stages: [MigrationStage] = []
 
     /// A plan that has one version.
     public init(from first: ManagedObjectModel) { (versions, lastVersion) = ([first], first) }
@@ -96,13 +97,17 @@ public struct SchemaMigrationPlan: Sendable {
     /// Migrates the store at `path` from its version to the last one; no other process or store object may have it
     /// open.
     ///
-    /// The plan distinguishes versions by their version hashes without hash modifiers, which no store keeps. Of
-    /// versions with equal hashes the last one counts; the steps between them must be lightweight.
+    /// The plan distinguishes versions by their version hashes without hash modifiers, which no store keeps. Versions
+    /// with equal hashes may still differ in what the hashes do not cover: rules of derived attributes, abstract
+    /// entities and former names. Of these the last one with the store's rows counts; the steps between them must be
+    /// lightweight. A store that has the hashes of a version, and other rows than each version with them, is brought to
+    /// the last of these versions before the first step, in a commit of its own, if that loses nothing.
     ///
     /// - Parameters:
     ///   - backupPath: the path of a backup that is written before the first step that changes the store; `nil` = no
-    ///     backup. The file must not exist, so a run after one that has failed needs another path. No backup is written
-    ///     if the store has the last version.
+    ///     backup. No other file may be there. If the step fails, its backup is removed; if a later one fails, the
+    ///     backup stays, and the next run keeps it unless the store has changed since. No backup is written if the store
+    ///     has the last version.
     ///   - progress: shows the progress of the whole plan, and can cancel it: the steps before the present one stay
     ///     done, and the next run continues with the present one.
     ///   - log: gets what each step does (DB-03).
@@ -112,74 +117,56 @@ public struct SchemaMigrationPlan: Sendable {
     public func migrate(
         storeAt path: String, backupPath: String? = nil, progress: MigrationProgress? = nil, log: MigrationLog? = nil
     ) throws(SchemaMigrationError) -> [MigrationPlan] {
-        let log = log ?? .ofProcess
-        let checksums = versions.map { Self.storedChecksum(of: $0) }
-        try checkWork(checksums)
-        let found = try checksum(ofStoreAt: path)
-        guard let start = checksums.lastIndex(of: found) else {
-            throw .unknownVersion(path: path, found: found, known: checksums)
-        }
-        var (done, backupPath): ([MigrationPlan], String?) = ([], backupPath)
-        for version in start..<versions.count - 1 {
-            log?.note(.stage(from: version, of: versions.count))
-            progress?.beginStage(version - start, of: versions.count - 1 - start)
-            let options = MigrationOptions(
-                allowing: stages[version].allowing, backupPath: backupPath, progress: progress, log: log)
+        let course = try course(ofStoreAt: path)
+        let isBackedUp = backupPath.map { hasBackup(ofStoreAt: path, at: $0, course) } ?? false
+        var options = MigrationOptions(progress: progress, log: log).logged
+        options.backupPath = isBackedUp ? nil : backupPath
+        var done: [MigrationPlan] = []
+        for (position, step) in course.steps.enumerated() {
+            if !step.isAdoption { options.log?.note(.stage(from: step.from, of: versions.count)) }
+            progress?.beginStage(position, of: course.steps.count)
             do {
-                let plan = try migrate(path, from: version, options)
-                // Work may change rows where versions do not differ. A step without code and difference does nothing.
-                if stages[version].hasCode || !plan.difference.isEmpty { backupPath = nil }
+                let plan = try carryOut(step, storeAt: path, options)
+                if changesStore(step, plan.difference) { options.backupPath = nil }
                 done.append(plan)
             } catch {
-                // Closing the file may have failed after the commit.
-                let present = try? BTreeStore.metadata(ofStoreAt: path).model.versionChecksum
-                let reached = present == checksums[version + 1] ? version + 1 : version
-                throw .stage(path: path, from: version, reached: reached, underlying: error)
+                throw failure(of: step, path, reached: reached(path, step), error)
             }
         }
         return done
     }
 
-    /// Requires that no store of a version before work has the checksum of a version after it.
-    private func checkWork(_ checksums: [String]) throws(SchemaMigrationError) {
-        for (version, checksum) in checksums.enumerated() {
-            guard let last = checksums.lastIndex(of: checksum), stages[version..<last].contains(where: \.hasCode) else {
-                continue
-            }
-            throw .equalVersions(version, last)
-        }
+    /// Whether a step commits anything: one without work and without a difference of the versions does nothing.
+    func changesStore(_ step: SchemaCourse.Step, _ difference: ModelDifference) -> Bool {
+        !difference.isEmpty || !step.isAdoption && stages[step.from].hasCode
     }
 
-    /// The checksum of a model after a store has saved it, which is without hash modifiers.
-    private static func storedChecksum(of model: ManagedObjectModel) -> String {
-        // A valid model stays valid without the parts that a store does not save.
-        (try? ManagedObjectModel(entities: model.storedDescriptions))?.versionChecksum ?? model.versionChecksum
-    }
-
-    private func checksum(ofStoreAt path: String) throws(SchemaMigrationError) -> String {
-        do throws(StoreError) {
-            let store = try BTreeStore.openWithStoredModel(path: path)
-            let checksum = store.model.versionChecksum
-            try store.close()
-            return checksum
-        } catch {
-            throw .store(error)
-        }
-    }
-
-    private func migrate(
-        _ path: String, from version: Int, _ options: MigrationOptions
+    /// Carries out one step.
+    func carryOut(
+        _ step: SchemaCourse.Step, storeAt path: String, _ options: MigrationOptions
     ) throws -> MigrationPlan {
-        let (stage, former, next) = (stages[version], versions[version], versions[version + 1])
+        let (former, next) = (versions[step.from], versions[step.to])
+        guard !step.isAdoption else { return try BTreeStore.migrate(at: path, to: next, migration: options) }
+        let stage = stages[step.from]
+        var options = options
+        options.allowing = stage.allowing
         if let mappings = stage.mappings { return try mappings.migrate(storeAt: path, from: former, to: next, options) }
         guard stage.hasCode else { return try BTreeStore.migrate(at: path, to: next, migration: options) }
         return try stage.migrate(try StagedMigration.begin(at: path, from: former, to: next, options))
+    }
+
+    /// The error of a step, after which the store at `path` has version number `reached`.
+    func failure(
+        of step: SchemaCourse.Step, _ path: String, reached: Int, _ error: any Error
+    ) -> SchemaMigrationError {
+        if step.isAdoption, let cause = error as? StoreError { return .store(cause) }
+        return .stage(path: path, from: step.from, reached: reached, underlying: error)
     }
 }
 
 extension MigrationStage {
     /// Whether the step is more than what the library infers.
-    fileprivate var hasCode: Bool { mappings != nil || willMigrate != nil || didMigrate != nil }
+    var hasCode: Bool { mappings != nil || willMigrate != nil || didMigrate != nil }
 
     /// Carries out a step with work in a migration that has begun, and ends it.
     ///

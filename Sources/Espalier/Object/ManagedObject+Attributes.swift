@@ -149,13 +149,21 @@ extension ManagedObject {
     }
 
     /// Records a problem that a read has found, for the next save to report; once for a property that is read often.
-    final func recordOnce(_ property: String?, _ reason: Violation.Reason) {
+    ///
+    /// - Parameter reason: not made for a known problem.
+    final func recordOnce(
+        _ kind: RecordedViolations.Problem.Kind, of property: String?, _ reason: @autoclosure () -> Violation.Reason
+    ) {
         guard let context = reportingContext else { return }
-        let violation = Violation(self, property, reason)
-        let isKnown = context.recorded.suffix(64).contains {
-            $0.object == storedID && $0.property == property && $0.description == violation.description
+        context.recorded.add(RecordedViolations.Problem(kind: kind, object: storedID, property: property)) {
+            Violation(self, property, reason())
         }
-        if !isKnown { context.record(violation) }
+    }
+
+    /// Records that the contents of the object or of a property could not be read, and appear empty.
+    final func recordUnreadable(_ property: String?, _ error: ContextError) {
+        managedObjectContext?.childSave?.noteFailure(error)
+        recordOnce(.unreadable, of: property, .unreadable("\(error)"))
     }
 }
 

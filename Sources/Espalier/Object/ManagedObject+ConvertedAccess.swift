@@ -94,7 +94,7 @@ extension ManagedObject {
             do {
                 return try transform(data)
             } catch {
-                recordOnce(name.description, .transformer(error))
+                recordOnce(.transformer, of: name.description, .transformer(error))
                 return nil
             }
         default:

@@ -12,7 +12,9 @@ extension ManagedObject {
         else {
             if !hasValues && wasRegistered && former.contains(.ended) {
                 requireContext()
-                recordOnce(nil, .unreadable("the context was reset and has forgotten the object; fetch it again"))
+                recordOnce(
+                    .unreadable, of: nil,
+                    .unreadable("the context was reset and has forgotten the object; fetch it again"))
             }
             return
         }
@@ -43,11 +45,11 @@ extension ManagedObject {
     @discardableResult
     final func loadRow() -> Bool {
         guard let context = managedObjectContext else { return false }
-        do {
+        do throws(ContextError) {
             try context.loadRow(of: self)
             return true
         } catch {
-            recordOnce(nil, .unreadable("\(error)"))
+            recordUnreadable(nil, error)
             return false
         }
     }
@@ -64,8 +66,13 @@ extension ManagedObject {
     /// Makes the object a fault without values and without unsaved changes.
     final func turnIntoFault() {
         assert(!isInserted, "a new object has no row to refresh from")
+        let context = managedObjectContext
+        context?.turningCount += 1
+        defer { context?.turningCount -= 1 }
         state.insert(.turning)
         willTurnIntoFault()
+        // Changes by the hook are discarded, too.
+        if state.contains(.updated) { withContext { $0.memory.updated.remove(self) } }
         assert(newValues == nil, "the values of a new object would outlive the fault")
         row = nil
         changes = nil
@@ -73,6 +80,15 @@ extension ManagedObject {
         state.subtract([.fulfilled, .updated, .inaccessible, .gone])
         didTurnIntoFault()
         state.remove(.turning)
+    }
+
+    /// Calls `body`, whose changes of this object count, also within `awakeFromFetch`: only those of the hook itself
+    /// are no changes (MO-28).
+    final func countingChanges(_ body: () -> Void) {
+        guard state.contains(.awakening) else { return body() }
+        state.remove(.awakening)
+        body()
+        state.insert(.awakening)
     }
 
     /// Calls the hook for values that were set by something else than the application (MO-29).

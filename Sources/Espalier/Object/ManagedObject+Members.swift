@@ -100,10 +100,10 @@ extension ManagedObject {
     ) -> Answer {
         guard mayBeStored, let context = managedObjectContext else { return otherwise }
         let relationship = withShape { $0.entity.relationships[slot] }
-        do {
+        do throws(ContextError) {
             return try body(context, relationship)
         } catch {
-            recordOnce(relationship.name, .unreadable("\(error)"))
+            recordUnreadable(relationship.name, error)
             return otherwise
         }
     }

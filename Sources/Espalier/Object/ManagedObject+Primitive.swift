@@ -75,7 +75,8 @@ extension ManagedObject {
             // No store gets a transient value, so that a hook which sets one needs no second validation.
             let isTransient = entity.attributes[slot].isTransient
             let isCounted =
-                context.stage.map { $0.hook == .transaction || $0.hook.isValidation && !isTransient } ?? true
+                context.childSave != nil
+                || context.stage.map { $0.hook == .transaction || $0.hook.isValidation && !isTransient } ?? true
             if hasChanges, isCounted { context.countChange(of: self) }
         }
         return nil

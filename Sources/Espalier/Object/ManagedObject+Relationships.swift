@@ -100,10 +100,10 @@ extension ManagedObject {
         guard mayBeStored else { return [] }
         return withContext { context in
             let relationship = withShape { $0.entity.relationships[slot] }
-            do {
+            do throws(ContextError) {
                 return try context.storedDestinations(of: relationship, for: self)
             } catch {
-                recordOnce(relationship.name, .unreadable("\(error)"))
+                recordUnreadable(relationship.name, error)
                 return []
             }
         } ?? []
@@ -388,7 +388,12 @@ extension ManagedObject {
         guard changes?.values.toMany[relationship.slot]?.isMerged == true, let context = managedObjectContext else {
             return nil
         }
-        return try? context.stores(id, in: relationship, of: self)
+        do throws(ContextError) {
+            return try context.stores(id, in: relationship, of: self)
+        } catch {
+            context.childSave?.noteFailure(error)
+            return nil
+        }
     }
 
     /// The changes of this object, with a change of a to-many relationship, which is begun if there is none.

@@ -304,7 +304,8 @@ extension ManagedObject {
     @usableFromInline
     @inline(never)
     final func noteUnconverted(_ name: StaticString, _ value: AttributeValue, _ type: Any.Type) {
-        if !value.isNull { recordOnce(name.description, .unknownValue(value, type: "\(type)")) }
+        guard !value.isNull else { return }
+        recordOnce(.unknownValue, of: name.description, .unknownValue(value, type: "\(type)"))
     }
 
     // MARK: Names

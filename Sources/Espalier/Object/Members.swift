@@ -2,26 +2,15 @@
 //
 // Invariants
 //   1. For a relationship only its owner and its slot are stored. Each access computes its answer anew, so all copies
-//      agree. Copies of a collection without owner share its objects.
-//   2. A collection without owner has each object once.
+//      agree. Copies of a collection without owner share its objects (`LooseMembers`).
 
 import EspalierModel
 
 /// The members of a live collection.
 struct Members {
-    /// Objects that belong to no relationship, for example those of a literal.
-    final class Loose {
-        var objects: [ManagedObject] = []
-
-        init(_ objects: some Sequence<ManagedObject>) {
-            var seen = Set<ManagedObject>()
-            self.objects = objects.filter { seen.insert($0).inserted }
-        }
-    }
-
     enum Source {
         case relationship(of: ManagedObject, slot: Int)
-        case loose(Loose)
+        case loose(LooseMembers)
     }
 
     let source: Source
@@ -30,13 +19,13 @@ struct Members {
     init(of owner: ManagedObject, slot: Int) { source = .relationship(of: owner, slot: slot) }
 
     /// Objects that belong to no relationship.
-    init(_ objects: some Sequence<ManagedObject>) { source = .loose(Loose(objects)) }
+    init(_ objects: some Sequence<ManagedObject>) { source = .loose(LooseMembers(objects)) }
 
     // MARK: Reading
 
     var count: Int {
         switch source {
-        case .loose(let loose): return loose.objects.count
+        case .loose(let loose): return loose.count
         case .relationship(let owner, let slot):
             owner.noteRead(.relationship(slot))
             if owner.managedObjectContext == nil { owner.requireContext() }
@@ -46,7 +35,7 @@ struct Members {
 
     var isEmpty: Bool {
         switch source {
-        case .loose(let loose): return loose.objects.isEmpty
+        case .loose(let loose): return loose.isEmpty
         case .relationship(let owner, let slot):
             owner.noteRead(.relationship(slot))
             if owner.managedObjectContext == nil { owner.requireContext() }
@@ -56,7 +45,7 @@ struct Members {
 
     func contains(_ object: ManagedObject) -> Bool {
         switch source {
-        case .loose(let loose): return loose.objects.contains(object)
+        case .loose(let loose): return loose.contains(object)
         case .relationship(let owner, let slot):
             owner.noteRead(.relationship(slot))
             if owner.managedObjectContext == nil { owner.requireContext() }
@@ -79,7 +68,7 @@ struct Members {
     /// The object at `index`; `nil` if `index` is out of range.
     subscript(index: Int) -> ManagedObject? {
         switch source {
-        case .loose(let loose): return loose.objects.indices.contains(index) ? loose.objects[index] : nil
+        case .loose(let loose): return loose.object(at: index)
         case .relationship(let owner, let slot):
             owner.noteRead(.relationship(slot))
             guard let context = owner.managedObjectContext else {
@@ -91,9 +80,29 @@ struct Members {
         }
     }
 
+    /// The reason why there is no object at `index`, for the message of a program that stops.
+    func reasonForNone(at index: Int) -> String {
+        guard case .relationship(let owner, let slot) = source else {
+            return "index \(index) is out of range for \(count) objects"
+        }
+        guard let context = owner.managedObjectContext else {
+            return ContextError.objectWithoutContext(owner.storedID).description
+        }
+        let (name, count) = (owner.entity.relationships[slot].name, self.count)
+        let unread = context.recordedViolations.last { violation in
+            if case .unreadable = violation.reason {
+                violation.object == owner.storedID && violation.property == name
+            } else {
+                false
+            }
+        }
+        if count == 0, let unread { return unread.description }
+        return "index \(index) is out of range for the \(count) destinations of \(name), of \(owner.storedID)"
+    }
+
     func index(of object: ManagedObject) -> Int? {
         switch source {
-        case .loose(let loose): return loose.objects.firstIndex(of: object)
+        case .loose(let loose): return loose.index(of: object)
         case .relationship(let owner, let slot):
             owner.noteRead(.relationship(slot))
             if owner.managedObjectContext == nil { owner.requireContext() }
@@ -107,7 +116,7 @@ struct Members {
     /// Appends objects that are not members yet.
     func add(_ objects: [ManagedObject]) {
         switch source {
-        case .loose(let loose): loose.objects += objects.filter { !loose.objects.contains($0) }
+        case .loose(let loose): loose.add(objects)
         case .relationship(let owner, let slot):
             change(owner, slot, objects) { owner.addDestinations(objects, at: slot) }
         }
@@ -115,7 +124,7 @@ struct Members {
 
     func remove(_ objects: [ManagedObject]) {
         switch source {
-        case .loose(let loose): loose.objects.removeAll { objects.contains($0) }
+        case .loose(let loose): loose.remove(objects)
         case .relationship(let owner, let slot):
             change(owner, slot, objects) { owner.removeDestinations(objects, at: slot) }
         }
@@ -124,7 +133,7 @@ struct Members {
     /// Makes `objects` the only members.
     func replaceAll(with objects: [ManagedObject]) {
         switch source {
-        case .loose(let loose): loose.objects = Loose(objects).objects
+        case .loose(let loose): loose.replaceAll(with: objects)
         case .relationship(let owner, let slot):
             change(owner, slot, objects) { owner.setDestinations(objects, at: slot) }
         }
@@ -132,10 +141,7 @@ struct Members {
 
     func insert(_ objects: [ManagedObject], at index: Int) {
         switch source {
-        case .loose(let loose):
-            guard index >= 0, index <= loose.objects.count else { return }
-            let new = Loose(objects).objects.filter { !loose.objects.contains($0) }
-            loose.objects.insert(contentsOf: new, at: index)
+        case .loose(let loose): loose.insert(objects, at: index)
         case .relationship(let owner, let slot):
             change(owner, slot, objects) { owner.insertDestinations(objects, at: index, inOrder: slot) }
         }
@@ -143,9 +149,7 @@ struct Members {
 
     func move(from source: Int, to target: Int) {
         switch self.source {
-        case .loose(let loose):
-            guard loose.objects.indices.contains(source), loose.objects.indices.contains(target) else { return }
-            loose.objects.insert(loose.objects.remove(at: source), at: target)
+        case .loose(let loose): loose.move(from: source, to: target)
         case .relationship(let owner, let slot):
             change(owner, slot, []) { owner.moveDestination(from: source, to: target, inOrder: slot) }
         }
@@ -153,8 +157,7 @@ struct Members {
 
     func remove(at index: Int) {
         switch source {
-        case .loose(let loose):
-            if loose.objects.indices.contains(index) { loose.objects.remove(at: index) }
+        case .loose(let loose): loose.remove(at: index)
         case .relationship(let owner, let slot):
             change(owner, slot, []) { owner.removeDestination(at: index, inOrder: slot) }
         }

@@ -23,7 +23,8 @@ public import EspalierModel
 /// A store keeps an order as a list of positions, so an access by position needs the list of IDs, which is read once;
 /// only requested objects are made. The first change of an order with n members takes O(n), each later one O(log n).
 /// A save of k changes takes O(k log n) in a B-tree store, on average; O(n) if k is more than an eighth of n, after a
-/// merge and after an assignment of all members.
+/// merge and after an assignment of all members. A list without an object is like an array: to insert, move or remove
+/// a member by its position takes O(n), and so does the first access by position after a removal.
 public struct OrderedToMany<Destination: ManagedObject>: Sequence, ExpressibleByArrayLiteral {
     let members: Members
 
@@ -54,25 +55,34 @@ public struct OrderedToMany<Destination: ManagedObject>: Sequence, ExpressibleBy
     /// - Complexity: that of `count`.
     public var indices: Range<Int> { 0..<count }
 
-    /// The member at `index`, which must be in `indices`.
+    /// The member at `index`, which must be in `indices`: otherwise the program stops with the reason, as for an array.
+    ///
+    /// An index from an earlier read may be in `indices` no more: a merge or the application has made the list shorter,
+    /// the store cannot read it, or `reset()` has made the context forget the object. Code that may meet one of these
+    /// calls `object(at:)`, or takes `Array(list)`.
     ///
     /// - Complexity: O(log n); O(n) if the list of IDs is not in memory.
     public subscript(index: Int) -> Destination {
-        guard let object = members[index] as? Destination else {
-            preconditionFailure("index \(index) is out of range for \(count) destinations")
-        }
+        guard let object = object(at: index) else { stopProgram(members.reasonForNone(at: index)) }
         return object
     }
+
+    /// The member at `index`; `nil` if there is none.
+    ///
+    /// If the list cannot be read, it has no members, and the next `save()` of the context reports the error.
+    ///
+    /// - Complexity: that of the subscript.
+    public func object(at index: Int) -> Destination? { members[index] as? Destination }
 
     /// The first member; `nil` if there is none.
     ///
     /// - Complexity: that of the subscript.
-    public var first: Destination? { members[0] as? Destination }
+    public var first: Destination? { object(at: 0) }
 
     /// The last member; `nil` if there is none.
     ///
     /// - Complexity: that of the subscript.
-    public var last: Destination? { members[count - 1] as? Destination }
+    public var last: Destination? { object(at: count - 1) }
 
     /// Whether `object` is a member.
     ///
@@ -125,7 +135,7 @@ public struct OrderedToMany<Destination: ManagedObject>: Sequence, ExpressibleBy
     /// - Complexity: O(log n); O(n) for the first change.
     @discardableResult
     public nonmutating func remove(at index: Int) -> Destination? {
-        let object = members[index] as? Destination
+        let object = object(at: index)
         members.remove(at: index)
         return object
     }

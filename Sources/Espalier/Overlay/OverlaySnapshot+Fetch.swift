@@ -5,6 +5,7 @@
 //      may be missing from its answer. Changed objects, and rows from which the predicate or the order leads to
 //      changed objects, are removed from its answer and tested here.
 //   2. Offset and limit are applied once, at the end.
+//   3. The stores are asked for all levels of parents together (invariant 4 of OverlaySnapshot).
 
 import EspalierModel
 import EspalierStore
@@ -22,53 +23,47 @@ extension OverlaySnapshot {
     }
 
     func fetch(_ fetch: StoreFetch) throws(StoreError) -> SnapshotList {
-        let (bases, concern) = try (bases(for: fetch), concern(of: fetch))
-        if bases.count == 1, concern.isEmpty {
-            let rows = try bases[0].snapshot.fetch(fetch)
-            return changes.isEmpty ? rows : SnapshotList(rows.lazy.map(shown))
+        let (stores, concern) = try (stores(for: fetch), concern(of: fetch))
+        if stores.count == 1, concern.isEmpty {
+            let rows = try stores[0].snapshot.fetch(fetch)
+            return showsStores ? rows : SnapshotList(rows.lazy.map(shownOfStore))
         }
-        return SnapshotList(try joined(fetch, concern, bases))
+        return SnapshotList(try joined(fetch, concern, stores))
     }
 
     func fetchBatch(_ fetch: StoreFetch, of count: Int) throws(StoreError) -> FetchBatch {
-        let bases = try bases(for: fetch)
+        let stores = try stores(for: fetch)
         // Changes that concern later batches only are looked for when these are read.
         var next = fetch
         next.found = fetch.found.map { $0.dropFirst(fetch.offset).prefix(count) }
-        guard bases.count == 1, try concern(of: next).isEmpty else { return FetchBatch(try self.fetch(fetch)) }
-        let batch = try bases[0].snapshot.fetchBatch(fetch, of: count)
-        // A base that is an overlay, too, may answer with all rows at once.
-        if batch.rest == nil, let found = fetch.found, found.count - fetch.offset > count,
-            try !concern(of: fetch).isEmpty
-        {
-            return FetchBatch(try self.fetch(fetch))
-        }
-        return changes.isEmpty ? batch : FetchBatch(SnapshotList(batch.rows.lazy.map(shown)), rest: batch.rest)
+        guard stores.count == 1, try concern(of: next).isEmpty else { return FetchBatch(try self.fetch(fetch)) }
+        let batch = try stores[0].snapshot.fetchBatch(fetch, of: count)
+        return showsStores ? batch : FetchBatch(SnapshotList(batch.rows.lazy.map(shownOfStore)), rest: batch.rest)
     }
 
     func values(_ fetch: StoreValueFetch) throws(StoreError) -> ValueCollector {
-        let (bases, concern) = try (
-            bases(for: fetch.rows), concern(of: fetch.rows, reading: fetch.values.inputs)
+        let (stores, concern) = try (
+            stores(for: fetch.rows), concern(of: fetch.rows, reading: fetch.values.inputs)
         )
-        if bases.count == 1, concern.isEmpty { return try bases[0].snapshot.values(fetch) }
+        if stores.count == 1, concern.isEmpty { return try stores[0].snapshot.values(fetch) }
         var stored = fetch
         stored.excluded.formUnion(concern.hidden)
         var collector = ValueCollector(fetch.values)
-        for base in bases { collector.merge(try base.snapshot.values(stored)) }
+        for store in stores { collector.merge(try store.snapshot.values(stored)) }
         let tested = concern.tested.filter { !fetch.excluded.contains($0) }
         for row in try matching(fetch.rows, tested) { try collector.add(row) }
         return collector
     }
 
     func fetchIDs(_ fetch: StoreFetch) throws(StoreError) -> [ObjectID] {
-        let (bases, concern) = try (bases(for: fetch), concern(of: fetch))
-        if bases.count == 1, concern.isEmpty { return try bases[0].snapshot.fetchIDs(fetch) }
-        return try joined(fetch, concern, bases).map(\.id)
+        let (stores, concern) = try (stores(for: fetch), concern(of: fetch))
+        if stores.count == 1, concern.isEmpty { return try stores[0].snapshot.fetchIDs(fetch) }
+        return try joined(fetch, concern, stores).map(\.id)
     }
 
     func count(_ fetch: StoreFetch) throws(StoreError) -> Int {
-        let (bases, concern) = try (bases(for: fetch), concern(of: fetch))
-        if bases.count == 1, concern.isEmpty { return try bases[0].snapshot.count(fetch) }
+        let (stores, concern) = try (stores(for: fetch), concern(of: fetch))
+        if stores.count == 1, concern.isEmpty { return try stores[0].snapshot.count(fetch) }
         var all = fetch
         (all.offset, all.limit, all.sort) = (0, nil, [])
         var hidden = all
@@ -77,9 +72,9 @@ extension OverlaySnapshot {
             ?? ResolvedPredicate(oneOf: concern.hidden, of: fetch.entity)
         hidden.found = nil
         var count = try matching(fetch, concern.tested).count
-        for base in bases {
-            count += try base.snapshot.count(all)
-            if !concern.hidden.isEmpty { count -= try base.snapshot.count(hidden) }
+        for store in stores {
+            count += try store.snapshot.count(all)
+            if !concern.hidden.isEmpty { count -= try store.snapshot.count(hidden) }
         }
         return min(max(0, count - fetch.offset), fetch.limit ?? .max)
     }
@@ -88,7 +83,7 @@ extension OverlaySnapshot {
 
     func explain(_ fetch: StoreFetch, as form: FetchForm) throws(StoreError) -> [String] {
         var lines: [String] = []
-        for base in try bases(for: fetch) { lines += try base.snapshot.explain(fetch, as: form) }
+        for store in try stores(for: fetch) { lines += try store.snapshot.explain(fetch, as: form) }
         let concern = try concern(of: fetch)
         if !concern.isEmpty {
             lines.append("parent context: \(concern.hidden.count) rows hidden, \(concern.tested.count) objects tested")
@@ -98,7 +93,7 @@ extension OverlaySnapshot {
 
     func analyze(_ fetch: StoreFetch) throws(StoreError) -> PlanStep {
         var sources: [PlanStep] = []
-        for base in try bases(for: fetch) { sources.append(try base.snapshot.analyze(fetch)) }
+        for store in try stores(for: fetch) { sources.append(try store.snapshot.analyze(fetch)) }
         let concern = try concern(of: fetch)
         let begun = ContinuousClock.now
         let count = try self.fetchIDs(fetch).count
@@ -110,34 +105,49 @@ extension OverlaySnapshot {
     /// The stores that a fetch asks.
     ///
     /// - Throws: `StoreError.closed` if there are none: an empty list would mean that a store has answered.
-    private func bases(for fetch: StoreFetch) throws(StoreError) -> [Base] {
-        let bases = bases.filter { $0.takes(fetch.entity) && fetch.asks(storeTag: $0.storeTag) }
-        guard !bases.isEmpty else { throw .closed }
-        return bases
+    private func stores(for fetch: StoreFetch) throws(StoreError) -> [Base] {
+        let asked = stores.filter { $0.takes(fetch.entity) && fetch.asks(storeTag: $0.storeTag) }
+        guard !asked.isEmpty else { throw .closed }
+        return asked
     }
 
     private func concern(
         of fetch: StoreFetch, reading expressions: [ResolvedExpression] = []
     ) throws(StoreError) -> Concern {
         var concern = Concern()
-        guard changes.count > 0 else { return concern }
+        guard hasChanges else { return concern }
         let family = fetch.includesSubentities ? fetch.entity.family : [fetch.entity.index]
         // Later batches have the rows that the first one has found, and no others.
         let found = fetch.found.map(Set.init)
         assert(StepCount.note(found?.count ?? 0))
-        changes.entries[fetch.entity.root].forEach { id, entry in
-            guard let entity = entity(of: id), family.contains(entity.index), fetch.keys.contains(id.key),
-                found?.contains(id) ?? true, fetch.asks(storeTag: id.storeTag)
-            else {
-                return
-            }
-            if entry.kind != .deleted { concern.tested.append(id) }
-            if entry.kind != .inserted { concern.hidden.append(id) }
+        (concern.tested, concern.hidden) = changed(root: fetch.entity.root) { id in
+            guard let entity = entity(of: id) else { return false }
+            return family.contains(entity.index) && fetch.keys.contains(id.key) && found?.contains(id) ?? true
+                && fetch.asks(storeTag: id.storeTag)
         }
         let leading = try leadingRows(of: fetch, reading: expressions).filter { found?.contains($0) ?? true }
         concern.tested += leading
         concern.hidden += leading
         return concern
+    }
+
+    /// The objects of a hierarchy that some level has changed, each once: those that are not deleted there, and those
+    /// that are not new there, which a store may have.
+    private func changed(
+        root: Int, where isWanted: (ObjectID) -> Bool = { _ in true }
+    ) -> (kept: [ObjectID], stored: [ObjectID]) {
+        var (kept, stored): ([ObjectID], [ObjectID]) = ([], [])
+        var (seenKept, seenStored) = (Set<ObjectID>(), Set<ObjectID>())
+        // A single level has each object once.
+        let isSingle = below == nil
+        for level in levels {
+            level.changes.entries[root].forEach { id, entry in
+                guard isWanted(id) else { return }
+                if entry.kind != .deleted, isSingle || seenKept.insert(id).inserted { kept.append(id) }
+                if entry.kind != .inserted, isSingle || seenStored.insert(id).inserted { stored.append(id) }
+            }
+        }
+        return (kept, stored)
     }
 
     /// The unchanged rows from which the predicate or order of a fetch leads to changed or deleted objects.
@@ -151,20 +161,16 @@ extension OverlaySnapshot {
         var ways: [(steps: [ResolvedKeyPath.Step], ids: [ObjectID])] = []
         for steps in reach.ways {
             guard let last = steps.last else { continue }
-            var changed: [ObjectID] = []
-            changes.entries[model.entities[last.destination].root].forEach { id, entry in
-                if entry.kind != .inserted { changed.append(id) }
-            }
-            ways.append((steps, changed))
+            ways.append((steps, changed(root: model.entities[last.destination].root).stored))
         }
         guard let predicate = ResolvedPredicate(ways, from: fetch.entity) else { return [] }
         var leading = StoreFetch(
             entity: fetch.entity, includesSubentities: fetch.includesSubentities, predicate: predicate)
-        leading.keys = fetch.keys
+        (leading.keys, leading.storeTags) = (fetch.keys, fetch.storeTags)
         if let found = fetch.found { leading.predicate = predicate.holding(forOneOf: Array(found)) }
         var ids: [ObjectID] = []
-        for base in try bases(for: fetch) { ids += try base.snapshot.fetchIDs(leading) }
-        return ids.filter { entry($0) == nil }
+        for store in try stores(for: fetch) { ids += try store.snapshot.fetchIDs(leading) }
+        return ids.filter { !isChanged($0) }
     }
 
     /// Those of the objects that match.
@@ -180,7 +186,7 @@ extension OverlaySnapshot {
 
     /// The matching rows, in one order.
     private func joined(
-        _ fetch: StoreFetch, _ concern: Concern, _ bases: [Base]
+        _ fetch: StoreFetch, _ concern: Concern, _ stores: [Base]
     ) throws(StoreError) -> [ObjectSnapshot] {
         var wider = fetch
         wider.offset = 0
@@ -191,10 +197,10 @@ extension OverlaySnapshot {
         }
         let hidden = Set(concern.hidden)
         var subjects = try matching(fetch, concern.tested)
-        for base in bases {
-            for row in try base.snapshot.fetch(wider) where !hidden.contains(row.id) {
+        for store in stores {
+            for row in try store.snapshot.fetch(wider) where !hidden.contains(row.id) {
                 guard let entity = entity(of: row.id) else { continue }
-                subjects.append(OverlayRow(row: shown(row), entity: entity, content: self))
+                subjects.append(OverlayRow(row: shownOfStore(row), entity: entity, content: self))
             }
         }
         var entries: [(row: ObjectSnapshot, values: [AttributeValue])] = []
@@ -224,7 +230,7 @@ private struct OverlayRow: PredicateSubject {
     var objectID: ObjectID { row.id }
 
     func value(at slot: Int) throws(StoreError) -> AttributeValue {
-        if content.changes.count > 0, let derivation = content.model.derivation(of: entity.attributes[slot]),
+        if content.hasChanges, let derivation = content.model.derivation(of: entity.attributes[slot]),
             let value = try derivation.value(on: self)
         {
             return value

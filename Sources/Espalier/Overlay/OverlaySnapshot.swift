@@ -5,6 +5,8 @@
 //   1. It is immutable: all answers are of the moment at which it was made, whatever the parent does meanwhile (F-4).
 //   2. Its answers are those of a store in which the parent has saved. No relationship leads to a deleted object.
 //   3. If the parent has no changes that concern a question, the store alone answers it.
+//   4. The parent of a grandchild reads such a snapshot, too. A fetch or a count takes several requests, and sends them
+//      to the stores with the changes of all levels together: requests to each level would double with every one.
 // Not here: fetches with unsaved changes (+Fetch).
 
 import EspalierModel
@@ -28,6 +30,10 @@ final class OverlaySnapshot: StoreSnapshot {
     let model: ManagedObjectModel
     let bases: [Base]
     let changes: OverlayChanges
+    /// The snapshot that the parent reads, if it is a child itself.
+    let below: OverlaySnapshot?
+    /// The stores below all levels.
+    let stores: [Base]
     private let entities: EntitiesByTag
 
     init(
@@ -35,10 +41,34 @@ final class OverlaySnapshot: StoreSnapshot {
     ) {
         (self.generation, self.model, self.entities) = (generation, model, entities)
         (self.bases, self.changes) = (bases, changes)
+        let below = bases.count == 1 ? bases[0].snapshot as? OverlaySnapshot : nil
+        self.below = below
+        stores = below?.stores ?? bases
     }
 
     /// `false`: only the parent knows, and its source then returns this snapshot again.
     var isNewest: Bool { false }
+
+    // MARK: Levels
+
+    /// This snapshot and those below it, the topmost one first.
+    var levels: [OverlaySnapshot] {
+        var levels = [self]
+        while let next = levels[levels.count - 1].below { levels.append(next) }
+        return levels
+    }
+
+    /// Whether some level has changed objects.
+    var hasChanges: Bool { changes.count > 0 || below?.hasChanges == true }
+
+    /// Whether all rows and lists of the stores are shown as they are.
+    var showsStores: Bool { changes.isEmpty && below?.showsStores != false }
+
+    /// Whether some level has changed the object.
+    func isChanged(_ id: ObjectID) -> Bool { entry(id) != nil || below?.isChanged(id) == true }
+
+    /// A row of a store that no level has changed, as children see it.
+    func shownOfStore(_ row: ObjectSnapshot) -> ObjectSnapshot { shown(below?.shownOfStore(row) ?? row) }
 
     // MARK: Objects
 

@@ -55,6 +55,8 @@ extension ManagedObjectContext {
                 return
             }
             let object = saved.changes.inserted[position]
+            // A hook of the parent may have made it leave while it was stored: its row has another object.
+            guard object.state.contains(.registered) else { return }
             if object.storedID == ids[position] {
                 // The ID was reserved, or a deleted row is inserted again: what was read of a former row is outdated.
                 cache.invalidate(object.storedID)
@@ -102,7 +104,7 @@ extension ManagedObjectContext {
     private func applyDeletions(of saved: SaveOutcome.PartSave, _ savedChanges: inout SavedChanges) {
         cache.invalidate(saved.changes.deleted.lazy.map(\.storedID))
         for object in saved.changes.deleted {
-            assert(object.state.contains(.deleted), "\(object.storedID) was deleted in the store only")
+            // Also if a hook of the parent has taken back the deletion meanwhile: the row is deleted.
             memory.registry.remove(object)
             savedChanges.deleted.append(object.storedID)
             object.leaveContext()

@@ -18,11 +18,13 @@ extension ManagedObjectContext {
     ///   - objects: new objects of this context. To assign an object twice to one store changes nothing.
     ///   - store: an open store of the coordinator.
     /// - Throws: `ContextError.objectOfOtherContext`; `.storeIsChosen` for an object with a permanent ID of another
-    ///   store; `.noStore` if the store is not open here; `.storeRefusesEntity`; `.readOnlyStore`; or the store's
-    ///   error. Then no object is changed.
+    ///   store; `.noStore` if the store is not open here; `.storeRefusesEntity`; `.readOnlyStore`; `.alreadySaving` in
+    ///   a hook that runs while rows are written; `.objectNotFound` as `obtainPermanentIDs(for:)` throws it; or the
+    ///   store's error. Then no object is changed.
     /// - Complexity: O(`objects` and the objects related to them); O(all unsaved objects) if a relationship without
     ///   inverse refers to their entities. All objects of one entity take one transaction of the store.
     public func assign(_ objects: [ManagedObject], to store: any PersistentStore) throws(ContextError) {
+        try checkIsNotStoring()
         let coordinator = persistentStoreCoordinator
         let isOpen = coordinator.persistentStores.contains { $0 === store }
         let tag = Interned.stores.tag(of: store.identifier)
@@ -41,15 +43,17 @@ extension ManagedObjectContext {
         var permanentIDs: [ObjectID: ObjectID] = [:]
         for (_, group) in byEntity.sorted(by: { $0.key < $1.key }) {
             guard let part = chosen else { throw .noStore(entity: group[0].entity.name) }
+            let entity = group[0].entity
+            let ids: [ObjectID]
             do {
-                let entity = group[0].entity
-                let ids = try reservation(of: group.count, for: entity) { () throws(StoreError) in
+                ids = try reservation(of: group.count, for: entity) { () throws(StoreError) in
                     try coordinator.reserveIDs(for: entity, count: group.count, in: part)
                 }
-                for (object, id) in zip(group, ids) { permanentIDs[object.storedID] = id }
             } catch {
                 throw ContextError(error)
             }
+            try requireFree(ids, in: part)
+            for (object, id) in zip(group, ids) { permanentIDs[object.storedID] = id }
         }
         rename(byEntity.values.flatMap(\.self), permanentIDs)
     }

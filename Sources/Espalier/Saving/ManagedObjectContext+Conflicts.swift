@@ -50,8 +50,9 @@ extension ManagedObjectContext {
         case .conflict(let conflicts): .conflicts(report(conflicts))
         case .constraint(let conflicts): .constraints(report(grouped(conflicts)))
         case .references, .brokenRules, .readOnly, .closed, .storage, .incompatibleModel, .modelChanged,
-            .migrationRefused, .migrationCancelled, .commandCancelled, .otherFormat, .damagedContent, .malformedFile,
-            .invalidRequest, .invalidPredicate, .outside, .brokenContract, .unknownStoreType, .invalidOption:
+            .migrationRefused, .migrationCancelled, .commandCancelled, .fetchCancelled, .otherFormat, .damagedContent,
+            .malformedFile, .invalidRequest, .invalidPredicate, .outside, .brokenContract, .unknownStoreType,
+            .invalidOption:
             ContextError(error)
         }
     }
@@ -84,6 +85,7 @@ extension ManagedObjectContext {
         let conflicts = try withOtherEnds(found.map { NewerRow($0) }).map(\.conflict)
         try ask(Array(conflicts[found.count...]), [:], &answers)
         try checkResolvable(conflicts, answers)
+        var left = Set<ObjectID>()
         for conflict in conflicts {
             cache.invalidate(conflict.id)
             guard let object = memory.registry[conflict.id] else { continue }
@@ -92,9 +94,12 @@ extension ManagedObjectContext {
                 adoptNewestRow(ofUnchanged: object)
                 if conflict.stored == nil { object.state.insert(.inaccessible) }
             } else if conflict.stored == nil {
-                resolveGone(object, rule(for: object, answers), lists: lists[object.storedID] ?? [:])
+                let isLeaving = resolveGone(
+                    object, rule(for: object, answers), lists: lists[object.storedID] ?? [:])
+                if isLeaving { left.insert(conflict.id) }
             }
         }
+        forgetPairs(with: left)
         let inConflict = Set(found.map(\.id))
         let changed = conflicts.filter { memory.registry[$0.id]?.hasChanges == true }
         rebase(changed.map { NewerRow($0) }) { id in
@@ -161,10 +166,14 @@ extension ManagedObjectContext {
     }
 
     /// Resolves a conflict in which another context or process has deleted the row.
-    private func resolveGone(_ object: ManagedObject, _ rule: MergePolicy.Rule, lists: [Int: [ObjectID]]) {
+    ///
+    /// - Returns: whether the object leaves, because it is deleted here, too.
+    private func resolveGone(
+        _ object: ManagedObject, _ rule: MergePolicy.Rule, lists: [Int: [ObjectID]]
+    ) -> Bool {
         if object.state.contains(.deleted) {
             leave(object)
-            return forgetPairs(with: [object.storedID])
+            return true
         }
         switch rule {
         case .objectTrump where object.hasRow, .overwrite where object.hasRow:
@@ -178,6 +187,7 @@ extension ManagedObjectContext {
             object.state.remove(.updated)
             object.state.insert(.inaccessible)
         }
+        return false
     }
 
     /// The to-many destinations, by slot, of objects to be inserted again: those in memory that are still stored or

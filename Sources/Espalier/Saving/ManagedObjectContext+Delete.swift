@@ -82,6 +82,19 @@ extension ManagedObjectContext {
         memory.deleted.insert(object)
         if unpropagated.isEmpty, propagatesDeletesAtEndOfEvent { noteBeginOfEvent() }
         unpropagated.append(object)
+        if unpropagated.count > 2 * memory.deleted.count + 32 { dropTakenBackDeletions() }
+    }
+
+    /// Drops the objects whose deletion was taken back from those whose rules have not run, and repeated ones.
+    ///
+    /// An object that is deleted again is in the list twice, and its rules run once.
+    ///
+    /// - Complexity: O(1) for each deletion that was taken back, because at least half of the list goes.
+    private func dropTakenBackDeletions() {
+        var seen = Set<ManagedObject>()
+        let former = unpropagated
+        unpropagated = former.filter { $0.state.contains(.deleted) && seen.insert($0).inserted }
+        withExtendedLifetime(former) {}
     }
 
     /// Makes a new object of a row that cascades have reached a deleted one, if they have; calls no hook.
@@ -99,6 +112,7 @@ extension ManagedObjectContext {
         guard !unpropagated.isEmpty else { return }
         var next = 0
         while next < unpropagated.count {
+            assert(StepCount.note())
             let object = unpropagated[next]
             next += 1
             guard object.state.contains(.deleted), object.state.isDisjoint(with: .propagated) else { continue }
@@ -109,16 +123,20 @@ extension ManagedObjectContext {
             } else {
                 runRules(of: object)
             }
+            // A hook may have run the rules of all, and then have deleted others; the rules of an object run once.
+            if next > unpropagated.count || unpropagated[next - 1] !== object { next = 0 }
         }
+        // An object whose deletion was taken back may have no other owner: it is freed after the access to the list.
+        let former = unpropagated
+        unpropagated = []
         var (gone, unsaved): ([ManagedObject], [ManagedObject]) = ([], [])
-        for object in unpropagated where object.state.contains(.deleted) {
+        for object in former where object.state.contains(.deleted) {
             if object.state.contains(.gone) {
                 gone.append(object)
             } else if object.isInserted {
                 unsaved.append(object)
             }
         }
-        unpropagated.removeAll()
         runsRulesAgain = false
         // Another context has deleted these rows already, so this one need not.
         for object in gone where object.state.contains(.deleted) { leave(object) }
@@ -129,6 +147,7 @@ extension ManagedObjectContext {
             unsaved.removeAll { !$0.state.contains(.registered) }
         }
         endUnsaved(unsaved)
+        withExtendedLifetime(former) {}
     }
 
     private func runRules(of object: ManagedObject) {
@@ -146,6 +165,7 @@ extension ManagedObjectContext {
         let naming = objectsNaming(unsaved)
         for object in naming { object.willForget(ended) }
         for object in unsaved where object.state.contains(.registered) {
+            childSave?.noteLoss(of: object)
             memory.deleted.remove(object)
             memory.registry.remove(object)
             object.leaveContext()
@@ -217,9 +237,7 @@ extension ManagedObjectContext {
         guard let journal, journal.isRecording, !destination.leads(to: object, across: inverse) else {
             return destination.removeRaw(object.storedID, from: inverse)
         }
-        journal.pause()
-        destination.removeRaw(object.storedID, from: inverse)
-        journal.resume()
+        withoutSteps { destination.removeRaw(object.storedID, from: inverse) }
     }
 
     /// Calls `body` with the destinations in memory; returns whether there are others.

@@ -1,8 +1,11 @@
-// Permanent IDs of new objects, before a save.
+// Permanent IDs of new objects, before and after a save.
 //
 // Invariants
 //   1. The IDs of all stores are reserved before the first object is renamed: an error leaves the context as it was.
-//   2. After an object is renamed, no unsaved value names it by its temporary ID.
+//   2. After an object is renamed, no unsaved value names it by its temporary ID. Values that get another ID are no
+//      changes: no step undoes them.
+//   3. An object that was made for an ID before the ID was given out has no row: the application has the ID from
+//      elsewhere. The new object takes its place, unless the other one has changes.
 
 import EspalierModel
 import EspalierStore
@@ -14,8 +17,13 @@ extension ManagedObjectContext {
     ///
     /// - Complexity: O(`objects` and the objects related to them); O(all unsaved objects) if a relationship without
     ///   inverse refers to their entities. Consecutive objects of one entity take one transaction.
-    /// - Throws: `ContextError.noStore`, `.readOnlyStore`, `.objectOfOtherContext`, or the store's error.
+    /// - Throws: `ContextError.noStore`, `.readOnlyStore`, `.objectOfOtherContext`, or the store's error;
+    ///   `.alreadySaving` in a hook that runs while rows are written; `.objectNotFound` with an ID that the store gives
+    ///   out, and under which the context has a changed object without a row: discard the changes of that object first.
+    ///   `StoreError.brokenContract` if a store of your own gives out the ID of a row that was read. No object is
+    ///   changed then.
     public func obtainPermanentIDs(for objects: [ManagedObject]) throws(ContextError) {
+        try checkIsNotStoring()
         for object in objects where object.managedObjectContext !== self {
             throw .objectOfOtherContext(object.storedID)
         }
@@ -30,15 +38,16 @@ extension ManagedObjectContext {
             while end < new.count, new[end].entity === entity, try self.part(of: new[end]).number == part.number {
                 end += 1
             }
+            let ids: [ObjectID]
             do {
-                let ids = try reservation(of: end - start, for: entity) { () throws(StoreError) in
+                ids = try reservation(of: end - start, for: entity) { () throws(StoreError) in
                     try source.reserveIDs(for: entity, count: end - start, in: part)
                 }
-                for id in ids { try checkIsFree(id, in: part) }
-                for (object, id) in zip(new[start..<end], ids) { permanentIDs[object.storedID] = id }
             } catch {
                 throw ContextError(error)
             }
+            try requireFree(ids, in: part)
+            for (object, id) in zip(new[start..<end], ids) { permanentIDs[object.storedID] = id }
             start = end
         }
         rename(new, permanentIDs)
@@ -51,9 +60,10 @@ extension ManagedObjectContext {
         for object in new {
             if let id = permanentIDs[object.storedID] { enter(object, as: id) }
         }
+        givenIDs?.note(permanentIDs)
         memory.pendingValues.removeAll()
         for object in naming {
-            object.replaceNewDestinations { permanentIDs[$0] ?? $0 }
+            object.renameNewDestinations(permanentIDs)
             if object.changes != nil { object.changeable().replaceIDs { permanentIDs[$0] ?? $0 } }
         }
         // A hook of a running save may call this method: the order of new objects depends on their IDs.
@@ -69,13 +79,33 @@ extension ManagedObjectContext {
     func enter(_ object: ManagedObject, as id: ObjectID) {
         guard let other = memory.registry.rename(object, id) else { return }
         assert(!other.hasRow, "\(id) is the ID of a new row, and of one that was read")
-        cache.invalidate(id)
-        noteInvalidated(other)
-        other.discardPersistentChanges()
-        memory.updated.remove(other)
-        memory.deleted.remove(other)
-        other.leaveContext()
-        other.state.insert(.merged)
+        dismiss(other)
+    }
+
+    /// Makes an object leave the context, because another one has its ID or will get it.
+    ///
+    /// It has no row and no changes: `requireFree`, and in a save the store, have refused an ID that changes use.
+    func dismiss(_ object: ManagedObject) {
+        noteInvalidated(object)
+        memory.registry.remove(object)
+        memory.updated.remove(object)
+        memory.deleted.remove(object)
+        // A list that was read for the ID is that of no row.
+        cache.invalidate(object.storedID)
+        object.discardPersistentChanges()
+        object.leaveContext()
+        object.state.insert(.merged)
+    }
+
+    /// Requires that IDs which a store has just given out are free in this context.
+    ///
+    /// - Throws: `.objectNotFound` with the ID of a changed object: no row has it, because the application has made it
+    ///   up; for a store of an application the error of `checkIsFree`.
+    func requireFree(_ ids: [ObjectID], in part: SourcePart) throws(ContextError) {
+        for id in ids {
+            do throws(StoreError) { try checkIsFree(id, in: part) } catch { throw ContextError(error) }
+            guard memory.registry.withObject(id, \.usesID) != true else { throw .objectNotFound(id) }
+        }
     }
 
     /// Requires of the ID that a store of an application gives a new row that no object with a row, or with changes,
@@ -83,11 +113,32 @@ extension ManagedObjectContext {
     ///
     /// - Throws: `.brokenContract`.
     func checkIsFree(_ id: ObjectID, in part: SourcePart) throws(StoreError) {
-        guard let type = part.outsideType, let object = memory.registry[id], object.hasRow || object.hasChanges else {
+        guard let type = part.outsideType, memory.registry.withObject(id, { $0.hasRow || $0.usesID }) == true else {
             return
         }
         throw .brokenContract(
-            path: part.path, store: type, reason: "\(id) is the ID of a new row, and of one that was read before")
+            path: part.path, store: type,
+            reason: "\(id) is the ID of a new row, and of one that was read or changed before")
+    }
+}
+
+extension ManagedObject {
+    /// Whether the object has changes; a destination that was added and then removed is none.
+    fileprivate var usesID: Bool {
+        if !state.isDisjoint(with: [.inserted, .deleted]) { return true }
+        guard hasChanges, let values = changes?.values else { return false }
+        return !values.attributes.isEmpty || !values.destinations.isEmpty
+            || values.toMany.pairs.contains { _, change in
+                change.isWhole ? change.changesOrder : !change.added.isEmpty || !change.removed.isEmpty
+            }
+    }
+
+    /// Makes the to-one relationships of a new object lead to the same objects under their new IDs.
+    fileprivate func renameNewDestinations(_ permanentIDs: [ObjectID: ObjectID]) {
+        for slot in 0..<(newValues?.relationshipCount ?? 0) {
+            guard let id = newValues?.destination(at: slot), let new = permanentIDs[id] else { continue }
+            changeableNewValues()?.setDestination(new, at: slot)
+        }
     }
 }
 

@@ -69,13 +69,13 @@ extension ManagedObjectContext {
         changeCount &+= 1
         // Freeing an object may run application code that calls the context again: retain the objects until no list is
         // being changed.
-        let former = (memory.inserted, memory.updated)
+        let former = (memory.inserted, memory.updated, unpropagated)
         defer { withExtendedLifetime(former) {} }
         assert(former.0.allSatisfy { !$0.isInserted }, "a new object stays in the context after its changes")
         replace(\.inserted, by: ChangedObjects())
         replace(\.updated, by: ChangedObjects())
         replace(\.deleted, by: ChangedObjects())
-        unpropagated.removeAll()
+        unpropagated = []
         noteHiddenDestinations()
         replaceReached(by: ReachedRows())
         memory.unreadInverses.removeAll()

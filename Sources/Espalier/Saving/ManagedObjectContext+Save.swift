@@ -40,9 +40,7 @@ extension ManagedObjectContext {
         stage = SaveStage(.willSaveObserver)
         defer { stage = nil }
         // The state to which a save that fails returns.
-        let eventBefore = eventChanges
         let checkpoint = ContextCheckpoint(self)
-        let stepCount = journal?.steps.count ?? 0
         let outcome: SaveOutcome
         let number = source.beginWriting()
         saveRun = SaveRun(writer: number)
@@ -59,8 +57,6 @@ extension ManagedObjectContext {
         } catch let first {
             let error = withOtherFindings(first)
             checkpoint.restore(self)
-            journal?.truncate(to: stepCount)
-            eventChanges = eventBefore
             if case .violations = first { recorded.removeAll() }
             noteReported(error)
             throw error

@@ -16,13 +16,21 @@ extension ManagedObjectContext {
     /// `reset()` make the save fail. A transaction within `body` is part of the outer one: if it throws, only what its
     /// own closure has done is taken back, and it saves nothing.
     ///
+    /// A permanent ID that a new object gets in `body`, because it is asked for or because a child reads the object,
+    /// stays the ID of that object (MC-45).
+    ///
     /// - Parameter author: the `transactionAuthor` of this save; `nil` leaves the context's own (MC-52).
-    /// - Throws: what `body` throws; `ContextError` as `save()` does. After `.partlySaved`, nothing is taken back.
+    /// - Throws: what `body` throws; `ContextError` as `save()` does. After a `.partlySaved` of the save, nothing is
+    ///   taken back.
     /// - Complexity: that of `body` and of the save, and O(changed objects of the context) before `body`: each call
     ///   notes the state to which a failure returns. This holds for a transaction within another one too, so n of them
     ///   in one that changes n objects take O(n²): give many small steps one transaction.
     public func transaction<Value>(author: String? = nil, _ body: () throws -> Value) throws -> Value {
-        if isInTransaction { return try reverted(body) }
+        if isInTransaction {
+            beginEvent()
+            defer { endEvent() }
+            return try reverted(to: ContextCheckpoint(self), body)
+        }
         try checkIsNotSaving()
         try source.checkIsNotSaving()
         mergeAndRunDeleteRules()
@@ -30,32 +38,30 @@ extension ManagedObjectContext {
         let formerAuthor = transactionAuthor
         if let author { transactionAuthor = author }
         defer { transactionAuthor = formerAuthor }
-        return try reverted {
-            stage = SaveStage(.transaction)
-            let value: Value
-            do {
-                defer { stage = nil }
-                value = try body()
-            }
-            try save()
-            return value
-        }
-    }
-
-    /// Runs `body`; if it throws, the context is as before.
-    private func reverted<Value>(_ body: () throws -> Value) throws -> Value {
         beginEvent()
         defer { endEvent() }
         let checkpoint = ContextCheckpoint(self)
-        let (event, stepCount) = (eventChanges, journal?.steps.count ?? 0)
+        let value = try reverted(to: checkpoint) {
+            stage = SaveStage(.transaction)
+            defer { stage = nil }
+            return try body()
+        }
+        do throws(ContextError) {
+            try save()
+        } catch {
+            // What some stores have of the changes stays; `body` may throw the same error of another context.
+            if case .partlySaved = error {} else { checkpoint.restore(self) }
+            throw error
+        }
+        return value
+    }
+
+    /// Runs `body`; if it throws, the context is as it was at a checkpoint.
+    private func reverted<Value>(to checkpoint: ContextCheckpoint, _ body: () throws -> Value) throws -> Value {
         do {
             return try body()
-        } catch ContextError.partlySaved(let failure) {
-            throw ContextError.partlySaved(underlying: failure)
         } catch {
             checkpoint.restore(self)
-            journal?.truncate(to: stepCount)
-            eventChanges = event
             throw error
         }
     }

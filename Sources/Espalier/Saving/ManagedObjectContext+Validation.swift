@@ -39,7 +39,8 @@ extension ManagedObjectContext {
         }
         stage = SaveStage(.validateForDelete)
         // Last, because the checks may have recorded destinations that cannot be read.
-        violations = recorded + violations
+        violations = recorded.all + violations
+        untoldCount += recorded.untoldCount
         keepFirst()
         if untoldCount > 0, let last = violations.last {
             violations.append(Violation(nil, entityName: last.entityName, .more(count: untoldCount)))

@@ -16,6 +16,8 @@ public enum UndoError: Error, Equatable {
     case noUndoManager
     /// The context is saving.
     case contextIsSaving
+    /// The context is merging a save of another one, or refreshing objects.
+    case contextIsMerging
 }
 
 extension UndoError: CustomStringConvertible {
@@ -32,6 +34,9 @@ extension UndoError: CustomStringConvertible {
         case .isBusy: "an action is being undone or redone; it cannot call undo or redo itself"
         case .noUndoManager: "the context has no undo manager; set `undoManager` before the first change"
         case .contextIsSaving: "the context is saving; a hook cannot undo or redo, so do it after save() has returned"
+        case .contextIsMerging:
+            "the context is merging or refreshing; a hook of an object cannot undo or redo there, so do it after the "
+                + "merge or the refresh has returned"
         }
     }
 }

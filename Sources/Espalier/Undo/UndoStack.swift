@@ -7,7 +7,8 @@
 //      and each redo pushes a group on the other stack, so that as many groups can be redone as were undone.
 //   3. Observers are notified when a change is complete, never during an undo or redo, and only of properties whose
 //      values are others than before.
-//   4. If `levelsOfUndo` is not 0, each stack has at most that many groups; the oldest ones are removed first.
+//   4. An action is freed only after the access to the stacks: what it retains may call the undo manager.
+//   5. If `levelsOfUndo` is not 0, each stack has at most that many groups; the oldest ones are removed first.
 // Not here: the actions that a context registers (UndoJournal).
 
 public import Observation
@@ -51,16 +52,30 @@ public final class UndoStack {
 
         init(name: String = "", isEvent: Bool = false) { (self.name, self.isEvent) = (name, isEvent) }
 
-        func removeAll(where isUnwanted: (Action) -> Bool) {
+        /// Removes the unwanted actions, and appends them to `removed`.
+        func removeAll(where isUnwanted: (Action) -> Bool, _ removed: inout [Action]) {
             entries.removeAll { entry in
                 switch entry {
-                case .action(let action): return isUnwanted(action)
+                case .action(let action):
+                    guard isUnwanted(action) else { return false }
+                    removed.append(action)
+                    return true
                 case .group(let group):
-                    group.removeAll(where: isUnwanted)
+                    group.removeAll(where: isUnwanted, &removed)
                     return group.entries.isEmpty
                 }
             }
         }
+    }
+
+    /// An object whose changes are actions.
+    private struct Source {
+        /// The reason why neither an undo nor a redo can run now.
+        let reason: () -> UndoError?
+        /// Registers its waiting changes, and ends no group.
+        let register: () -> Void
+        /// Does what follows the end of the event.
+        let afterEvent: () -> Void
     }
 
     private enum Stage {
@@ -80,11 +95,6 @@ public final class UndoStack {
     private var isTelling = false
     /// The objects that register their changes at the end of an event (`addSource`).
     private var sources: [ObjectIdentifier: Source] = [:]
-
-    private struct Source {
-        let register: () -> UndoError?
-        let afterEvent: () -> Void
-    }
 
     /// The properties of an undo manager that a menu shows.
     private struct Observed: Equatable {
@@ -179,6 +189,8 @@ public final class UndoStack {
     /// The actions that `handler` registers redo the action. A new action clears the redo stack.
     public func registerUndo<Target: AnyObject>(withTarget target: Target, handler: @escaping (Target) -> Void) {
         guard isUndoRegistrationEnabled else { return }
+        let former = redoStack
+        defer { withExtendedLifetime(former) {} }
         if stage == .idle { redoStack.removeAll() }
         let isAlone = open.isEmpty
         if isAlone { open.append(Group(isEvent: groupsByEvent)) }
@@ -192,20 +204,20 @@ public final class UndoStack {
         tellObservers()
     }
 
-    /// Adds a source: an object that registers its changes when `register` is called, before each undo and redo.
+    /// Adds a source: an object that registers its changes before each undo and redo.
     ///
     /// - Parameters:
-    ///   - register: ends no group; returns the reason if undo and redo are impossible now.
+    ///   - reason: the reason why undo and redo are impossible now; `nil` if there is none.
+    ///   - register: registers the changes, and ends no group.
     ///   - afterEvent: is called when all sources have registered their changes and their common group has ended.
     func addSource<Object: AnyObject>(
-        _ source: Object, _ register: @escaping (Object) -> UndoError?, afterEvent: @escaping (Object) -> Void
+        _ object: Object, reason: @escaping (Object) -> UndoError?, register: @escaping (Object) -> Void,
+        afterEvent: @escaping (Object) -> Void
     ) {
-        sources[ObjectIdentifier(source)] = Source { [weak source] in
-            guard let source else { return nil }
-            return register(source)
-        } afterEvent: { [weak source] in
-            if let source { afterEvent(source) }
-        }
+        sources[ObjectIdentifier(object)] = Source(
+            reason: { [weak object] in object.flatMap(reason) },
+            register: { [weak object] in if let object { register(object) } },
+            afterEvent: { [weak object] in if let object { afterEvent(object) } })
     }
 
     /// Removes a source and its actions.
@@ -218,9 +230,11 @@ public final class UndoStack {
     ///
     /// - Complexity: O(registered actions).
     public func removeAllActions() {
+        let former = (undoStack, redoStack, open, open.first?.entries)
+        defer { withExtendedLifetime(former) {} }
         undoStack.removeAll()
         redoStack.removeAll()
-        if stage == .idle { open.removeAll() } else { open.first?.entries.removeAll() }
+        if stage == .idle { open = [] } else { open.first?.entries = [] }
         tellObservers()
     }
 
@@ -234,9 +248,11 @@ public final class UndoStack {
     }
 
     private func removeAllActions(where isUnwanted: (Action) -> Bool) {
+        var removed: [Action] = []
+        defer { withExtendedLifetime(removed) {} }
         func isEmptied(_ group: Group) -> Bool {
             let wasEmpty = group.entries.isEmpty
-            group.removeAll(where: isUnwanted)
+            group.removeAll(where: isUnwanted, &removed)
             return !wasEmpty && group.entries.isEmpty
         }
         undoStack.removeAll(where: isEmptied)
@@ -283,12 +299,12 @@ public final class UndoStack {
     /// Ends the current event, then undoes the last group.
     ///
     /// - Throws: `UndoError.nothingToUndo`; `.openGroup` if a group is open; `.isBusy` in an action; `.contextIsSaving`
-    ///   in a hook of a save that may still fail.
+    ///   and `.contextIsMerging` in hooks.
     /// - Complexity: O(actions of the group) and what they do; for a context's changes, O(changes of the event).
     public func undo() throws(UndoError) {
         defer { tellObservers() }
         try checkIsClosed()
-        guard let group = takeLast(of: &undoStack) else { throw .nothingToUndo }
+        guard let group = takeLast(of: \.undoStack) else { throw .nothingToUndo }
         redoStack.append(run(group, .undoing))
         trim()
     }
@@ -300,19 +316,19 @@ public final class UndoStack {
     public func redo() throws(UndoError) {
         defer { tellObservers() }
         try checkIsClosed()
-        guard let group = takeLast(of: &redoStack) else { throw .nothingToRedo }
+        guard let group = takeLast(of: \.redoStack) else { throw .nothingToRedo }
         undoStack.append(run(group, .redoing))
         trim()
     }
 
-    /// Undoes the last group, which may be nested in an open group.
+    /// Registers what contexts have changed, then undoes the last group, which may be nested in an open group.
     ///
-    /// Contexts register first the changes that wait for the end of the event: these came after a nested group that has
-    /// ended, and belong to the innermost open group, which is then the last one. If that is the group of the event,
-    /// all of it is undone, as by `undo()`.
+    /// The changes that wait for the end of the event came after a nested group that has ended, and belong to the
+    /// innermost open group, which is then the last one. If that is the group of the event, all of it is undone, as by
+    /// `undo()`.
     ///
     /// - Throws: `UndoError.nothingToUndo` if there is no group; `.openGroup` if the last group is open and not that of
-    ///   the event; `.isBusy` in an action; `.contextIsSaving` in a hook of a save that may still fail.
+    ///   the event; `.isBusy` in an action; `.contextIsSaving` and `.contextIsMerging` in hooks.
     public func undoNestedGroup() throws(UndoError) {
         defer { tellObservers() }
         try registerWaiting()
@@ -335,17 +351,21 @@ public final class UndoStack {
         guard open.isEmpty else { throw .openGroup(level: open.count) }
     }
 
-    /// Makes all sources register the changes that wait for the end of the event.
+    /// Makes all sources register the changes that wait for the end of the event, or none if one of them has a reason
+    /// against an undo.
     private func registerWaiting() throws(UndoError) {
         guard stage == .idle else { throw .isBusy }
-        for source in Array(sources.values) { if let error = source.register() { throw error } }
+        for source in Array(sources.values) { if let reason = source.reason() { throw reason } }
+        for source in Array(sources.values) { source.register() }
     }
 
     /// Removes and returns the last group; skips groups whose targets have all been freed.
-    private func takeLast(of stack: inout Deque<Group>) -> Group? {
-        while let group = stack.popLast() {
+    private func takeLast(of stack: ReferenceWritableKeyPath<UndoStack, Deque<Group>>) -> Group? {
+        var removed: [Action] = []
+        defer { withExtendedLifetime(removed) {} }
+        while let group = self[keyPath: stack].popLast() {
             let wasEmpty = group.entries.isEmpty
-            group.removeAll { !$0.body(true) }
+            group.removeAll(where: { !$0.body(true) }, &removed)
             if wasEmpty || !group.entries.isEmpty { return group }
         }
         return nil

@@ -22,15 +22,17 @@ extension ManagedObjectContext {
         get { journal?.manager }
         set {
             guard newValue !== journal?.manager else { return }
+            // It lives on until the end of this call: the objects that its steps retain may call the context.
+            let former = journal
+            defer { withExtendedLifetime(former) {} }
+            formerStepCount = undoStepCount
             forgetUndo()
-            journal?.manager.removeSource(ObjectIdentifier(self))
+            former?.manager.removeSource(ObjectIdentifier(self))
             journal = newValue.map { UndoJournal($0, pauseCount: journalPauseCount) }
-            newValue?.addSource(self) { context in
-                if context.mayTakeBack { return .contextIsSaving }
+            newValue?.addSource(self, reason: \.reasonNotToUndo) { context in
                 context.mergeAndRunDeleteRules()
                 // Observers were told of the event; what they have changed must not wait until something is undone.
                 context.registerUndo()
-                return nil
             } afterEvent: { context in
                 if context.autosaveEnabled { context.autosave() }
             }
@@ -55,10 +57,16 @@ extension ManagedObjectContext {
         try undoManager.redo()
     }
 
-    /// Whether a running save may still fail: then no action is registered, and no event ends.
-    private var mayTakeBack: Bool { stage?.hook.isAfterCommit == false }
+    /// The reason why neither an undo nor a redo can run now; `nil` if there is none.
+    ///
+    /// The hooks of a merge or a refresh run between changes that have no steps: a redo could not take back an undo
+    /// there, and an object that becomes a fault would lose it.
+    private var reasonNotToUndo: UndoError? {
+        if mayTakeBack { return .contextIsSaving }
+        return journalPauseCount > 0 || turningCount > 0 ? .contextIsMerging : nil
+    }
 
-    /// Registers the changes of the event so far as one action.
+    /// Registers the changes of the event so far as one action, unless a running save may still fail.
     func registerUndo() {
         guard let journal, !journal.steps.isEmpty, !mayTakeBack else { return }
         registerSteps(of: journal)
@@ -138,7 +146,7 @@ extension ManagedObjectContext {
     func takeBackDeletion(of object: ManagedObject) {
         memory.deleted.remove(object)
         memory.reached.forgetRows()
-        unpropagated.removeAll { $0 === object }
+        // It stays among those whose rules have not run: they run for deleted objects only.
         object.state.subtract([.deleted, .propagated])
         if object.isInserted {
             memory.inserted.insert(object)

@@ -46,7 +46,7 @@ struct Reversal {
             if case .deleted = step.change, context.takeBack(step.object) { returned.insert(step.object) }
         }
         assert(returned.allSatisfy { $0.isInserted }, "an object came back, and is not new")
-        for step in steps.reversed() { undo(step.change, of: step.object) }
+        for step in steps.reversed() { step.object.countingChanges { undo(step.change, of: step.object) } }
         if !isExact { settle() }
     }
 

@@ -14,9 +14,9 @@ public enum CoreDataImport {
     ///
     /// Every object arrives with its values, relationships and positions in ordered relationships, and keeps its
     /// primary key: the last parts of the URIs of an object are equal in both stores. Values of the application in the
-    /// metadata of the store arrive too. Values that cannot be read are listed in the report, and everything else
-    /// arrives. No other program may write the store meanwhile; the commits of a log beside it are read, and changes
-    /// without a commit are not.
+    /// metadata of the store arrive too. Values that cannot be read, and those that must be unique and are not, are
+    /// listed in the report, and everything else arrives (MD-12). No other program may write the store meanwhile; the
+    /// commits of a log beside it are read, and changes without a commit are not.
     ///
     /// - Parameters:
     ///   - path: A SQLite or XML store of Core Data.

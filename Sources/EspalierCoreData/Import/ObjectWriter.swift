@@ -16,16 +16,27 @@ import EspalierStore
 
 /// How much an import keeps in memory.
 package struct ImportLimits: Sendable {
-    /// The most rows of a batch, and the members after which one ends.
+    /// The most rows of the first batches, and the members after which a batch ends.
     let rowCount: Int
-    /// The number of bytes of text and binary values after which a batch ends.
+    /// The most rows of any batch.
+    let rowCountMax: Int
+    /// The number of bytes of values after which a batch ends.
     let byteCount: Int
     /// The most members of a relationship that are collected before they are written.
     let memberCount: Int
 
-    package init(rowCount: Int = 8_192, byteCount: Int = 8 << 20, memberCount: Int = 500_000) {
-        (self.rowCount, self.byteCount, self.memberCount) = (rowCount, byteCount, memberCount)
+    package init(
+        rowCount: Int = 8_192, rowCountMax: Int = 65_536, byteCount: Int = 8 << 20, memberCount: Int = 500_000
+    ) {
+        (self.rowCount, self.rowCountMax) = (rowCount, max(rowCount, rowCountMax))
+        (self.byteCount, self.memberCount) = (byteCount, memberCount)
     }
+
+    /// The most rows of a batch after `written` rows: an eighth of them, from `rowCount` to `rowCountMax`.
+    ///
+    /// A batch changes pages in all parts of an index, however few entries it adds to each. Batches that grow with the
+    /// store change each page fewer times.
+    func batchRowCount(after written: Int) -> Int { min(max(rowCount, written / 8), rowCountMax) }
 }
 
 /// An import while it runs.
@@ -92,10 +103,10 @@ final class ObjectWriter {
             for root in order { try writeRows(of: root) }
         } catch {
             // The store may be closed only after the last save has ended; the first failure is reported.
-            try? saves.finish()
+            _ = try? saves.finish()
             throw error
         }
-        try storing { () throws(StoreError) in try saves.finish() }
+        note(try storing { () throws(StoreError) in try saves.finish() }, &report)
         for entity in model.entities where !entity.isAbstract {
             report.objectCounts[entity.name] = objectCounts[entity.index]
         }
@@ -146,10 +157,13 @@ final class ObjectWriter {
             let id = ObjectID(storeTag: storeTag, entityTag: row.entity.tag, key: row.key)
             batch.insertions.append(.init(id: id, values: row.values, destinations: destinations))
             objectCounts[row.entity.index] += 1
+            batchByteCount += row.values.count * MemoryLayout<AttributeValue>.stride
             for value in row.values { batchByteCount += value.contentByteCount }
-            if batch.insertions.count >= limits.rowCount || batchByteCount >= limits.byteCount { try saveBatch() }
+            if batch.insertions.count >= limits.batchRowCount(after: rowCount) || batchByteCount >= limits.byteCount {
+                try saveBatch(&report)
+            }
         }
-        try saveBatch()
+        try saveBatch(&report)
         try storing { () throws(StoreError) in try store.reserveKeys(upTo: lastKey, for: root) }
     }
 
@@ -188,14 +202,29 @@ final class ObjectWriter {
     }
 
     /// Writes what was collected.
-    private func saveBatch() throws(CoreDataImportError) {
+    private func saveBatch(_ report: inout CoreDataImportReport) throws(CoreDataImportError) {
         guard !batch.insertions.isEmpty else { return }
         var request = SaveRequest()
         swap(&request, &batch)
         batchByteCount = 0
         let rowCount = request.insertions.count
-        try storing { () throws(StoreError) in try saves.save(request) }
+        note(try storing { () throws(StoreError) in try saves.save(request) }, &report)
         try advance(by: rowCount)
+    }
+
+    /// Reports values that were left out, because other rows have them.
+    private func note(_ shared: [SharedValue], _ report: inout CoreDataImportReport) {
+        for value in shared {
+            if case .relationship(let slot) = value.property {
+                // `checkOneToOnes` reports a one-to-one relationship that does not lead where it should.
+                guard let entity = model.entity(named: value.object.entityName),
+                    !oneToOneSlots(of: entity).contains(slot)
+                else { continue }
+                report.destinationCount -= 1
+            }
+            report.add(
+                .constraint, value.object.entityName, key: Int64(clamping: value.object.key), value.name, value.message)
+        }
     }
 
     // MARK: Destinations that lead forward
@@ -216,14 +245,16 @@ final class ObjectWriter {
             let id = ObjectID(storeTag: storeTag, entityTag: row.entity.tag, key: row.key)
             updates.append(.init(id: id, expectedVersion: 0, destinations: destinations))
             guard updates.count >= limits.rowCount else { return }
-            try save(updates)
+            try save(updates, &report)
             updates = []
         }
-        try save(updates)
+        try save(updates, &report)
     }
 
     /// Sets destinations of rows at whatever version they are.
-    private func save(_ updates: [SaveRequest.Update]) throws(CoreDataImportError) {
+    private func save(
+        _ updates: [SaveRequest.Update], _ report: inout CoreDataImportReport
+    ) throws(CoreDataImportError) {
         guard !updates.isEmpty else { return }
         let rows = try rows(updates.map(\.id))
         var request = SaveRequest()
@@ -249,7 +280,7 @@ final class ObjectWriter {
             if !destinations.isEmpty { request.updates.append(update) }
         }
         guard !request.isEmpty else { return }
-        _ = try storing { () throws(StoreError) in try store.save(request) }
+        note(try storing { () throws(StoreError) in try store.saveUnshared(request) }, &report)
         try advance(by: 0)
     }
 

@@ -3,6 +3,7 @@
 // Invariants
 //   1. Batches are saved one after the other, in their order, and at most one waits.
 //   2. After a failure nothing is saved any more; the next call throws it.
+//   3. Each value that a save has left out is returned by one call.
 
 import Dispatch
 import EspalierStore
@@ -10,24 +11,40 @@ import Synchronization
 
 /// Saves batches in the background.
 final class SaveQueue: Sendable {
+    private struct Outcome {
+        var failure: StoreError?
+        var shared: [SharedValue] = []
+    }
+
     private let store: BTreeStore
     private let queue = DispatchQueue(label: "espalier.import")
-    /// Guards the first failure.
-    private let failure = Mutex<StoreError?>(nil)
+    /// Guards the first failure, and the values that were left out and not returned yet.
+    private let outcome = Mutex(Outcome())
 
     init(_ store: BTreeStore) { self.store = store }
 
-    /// Saves `request` after all earlier ones; returns when these are saved.
-    func save(_ request: SaveRequest) throws(StoreError) {
-        try finish()
+    /// Saves `request` after all earlier ones; returns when these are saved, with the values that were left out.
+    func save(_ request: SaveRequest) throws(StoreError) -> [SharedValue] {
+        let shared = try finish()
         queue.async { [self] in
-            do throws(StoreError) { _ = try store.save(request) } catch { failure.withLock { $0 = error } }
+            do throws(StoreError) {
+                let shared = try store.saveUnshared(request)
+                outcome.withLock { $0.shared += shared }
+            } catch {
+                outcome.withLock { $0.failure = error }
+            }
         }
+        return shared
     }
 
-    /// Waits until everything is saved.
-    func finish() throws(StoreError) {
+    /// Waits until everything is saved; returns the values that were left out.
+    func finish() throws(StoreError) -> [SharedValue] {
         queue.sync {}
-        if let failure = failure.withLock({ $0 }) { throw failure }
+        let (failure, shared) = outcome.withLock { outcome in
+            defer { outcome.shared = [] }
+            return (outcome.failure, outcome.shared)
+        }
+        if let failure { throw failure }
+        return shared
     }
 }

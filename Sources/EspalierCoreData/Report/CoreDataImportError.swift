@@ -22,7 +22,7 @@ public enum CoreDataImportError: Error, Sendable, CustomStringConvertible {
     case targetExists(path: String)
     /// The new store cannot be written.
     case storage(StorageError, path: String)
-    /// The new store refuses rows, for example because values are not unique.
+    /// The new store refuses rows, for example because values that follow from other rows are not unique.
     case store(StoreError)
     /// The check of the new store has found an error of the import.
     case checkFailed(path: String, findings: [String])

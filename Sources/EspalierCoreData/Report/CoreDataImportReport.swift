@@ -15,11 +15,13 @@ public struct CoreDataImportFinding: Hashable, Sendable, CustomStringConvertible
         case destination
         /// Both ends of a relationship contradict each other.
         case inverse
+        /// A value that must be unique, and that another row has: the row that was written first keeps it (MD-12).
+        case constraint
         /// A row without a usable key or entity.
         case row
         /// A value in a column that no property of the row's entity has.
         case column
-        /// A property that has no place in the store.
+        /// A property that has no place in the store, or none that is certain.
         case property
         /// A value that an application has stored beside its objects.
         case metadata

@@ -2,17 +2,21 @@
 //
 // Invariants
 //   1. A walk ends: it visits at most as many pages of the tree, and of overflow chains, as the file has, and a tree
-//      has at most `depthMax` levels.
-//   2. Memory: the pages from the root to the present one, and one record. A record is at most as long as the file, and
-//      its pages are read before their bytes are kept.
+//      has at most `depthMax` levels. The cells of a page have at most as many bytes as the page.
+//   2. Memory: the pages from the root to the present one, and one record. A record is at most as long as the file and
+//      as SQLite allows, and its pages are read before their bytes are kept.
 
 /// A walk through a tree.
 package struct SQLiteCursor {
     /// The most levels of a tree, which is what SQLite allows.
     static let depthMax = 20
+    /// The most bytes of a record, which is the most that SQLite can be built for.
+    static let recordByteCountMax: UInt64 = 0x7FFF_FFFF
 
     private struct Level {
         let page: SQLiteTreePage
+        /// The bytes of the page that the cells so far leave for others.
+        var byteCountLeft: Int
         /// The next step.
         ///
         /// For a leaf it is the number of a cell. For an interior page of a table the number of a child, for
@@ -53,7 +57,7 @@ package struct SQLiteCursor {
                     continue
                 }
                 let former = rowID
-                try readCell(step, of: page)
+                try readNextCell(step, of: page)
                 if kind == .table, hasRow, rowID <= former {
                     throw pages.error(page.page.number, .keyOrder, "row ID \(rowID) follows \(former)")
                 }
@@ -70,7 +74,7 @@ package struct SQLiteCursor {
                 try descend(to: page.child(place, in: pages))
                 continue
             }
-            try readCell(place, of: page)
+            try readNextCell(place, of: page)
             return true
         }
         return false
@@ -96,7 +100,7 @@ package struct SQLiteCursor {
             }
             guard low < page.cellCount, try key(ofCell: low, of: page) == wanted else { return false }
             overflowPagesLeft = pages.pageCount
-            try readCell(low, of: page)
+            _ = try readCell(low, of: page)
             return true
         }
         throw pages.error(root, .treeShape, "the tree has more than \(Self.depthMax) levels")
@@ -111,7 +115,7 @@ package struct SQLiteCursor {
                 number, .treeShape, "the tree has more pages than the file, so one of them is in it twice")
         }
         treePagesLeft -= 1
-        levels.append(Level(page: try SQLiteTreePage(number, kind, in: pages)))
+        levels.append(Level(page: try SQLiteTreePage(number, kind, in: pages), byteCountLeft: pages.usableSize))
     }
 
     // MARK: Cells
@@ -131,19 +135,31 @@ package struct SQLiteCursor {
         return Int64(bitPattern: key)
     }
 
-    private mutating func readCell(_ cell: Int, of page: SQLiteTreePage) throws(SQLiteFileError) {
+    /// Reads a cell of the page at which the walk is.
+    private mutating func readNextCell(_ cell: Int, of page: SQLiteTreePage) throws(SQLiteFileError) {
+        let byteCount = try readCell(cell, of: page)
+        levels[levels.count - 1].byteCountLeft -= byteCount
+        guard levels[levels.count - 1].byteCountLeft >= 0 else {
+            throw pages.error(page.page.number, .cell, "the cells have more bytes than the page: some overlap")
+        }
+    }
+
+    /// Reads a cell; returns its number of bytes in the page.
+    private mutating func readCell(_ cell: Int, of page: SQLiteTreePage) throws(SQLiteFileError) -> Int {
         func isOutside() -> SQLiteFileError {
             pages.error(page.page.number, .cell, "cell \(cell) ends after the end of the page")
         }
-        var offset = try page.offset(ofCell: cell, in: pages) + (page.isLeaf ? 0 : 4)
+        let start = try page.offset(ofCell: cell, in: pages)
+        var offset = start + (page.isLeaf ? 0 : 4)
         let bytes = page.page.bytes
         guard let size = bytes.sqliteVariableInteger(at: &offset, below: page.end) else { throw isOutside() }
         if kind == .table {
             guard let key = bytes.sqliteVariableInteger(at: &offset, below: page.end) else { throw isOutside() }
             rowID = Int64(bitPattern: key)
         }
-        guard size <= UInt64(pages.pageCount) * UInt64(pages.usableSize) else {
-            throw pages.error(page.page.number, .cell, "cell \(cell) has \(size) bytes, more than the file")
+        let most = min(UInt64(pages.pageCount) * UInt64(pages.usableSize), Self.recordByteCountMax)
+        guard size <= most else {
+            throw pages.error(page.page.number, .cell, "cell \(cell) has \(size) bytes, more than \(most)")
         }
         let local = localByteCount(Int(size))
         guard local <= page.end - offset else { throw isOutside() }
@@ -158,6 +174,7 @@ package struct SQLiteCursor {
             problem = record.take(whole, 0..<whole.count)
         }
         if let problem { throw pages.error(page.page.number, .record, "cell \(cell): \(problem)") }
+        return offset + local - start
     }
 
     /// The number of bytes of a record that are in its cell; the others are in overflow pages.

@@ -20,7 +20,7 @@ public struct SQLiteFileError: Error, Hashable, Sendable, CustomStringConvertibl
         case pageNumber
         /// A page of a tree has the kind that its place in the tree requires.
         case pageKind
-        /// The cells of a page are within the page.
+        /// The cells of a page are within the page, and do not overlap.
         case cell
         /// The keys of a tree ascend.
         case keyOrder
@@ -40,7 +40,7 @@ public struct SQLiteFileError: Error, Hashable, Sendable, CustomStringConvertibl
         case noHotJournal
         /// The file is the one that belongs to its log: both have the same page size.
         case log
-        /// The file has all pages that its header counts.
+        /// The file, with its log, has all pages that its header or the log's last commit counts.
         case complete
 
         /// A sentence that says what would be right.

@@ -12,7 +12,7 @@ struct SQLiteLog {
     static let headerByteCount = 32
     static let frameHeaderByteCount = 24
 
-    /// The number of pages of the file after the last commit.
+    /// The number of pages of the file after the last commit, as the commit claims it.
     let pageCount: UInt32
     private let input: SQLiteInput
     private let pageSize: Int
@@ -23,14 +23,14 @@ struct SQLiteLog {
     struct Header {
         let pageSize: Int
         let salts: [UInt8]
-        var checksum: Checksum
+        var checksum: SQLiteLogChecksum
 
         init?(_ input: SQLiteInput) throws(SQLiteFileError) {
             let bytes = try input.bytes(at: 0, count: SQLiteLog.headerByteCount)
             guard bytes.count == SQLiteLog.headerByteCount else { return nil }
             let magic = bytes.sqliteUInt32(at: 0)
             guard magic & ~1 == 0x377F_0682 else { return nil }
-            checksum = Checksum(isBigEndian: magic & 1 == 1)
+            checksum = SQLiteLogChecksum(isBigEndian: magic & 1 == 1)
             checksum.add(bytes, 0..<24)
             guard checksum.first == bytes.sqliteUInt32(at: 24), checksum.second == bytes.sqliteUInt32(at: 28) else {
                 return nil
@@ -80,33 +80,14 @@ struct SQLiteLog {
         (pageCount, self.input, self.pageSize, self.offsets) = (committed, input, pageSize, offsets)
     }
 
+    /// The number of the file's pages that only the log has, if the file itself has the first `count` pages.
+    ///
+    /// - Complexity: O(pages in the log).
+    func newPageCount(beyond count: UInt32) -> Int { offsets.keys.count { $0 > count && $0 <= pageCount } }
+
     /// The content of a page; `nil` if the log has none.
     func page(_ number: UInt32) throws(SQLiteFileError) -> [UInt8]? {
         guard let offset = offsets[number] else { return nil }
         return try input.bytes(at: offset, count: pageSize)
-    }
-}
-
-extension SQLiteLog {
-    /// The two running sums over words of four bytes.
-    struct Checksum {
-        let isBigEndian: Bool
-        private(set) var first: UInt32 = 0
-        private(set) var second: UInt32 = 0
-
-        init(isBigEndian: Bool) { self.isBigEndian = isBigEndian }
-
-        /// Adds bytes, a multiple of eight of them.
-        mutating func add(_ bytes: [UInt8], _ range: Range<Int>) {
-            for offset in stride(from: range.lowerBound, to: range.upperBound, by: 8) {
-                first = first &+ word(bytes, offset) &+ second
-                second = second &+ word(bytes, offset + 4) &+ first
-            }
-        }
-
-        private func word(_ bytes: [UInt8], _ offset: Int) -> UInt32 {
-            let word = bytes.sqliteUInt32(at: offset)
-            return isBigEndian ? word : word.byteSwapped
-        }
     }
 }

@@ -3,6 +3,8 @@
 // Invariants
 //   1. Memory is bounded: at most `cacheByteCount` bytes of pages are kept, whatever the file says.
 //   2. A page is given out only if it is in the file or its log, and may be part of a tree or a chain.
+//   3. The file or its log has each of `pageCount` pages, except the one that SQLite never writes. So a bound that
+//      derives from the count is a bound of the size of these files.
 // Not here: the content of pages.
 
 import EspalierEngine
@@ -19,8 +21,8 @@ final class SQLitePage {
 /// The pages of a file.
 final class SQLitePages {
     static let cacheByteCount = 4 << 20
-    /// The offset that no page may have: SQLite locks bytes there.
-    private static let lockOffset: UInt64 = 1 << 30
+    /// The offset of the page that SQLite neither writes nor reads, because it locks bytes there.
+    private static let lockOffset = 1 << 30
 
     let header: SQLiteHeader
     /// The number of pages, those of the log included.
@@ -61,12 +63,15 @@ final class SQLitePages {
             self.header = header
         }
         pageCount = log?.pageCount ?? header.pageCount ?? sized
-        // SQLite refuses such a file too. With a log the pages that are read decide: some may be in the log only.
-        guard log != nil || sized >= pageCount else {
+        // SQLite refuses such a file too, if it has no log. What a program appends to the file is in the log, until all
+        // of it is in the file.
+        let missing = Int(pageCount) - Int(min(sized, pageCount)) - (log?.newPageCount(beyond: sized) ?? 0)
+        let lockPage = Self.lockPage(pageSize: header.pageSize)
+        guard missing <= (sized < lockPage && lockPage <= pageCount ? 1 : 0) else {
             throw SQLiteFileError(
                 path: path, .complete,
-                "the file is cut short: it has \(input.byteCount) bytes, and its header counts \(pageCount) pages of "
-                    + "\(header.pageSize) bytes")
+                "the file is cut short: it has \(input.byteCount) bytes, and its "
+                    + "\(log == nil ? "header" : "log") counts \(pageCount) pages of \(header.pageSize) bytes")
         }
         (self.input, self.logInput) = (input, logInput)
         cache = Array(repeating: nil, count: Self.cacheByteCount / header.pageSize)
@@ -107,13 +112,15 @@ final class SQLitePages {
 
     /// Whether a page is a pointer map, or has the bytes that are locked.
     private func isReserved(_ number: UInt32) -> Bool {
-        let lockPage = UInt32(Self.lockOffset / UInt64(header.pageSize)) + 1
+        let lockPage = Self.lockPage(pageSize: header.pageSize)
         guard number != lockPage else { return true }
         guard header.hasPointerMap, number >= 2 else { return false }
         let groupSize = UInt32(usableSize / 5 + 1)
         let map = (number - 2) / groupSize * groupSize + 2
         return number == (map == lockPage ? map + 1 : map)
     }
+
+    private static func lockPage(pageSize: Int) -> UInt32 { UInt32(lockOffset / pageSize) + 1 }
 
     func error(_ page: UInt32?, _ rule: SQLiteFileError.Rule, _ message: String) -> SQLiteFileError {
         SQLiteFileError(path: path, page: page, rule, message)

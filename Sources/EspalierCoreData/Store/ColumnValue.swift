@@ -60,9 +60,8 @@ extension AttributeType {
     }
 
     private static func decimal(_ text: String) throws(ColumnValueError) -> Decimal {
-        let marks = Set("0123456789+-.eE".utf8)
-        guard text.utf8.allSatisfy(marks.contains), let number = Decimal(string: text), number.isFinite else {
-            throw ColumnValueError("'\(text.prefix(40))' is not a decimal number")
+        guard let number = Decimal(wholeText: text) else {
+            throw ColumnValueError("'\(text.prefix(40))' is not a decimal number, or has more than 38 digits")
         }
         return number
     }

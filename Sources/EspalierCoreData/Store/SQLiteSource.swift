@@ -74,26 +74,42 @@ final class SQLiteSource: ImportSource {
     private func findJoinTables(
         transient: Set<String>, _ report: inout CoreDataImportReport
     ) throws(CoreDataImportError) {
-        for relationship in model.declaredRelationships where relationship.isToMany {
-            let inverse = model.inverse(of: relationship)
-            guard inverse?.isToMany != false else { continue }
+        var found: [(relationship: Relationship, candidates: [JoinTable.Candidate])] = []
+        for relationship in model.declaredRelationships
+        where relationship.isToMany && model.inverse(of: relationship)?.isToMany != false {
+            found.append((relationship, try JoinTable.candidates(for: relationship, in: model, numbers, database)))
+        }
+        // The name of one relationship may be that of another one with a number after it: then the table is the first
+        // one's only.
+        let owned = Set(found.flatMap { $0.candidates.filter(\.hasOwnName).map(\.name) })
+        for (relationship, candidates) in found {
             let source = model.entities[relationship.declaredBy]
-            if let join = try JoinTable.find(relationship, in: model, numbers, database) {
-                joinTables[source.index, default: [:]][relationship.slot] = join
-                continue
-            }
-            let root = model.destinationRoot(of: relationship)
-            if inverse == nil, let number = numbers[source.name], let hierarchy = tables[root.index],
-                let columns = hierarchy.ownerColumns(of: relationship, number: number)
-            {
-                joinTables[source.index, default: [:]][relationship.slot] = JoinTable(
-                    table: hierarchy.table, owner: columns.owner, destination: hierarchy.keyColumn,
-                    place: columns.place)
-                tables[root.index] = hierarchy.allowing([columns.owner] + (columns.place.map { [$0] } ?? []))
+            let own = candidates.filter(\.hasOwnName)
+            if own.isEmpty, findOwnerColumns(of: relationship) { continue }
+            let nearest = JoinTable.nearest(own.isEmpty ? candidates.filter { !owned.contains($0.name) } : own)
+            if nearest.count == 1 {
+                joinTables[source.index, default: [:]][relationship.slot] = nearest[0].join
+            } else if nearest.count > 1 {
+                let names = nearest.map(\.name).joined(separator: ", ")
+                report.add(.property, source.name, relationship.name, "each of the tables \(names) could be its table")
             } else if numbers[source.name] != nil, !transient.contains("\(source.name).\(relationship.name)") {
                 report.add(.property, source.name, relationship.name, "the store has no table for it")
             }
         }
+    }
+
+    /// Finds the columns of a relationship without inverse that the table of its destinations has; returns `false` if
+    /// there are none.
+    private func findOwnerColumns(of relationship: Relationship) -> Bool {
+        let source = model.entities[relationship.declaredBy]
+        let root = model.destinationRoot(of: relationship)
+        guard relationship.inverse == nil, let number = numbers[source.name], let hierarchy = tables[root.index],
+            let columns = hierarchy.ownerColumns(of: relationship, number: number)
+        else { return false }
+        joinTables[source.index, default: [:]][relationship.slot] = JoinTable(
+            table: hierarchy.table, owner: columns.owner, destination: hierarchy.keyColumn, place: columns.place)
+        tables[root.index] = hierarchy.allowing([columns.owner] + (columns.place.map { [$0] } ?? []))
+        return true
     }
 
     /// Properties without columns: the model is another one, unless it was compared with the store's own.

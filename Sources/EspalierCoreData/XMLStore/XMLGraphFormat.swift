@@ -35,6 +35,9 @@ public struct XMLGraphFormat: GraphFormat {
 
     /// Registers `StoreType.xml`, so that descriptions can name it.
     public static func register() {
+        StoreType.xml.register(
+            StoreFiles(
+                whole: isStoreBeginning, metadata: { bytes throws(StoreError) in try XMLMetadata.ofStore(in: bytes) }))
         StoreType.xml.register { opening in
             try opening.requireOptions(among: [])
             try opening.refuseMigration()
@@ -47,13 +50,18 @@ public struct XMLGraphFormat: GraphFormat {
     /// Whether bytes begin as XML does, and not as the file of another kind of store.
     public static func isBeginning(_ bytes: [UInt8]) -> Bool { XMLSource.isXML(bytes) }
 
+    /// Whether bytes begin as a store in XML does, and not as other XML.
+    @Sendable private static func isStoreBeginning(_ bytes: [UInt8]) -> Bool {
+        isBeginning(bytes) && String(decoding: bytes, as: UTF8.self).contains("<database")
+    }
+
     /// `true`: the IDs of rows are unique in the file.
     public var hasSharedKeys: Bool { true }
 
     /// The bytes of a file.
     ///
-    /// - Throws: `StoreError.invalidRequest` if names differ only in case, if two rows have one key, or if a row does not
-    ///   fit the model.
+    /// - Throws: `StoreError.invalidRequest` if names differ only in case, if two rows have one key, or if a row does
+    ///   not fit the model.
     /// - Complexity: O(bytes).
     public func bytes(of graph: StoredGraph, _ model: ManagedObjectModel) throws -> [UInt8] {
         _ = try XMLNames(model)
@@ -65,14 +73,17 @@ public struct XMLGraphFormat: GraphFormat {
     /// - Throws: `StoreError.malformedFile` with the line.
     /// - Complexity: O(bytes).
     public func graph(in bytes: [UInt8], _ model: ManagedObjectModel) throws -> StoredGraph {
-        let database: XMLElement
-        do {
-            database = try XMLReader.read(
+        try XMLGraphReader(model).graph(Self.database(in: bytes))
+    }
+
+    /// The top element of a file.
+    static func database(in bytes: [UInt8]) throws(StoreError) -> XMLElement {
+        do throws(XMLError) {
+            return try XMLReader.read(
                 bytes, elementCountMax: XMLSource.elementCountMax, childCountMax: XMLSource.elementCountMax)
         } catch {
-            throw StoreError.malformedFile(path: nil, place: "line \(error.line)", reason: error.message)
+            throw .malformedFile(path: nil, place: "line \(error.line)", reason: error.message)
         }
-        return try XMLGraphReader(model).graph(database)
     }
 }
 

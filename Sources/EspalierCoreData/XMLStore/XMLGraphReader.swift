@@ -22,17 +22,23 @@ struct XMLGraphReader {
         .malformedFile(path: nil, place: "line \(element.line)", reason: reason)
     }
 
-    consuming func graph(_ database: XMLElement) throws(StoreError) -> StoredGraph {
+    /// The element with the facts about a store, and the UUID in it.
+    static func identity(of database: XMLElement) throws(StoreError) -> (info: XMLElement, identifier: UUID) {
         guard database.name == "database" else {
-            throw Self.malformed(database, "the top element is '\(database.name)', not 'database'")
+            throw malformed(database, "the top element is '\(database.name)', not 'database'")
         }
         guard let info = database.children.first(where: { $0.name == "databaseInfo" }) else {
-            throw Self.malformed(database, "there is no 'databaseInfo'")
+            throw malformed(database, "there is no 'databaseInfo'")
         }
         let text = info.children.first { $0.name == "UUID" }?.text ?? ""
         guard let identifier = UUID(uuidString: text) else {
-            throw Self.malformed(info, "'\(text.prefix(40))' is no UUID of a store")
+            throw malformed(info, "'\(text.prefix(40))' is no UUID of a store")
         }
+        return (info, identifier)
+    }
+
+    consuming func graph(_ database: XMLElement) throws(StoreError) -> StoredGraph {
+        let (info, identifier) = try Self.identity(of: database)
         self.identifier = identifier
         var graph = StoredGraph(identifier: identifier)
         graph.metadata = try entry(XMLGraphFormat.metadataKey, of: info)

@@ -12,8 +12,8 @@ import FoundationEssentials
 
 /// The metadata of an XML store.
 struct XMLMetadata {
-    /// The names of the entities whose version hashes are recorded; empty if there are none.
-    let hashedEntities: Set<String>
+    /// The recorded version hashes of entities, by name; empty if there are none.
+    let hashes: [String: [UInt8]]
     /// The application's own values.
     let values: [String: AttributeValue]
     /// The names of the application's own values that are no plain values, sorted.
@@ -23,16 +23,14 @@ struct XMLMetadata {
         let list = info?.children.first { $0.name == "metadata" }?.children.first { $0.name == "plist" }
         let entries = list?.children.first { $0.name == "dict" }?.children ?? []
         var values: [String: AttributeValue] = [:]
-        var (hashed, others): (Set<String>, [String]) = ([], [])
+        var (hashes, others): ([String: [UInt8]], [String]) = ([:], [])
         var position = 0
         while position < entries.count {
             let (key, value) = (entries[position], position + 1 < entries.count ? entries[position + 1] : nil)
             // A value without a key has no name under which it could be missed.
             position += key.name == "key" ? 2 : 1
             guard key.name == "key" else { continue }
-            if key.text == "NSStoreModelVersionHashes" {
-                hashed = Set(value?.children.filter { $0.name == "key" }.map(\.text) ?? [])
-            }
+            if key.text == "NSStoreModelVersionHashes" { hashes = Self.hashes(in: value?.children ?? []) }
             guard !key.text.hasPrefix("NS"), !key.text.hasPrefix("_NS"), key.text != XMLGraphFormat.versionsKey else {
                 continue
             }
@@ -44,7 +42,30 @@ struct XMLMetadata {
                 others.append(key.text)
             }
         }
-        (hashedEntities, self.values, otherValues) = (hashed, values, others.sorted())
+        (self.hashes, self.values, otherValues) = (hashes, values, others.sorted())
+    }
+
+    /// The metadata that a store states about itself (PS-05).
+    ///
+    /// - Throws: `StoreError.malformedFile` with the line.
+    /// - Complexity: O(bytes).
+    static func ofStore(in bytes: [UInt8]) throws(StoreError) -> EspalierStore.StoreMetadata {
+        let database = try XMLGraphFormat.database(in: bytes)
+        let (info, identifier) = try XMLGraphReader.identity(of: database)
+        let metadata = XMLMetadata(info)
+        return EspalierStore.StoreMetadata(
+            identifier: identifier, entityVersionHashesByName: metadata.hashes, values: metadata.values)
+    }
+
+    /// The version hashes in a dictionary of a property list; an entity whose hash is no data has an empty one.
+    private static func hashes(in entries: [XMLElement]) -> [String: [UInt8]] {
+        var hashes: [String: [UInt8]] = [:]
+        for (position, key) in entries.enumerated() where key.name == "key" {
+            let text = position + 1 < entries.count ? entries[position + 1].text : ""
+            let data = Data(base64Encoded: text, options: .ignoreUnknownCharacters)
+            hashes[key.text] = data.map { [UInt8]($0) } ?? []
+        }
+        return hashes
     }
 
     /// The metadata that this library has written into a file of its own.

@@ -61,7 +61,7 @@ final class XMLSource: ImportSource {
         report.storeIdentifier = info?.children.first { $0.name == "UUID" }?.text ?? ""
         let facts = XMLMetadata(info)
         metadata = facts.values
-        let storeModel = try StoreModel(document, cached: nil, hashedEntities: facts.hashedEntities, path: path)
+        let storeModel = try StoreModel(document, cached: nil, hashedEntities: Set(facts.hashes.keys), path: path)
         let model = storeModel.model
         (self.model, report.notes) = (model, storeModel.notes)
         for name in facts.otherValues { report.add(.metadata, "", name, "the value is not a plain value") }

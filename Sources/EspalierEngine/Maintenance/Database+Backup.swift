@@ -22,20 +22,77 @@ extension Database {
             progress: progress)
     }
 
+    /// Copies the newest commit to a new store file at `path` that has the identifier of this store.
+    ///
+    /// The copy is for a trial, after which it is removed: a store and its copy with one identifier must not be taken
+    /// for one another, because both go on with the same log positions.
+    ///
+    /// - Throws: as `backUp(to:progress:)`.
+    /// - Complexity: that of `backUp(to:progress:)`.
+    package func copyForTrial(to path: String) throws(StorageError) {
+        let fileSystem = engine.copyFileSystem
+        let receipt = try copy(
+            to: try fileSystem.entry(at: path), replacing: nil, in: fileSystem, keepsIdentifier: true)
+        assert(receipt.pagesWritten > 0, "a copy without pages")
+    }
+
+    /// The newest commit, as a backup of it names it.
+    ///
+    /// - Throws: `closed`; errors of reading the log of another process.
+    package func newestPoint() throws(StorageError) -> BackupPoint {
+        try checkOpen()
+        let pages = try engine.beginRead()
+        defer { pages.end() }
+        return BackupPoint(
+            engine.superblock, origin: engine.superblock.storeIdentifier, pages.versions.state, increments: 0)
+    }
+
+    /// The commit of this store that the file at `path` is a whole copy of; `nil` if there is no file, and for a file
+    /// that is no such copy or was written to since.
+    ///
+    /// - Throws: `path`, `io`.
+    package func point(ofCopyAt path: String) throws(StorageError) -> BackupPoint? {
+        let entry = try engine.copyFileSystem.entry(at: path)
+        guard let file = try entry.openIfPresent(role: .copy, mode: .readOnly) else { return nil }
+        // A file that was only read has nothing to lose when it is closed.
+        defer { do throws(StorageError) { try file.close() } catch {} }
+        guard let (superblock, slot) = try? Engine.readPage0(of: file), slot.isUntouchedCopy else { return nil }
+        let point = BackupPoint(superblock, origin: slot.logIdentifier, StoreState(slot), increments: 0)
+        assert(point.increments == 0, "a full copy follows \(point.increments) increments")
+        return point.isOfSameStore(as: try newestPoint()) ? point : nil
+    }
+
+    /// Requires that no file is at `path`, where a copy will be made.
+    ///
+    /// - Throws: `destinationExists`, `path`, `io`.
+    package func requireNoFile(at path: String) throws(StorageError) {
+        guard try engine.copyFileSystem.entry(at: path).identity(role: .copy) == nil else {
+            throw .maintenance(.destinationExists)
+        }
+    }
+
+    /// Removes the copy of this store at `path`.
+    ///
+    /// - Throws: as `remove(at:)`.
+    package func removeCopy(at path: String) throws(StorageError) {
+        try Database.remove(at: path, in: engine.copyFileSystem)
+    }
+
     /// Copies the newest commit to a file with the name `entry`.
     ///
-    /// - Parameter former: the file that has the name and is replaced; `nil` if no file may have it.
+    /// - Parameters:
+    ///   - former: the file that has the name and is replaced; `nil` if no file may have it.
+    ///   - keepsIdentifier: whether the copy has the identifier of this store, instead of one of its own.
     func copy(
         to entry: DirectoryEntry, replacing former: FileIdentity?, in fileSystem: any FileSystem,
-        progress: CopyWatcher? = nil
+        keepsIdentifier: Bool = false, progress: CopyWatcher? = nil
     ) throws(StorageError) -> CopyReceipt {
         try checkOpen()
         let pages = try engine.beginDurableRead()
         defer { pages.end() }
         let state = pages.versions.state
-        let head = CopyHead(
-            superblock: engine.superblock.copied(in: engine.fileSystem), state: state,
-            origin: engine.superblock.storeIdentifier)
+        let superblock = keepsIdentifier ? engine.superblock : engine.superblock.copied(in: engine.fileSystem)
+        let head = CopyHead(superblock: superblock, state: state, origin: engine.superblock.storeIdentifier)
         let written = try WholeFile.write(entry, replacing: former, in: fileSystem) {
             file throws(StorageError) in
             try pages.writeCopy(to: file, head: head, watcher: progress)

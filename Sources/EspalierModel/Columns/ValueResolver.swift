@@ -248,8 +248,7 @@ struct ValueResolver {
         else { return }
         var resolver = PredicateResolver(entity: entity, model: model)
         let operand = try resolver.resolve(argument)
-        let hasNoOrder = [.object, .composite, .transformable].contains(operand.family)
-        if hasNoOrder, [.min, .max, .median, .mode].contains(aggregate) {
+        if !operand.family.hasOrder, [.min, .max, .median, .mode].contains(aggregate) {
             throw FetchPredicateError(
                 .typeMismatch(found: operand.description, expected: "values with an order in '\(name)'"))
         }
@@ -312,7 +311,7 @@ struct ValueResolver {
                 let name = "'\(key.text)'"
                 throw FetchPredicateError(isDistinct ? .notFetched(name) : .notGrouped(name)).inSortKey(key)
             }
-            guard ![.object, .composite, .transformable].contains(operand.family) else {
+            guard operand.family.hasOrder else {
                 throw FetchPredicateError(
                     .typeMismatch(found: operand.description, expected: "a sort key whose values have an order")
                 ).inSortKey(key)

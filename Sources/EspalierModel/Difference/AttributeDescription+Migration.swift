@@ -10,16 +10,11 @@ extension AttributeDescription {
     ///
     /// Numbers become equal numbers. True and false become 1 and 0 and the reverse. Numbers, booleans, UUIDs, URIs and
     /// dates become their texts and the reverse; texts become their UTF-8 and the reverse; bytes become the bytes of a
-    /// transformer and the reverse. Elements that a composite no longer has are left out.
+    /// transformer and the reverse. Elements that a composite does not have are left out (`AttributeConversion` knows
+    /// those that have had other names).
     package func migrated(_ value: AttributeValue) -> AttributeValue? {
-        if case .composite(let parts) = value, type == .composite {
-            var migrated: [String: AttributeValue] = [:]
-            for element in elements {
-                guard let part = parts[element.name] else { continue }
-                guard let value = element.migrated(part) else { return nil }
-                migrated[element.name] = value
-            }
-            return .composite(migrated)
+        if case .composite = value, type == .composite {
+            return AttributeConversion(from: self, to: self).value(of: value)
         }
         if type.accepts(value) { return value }
         switch (value, type) {

@@ -45,9 +45,14 @@ extension DifferenceBuilder {
         entity.description.uniquenessConstraints.map { $0.map { newName($0, in: entity) } }
     }
 
-    private func newName(_ name: String, in entity: Entity) -> String {
+    /// The name that a property of an older entity has now, or the path of an element of a composite.
+    func newName(_ name: String, in entity: Entity) -> String {
         guard let newer = match.newEntities[entity.index] else { return name }
-        if let dot = name.firstIndex(of: ".") { return newName(String(name[..<dot]), in: entity) + name[dot...] }
+        let path = name.split(separator: ".").map(String.init)
+        if path.count > 1 {
+            let elements = newPath(Array(path.dropFirst()), of: path[0], in: entity)
+            return ([newName(path[0], in: entity)] + elements).joined(separator: ".")
+        }
         switch entity.property(named: name) {
         case .attribute(let slot)?:
             return match.newAttribute(slot, of: entity.index).map { new.entities[newer].attributes[$0].name } ?? name
@@ -58,7 +63,22 @@ extension DifferenceBuilder {
         }
     }
 
-    private static func indexes(of entity: EntityDescription) -> [EntityDescription.Index] {
+    /// The path that leads, in the composite that continues an older one, to the element at an older path.
+    private func newPath(_ path: [String], of name: String, in entity: Entity) -> [String] {
+        guard let newer = match.newEntities[entity.index], case .attribute(let slot)? = entity.property(named: name),
+            let newSlot = match.newAttribute(slot, of: entity.index)
+        else { return path }
+        var conversion: AttributeConversion? = AttributeConversion(
+            from: entity.attributes[slot].description, to: new.entities[newer].attributes[newSlot].description)
+        return path.map { name in
+            let element = conversion?.elements.first { $0.former?.name == name }
+            conversion = element?.conversion
+            return element?.description.name ?? name
+        }
+    }
+
+    /// The indexes that an entity declares, those of single attributes first.
+    static func indexes(of entity: EntityDescription) -> [EntityDescription.Index] {
         entity.attributes.filter(\.isIndexed).map { .init($0.name, on: [.init($0.name)]) } + entity.indexes
     }
 }

@@ -84,9 +84,8 @@ extension DifferenceBuilder {
         }
         if older.name != name { add(.propertyRenamed(from: older.name)) }
         if older.isTransient != value.isTransient {
-            let oldName = "\(old.entities[first.declaredBy].name).\(older.name)"
             if value.isTransient {
-                add(.madeTransient, loss: .removal(of: oldName))
+                add(.madeTransient, loss: lossOfValues(of: first, value))
             } else {
                 add(.madeStored, costOfNew(value))
             }
@@ -95,7 +94,10 @@ extension DifferenceBuilder {
         if older.type != value.type {
             add(.typeChanged(from: older.type, to: value.type), isKept ? .rewrite : .constant)
         } else if older.type == .composite {
-            compareElements(older, value, "\(old.entities[first.declaredBy].name).\(older.name)", isKept, add)
+            compareElements(
+                AttributeConversion(from: older, to: value),
+                CompositePlace(
+                    entity: entity.name, path: name, formerPath: formerName(of: first), isStored: isKept, rows: rows))
         }
         if older.isOptional != value.isOptional {
             let fills = value.defaultValue.isNull ? ModelChange.Cost.check : .rewrite
@@ -110,30 +112,51 @@ extension DifferenceBuilder {
         if older.derivation != value.derivation {
             add(
                 .derivationChanged(from: older.derivation?.expression, to: value.derivation?.expression),
-                value.derivation == nil ? .constant : .rewrite)
+                value.derivation == nil ? .constant : .rewrite, loss: lossOfValues(of: first, value))
+        }
+        for origin in origins.dropFirst() { addLosses(of: origin, to: value, in: entity) }
+    }
+
+    /// Adds what is lost of one more older attribute that the newer one continues; other changes are named once.
+    private mutating func addLosses(of origin: Origin, to value: AttributeDescription, in entity: Entity) {
+        let (former, rows) = (old.entities[origin.entity].attributes[origin.slot].description, rows(of: entity))
+        if let loss = lossOfValues(of: origin, value) {
+            changes.append(
+                value.isTransient
+                    ? ModelChange(entity.name, value.name, .madeTransient, loss: loss)
+                    : ModelChange(
+                        entity.name, value.name, .derivationChanged(from: nil, to: value.derivation?.expression),
+                        .rewrite, rows: rows, loss: loss))
+        }
+        guard !former.isTransient, !value.isTransient, !rows.isEmpty else { return }
+        for path in AttributeConversion(from: former, to: value).lostElements {
+            let loss = MigrationLoss.removal(of: ([formerName(of: origin)] + path).joined(separator: "."))
+            changes.append(
+                ModelChange(
+                    entity.name, ([value.name] + path).joined(separator: "."), .attributeRemoved, .rewrite, rows: rows,
+                    loss: loss))
         }
     }
 
-    private func compareElements(
-        _ older: AttributeDescription, _ value: AttributeDescription, _ oldName: String, _ isKept: Bool,
-        _ add: (ModelChange.Kind, ModelChange.Cost, MigrationLoss?) -> Void
-    ) {
-        func types(_ elements: [AttributeDescription]) -> [String: AttributeDescription] {
-            Dictionary(elements.map { ($0.name, $0.shape) }, uniquingKeysWith: { first, _ in first })
-        }
-        let (oldTypes, newTypes) = (types(older.elements), types(value.elements))
-        guard oldTypes != newTypes else { return }
-        let gone = oldTypes.keys.filter { newTypes[$0] == nil }.sorted()
-        for element in gone where isKept {
-            add(.elementsChanged, .rewrite, .removal(of: "\(oldName).\(element)"))
-        }
-        guard gone.isEmpty || !isKept else { return }
-        // An added element is absent from all rows; an element of another type must be converted in each row.
-        let isOnlyMore = oldTypes.allSatisfy { newTypes[$0.key] == $0.value }
-        add(.elementsChanged, isKept && !isOnlyMore ? .rewrite : .constant, nil)
+    /// The name of an older attribute with the entity that declares it.
+    private func formerName(of origin: Origin) -> String {
+        let name = old.entities[origin.entity].attributes[origin.slot].name
+        return "\(old.entities[origin.declaredBy].name).\(name)"
     }
 
-    private func costOfNew(_ attribute: AttributeDescription) -> ModelChange.Cost {
+    /// The loss of the values that an application has set, if the newer attribute does not keep them: rows have no
+    /// field for it, or stores compute its values.
+    ///
+    /// The time of a save is computed for rows that are saved later; the others keep their values.
+    private func lossOfValues(of origin: Origin, _ value: AttributeDescription) -> MigrationLoss? {
+        let former = old.entities[origin.entity].attributes[origin.slot].description
+        guard !former.isTransient, former.derivation == nil, value.isTransient || value.isComputed else { return nil }
+        let family = old.entities[origin.declaredBy].family.filter { match.newEntities[$0] != nil }
+        return names(of: family).isEmpty ? nil : .removal(of: formerName(of: origin))
+    }
+
+    /// The cost of an attribute that rows do not have.
+    func costOfNew(_ attribute: AttributeDescription) -> ModelChange.Cost {
         if attribute.isTransient { return .constant }
         if attribute.derivation != nil { return .rewrite }
         // The layouts of older rows keep the default value of a new attribute.
@@ -254,12 +277,5 @@ extension DifferenceBuilder {
             ModelChange(
                 entity.name, relationship.name, .relationshipRemoved, rows.isEmpty ? .constant : .rewrite, rows: rows,
                 loss: loss))
-    }
-}
-
-extension AttributeDescription {
-    /// The parts of the description that determine which values are valid.
-    fileprivate var shape: AttributeDescription {
-        AttributeDescription(name, type, elements: elements.map(\.shape).sorted { $0.name < $1.name })
     }
 }

@@ -1,5 +1,6 @@
 // Compares the parts of two models that only applications use and no store keeps: rules, actions, requests, class
-// names, modifiers of hashes, texts, configurations and the identifiers of the version.
+// names, modifiers of hashes, texts, configurations, names and messages by language, and the identifiers of the
+// version.
 //
 // Invariants
 //   1. Each of these changes costs constant time and loses nothing.
@@ -45,7 +46,7 @@ extension DifferenceBuilder {
         compareFetchedProperties(value, former, add)
     }
 
-    /// Compares an attribute, and the elements of a composite by their names.
+    /// Compares an attribute, and the elements of a composite with those that they continue.
     ///
     /// - Parameter path: the name of the attribute, and for an element the names of those that contain it before its
     ///   own, with dots between them.
@@ -65,9 +66,9 @@ extension DifferenceBuilder {
         if former.userInfo != value.userInfo {
             add(path, .userInfoChanged(from: former.userInfo, to: value.userInfo))
         }
-        for element in value.elements {
-            guard let older = former.elements.first(where: { $0.name == element.name }) else { continue }
-            compareUnstored(element, older, "\(path).\(element.name)", add)
+        for element in AttributeConversion(from: former, to: value).elements {
+            guard let older = element.former else { continue }
+            compareUnstored(element.description, older, "\(path).\(element.description.name)", add)
         }
     }
 
@@ -118,6 +119,29 @@ extension DifferenceBuilder {
             changes.append(
                 ModelChange("", nil, .configurationChanged(former.name, from: members(former), to: nil)))
         }
+        compareMessages()
+    }
+
+    /// Compares names and messages, language by language.
+    private mutating func compareMessages() {
+        for language in Set(old.messageTables.keys).union(new.messageTables.keys).sorted() {
+            let (former, table) = (old.messageTables[language].map(renamed), new.messageTables[language])
+            guard former ?? MessageTable() != table ?? MessageTable() else { continue }
+            changes.append(ModelChange("", nil, .messagesChanged(language, from: former, to: table)))
+        }
+    }
+
+    /// A table of the older model, by the names that its parts have now.
+    private func renamed(_ table: MessageTable) -> MessageTable {
+        var renamed = table
+        renamed.names = [:]
+        for (name, text) in table.names {
+            let parts = name.split(separator: ".", maxSplits: 1, omittingEmptySubsequences: false).map(String.init)
+            let entity = old.entity(named: parts[0])
+            let property = parts.dropFirst().map { name in entity.map { newName(name, in: $0) } ?? name }
+            renamed.names[([newName(ofEntity: parts[0])] + property).joined(separator: ".")] = text
+        }
+        return renamed
     }
 
     /// The name that an older entity has now.

@@ -1,7 +1,8 @@
 // Compares two matched models entity by entity and names each change, its cost and its loss.
 //
-// Not here: properties (DifferenceBuilder+Properties), indexes and constraints (DifferenceBuilder+Groups), the parts
-// that no store keeps (DifferenceBuilder+Unstored).
+// Not here: superentities (DifferenceBuilder+Superentities), properties (DifferenceBuilder+Properties), elements of
+// composites (DifferenceBuilder+Elements), indexes and constraints (DifferenceBuilder+Groups), the parts that no store
+// keeps (DifferenceBuilder+Unstored).
 
 struct DifferenceBuilder {
     typealias EntityIndex = ManagedObjectModel.EntityIndex
@@ -48,16 +49,7 @@ struct DifferenceBuilder {
             changes.append(ModelChange(entity.name, nil, kind, cost, rows: rows))
         }
         if entity.name != older.name { add(.entityRenamed(from: older.name)) }
-        if older.superentity.flatMap({ match.newEntities[$0] }) != entity.superentity
-            || (older.superentity == nil) != (entity.superentity == nil)
-        {
-            let moved = names(of: older.family.filter { movedRows.contains($0) })
-            add(
-                .superentityChanged(
-                    from: older.superentity.map { old.entities[$0].name },
-                    to: entity.superentity.map { new.entities[$0].name }), moved.isEmpty ? .constant : .rewrite,
-                rows: moved)
-        }
+        compareSuperentity(of: entity, older)
         guard entity.isAbstract != older.isAbstract else { return }
         let rows = entity.isAbstract ? [older.name] : []
         add(.abstractnessChanged(isAbstract: entity.isAbstract), rows.isEmpty ? .constant : .check, rows: rows)

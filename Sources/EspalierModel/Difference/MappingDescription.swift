@@ -48,7 +48,7 @@ public struct EntityMappingDescription: Sendable, Hashable {
 public struct PropertyMappingDescription: Sendable, Hashable {
     /// The kinds of sources.
     public enum Source: Sendable, Hashable {
-        /// The property of the source object with the same name, if there is one.
+        /// The property of the source object that it continues, by its name or renaming identifier, if there is one.
         case sameName
         /// The attribute at this path from the source object.
         case keyPath(String)

@@ -58,6 +58,12 @@ extension ModelChange.Kind {
         texts.isEmpty ? "none" : texts.sorted { $0.key < $1.key }.map { "\($0)=\($1)" }.joined(separator: ", ")
     }
 
+    /// The entries of a table that another one does not have, by Core Data's keys.
+    static func text(_ table: MessageTable?, without other: MessageTable?) -> String {
+        let others = other?.localizationDictionary ?? [:]
+        return text((table?.localizationDictionary ?? [:]).filter { others[$0.key] != $0.value })
+    }
+
     static func text(_ property: FetchedPropertyDescription?) -> String { property?.changeText ?? "none" }
 
     static func text(_ template: FetchRequestTemplate?) -> String { template?.changeText ?? "none" }

@@ -17,7 +17,7 @@ public struct ModelChange: Sendable, Hashable {
         public var description: String { self == .indexBuild ? "index build" : rawValue }
     }
 
-    /// The kinds of changes.
+    /// The kinds of changes; those of attributes are those of the elements of composites, too.
     public enum Kind: Sendable, Hashable {
         case entityAdded
         case entityRemoved
@@ -35,8 +35,6 @@ public struct ModelChange: Sendable, Hashable {
         /// The property was declared by other entities of the hierarchy.
         case propertyMoved(from: [String])
         case typeChanged(from: AttributeType, to: AttributeType)
-        /// A composite has other elements.
-        case elementsChanged
         case madeRequired
         case madeOptional
         case madeTransient
@@ -76,6 +74,8 @@ public struct ModelChange: Sendable, Hashable {
         case userInfoChanged(from: [String: String], to: [String: String])
         /// Stores may keep large values in files of their own, or no longer (MD-22).
         case externalStorageChanged(isAllowed: Bool)
+        /// The names and messages of a language are new, gone or other ones (MD-07).
+        case messagesChanged(String, from: MessageTable?, to: MessageTable?)
         /// The names of the version differ.
         case versionIdentifiersChanged(from: [String], to: [String])
     }
@@ -139,7 +139,6 @@ extension ModelChange.Kind: CustomStringConvertible {
         case .propertyRenamed(let name): "was called \(name)"
         case .propertyMoved(let entities): "was declared by \(entities.joined(separator: ", "))"
         case .typeChanged(let old, let new): "type \(new), before \(old)"
-        case .elementsChanged: "the elements of the composite differ"
         case .madeRequired: "must now have a value"
         case .madeOptional: "no longer needs a value"
         case .madeTransient: "is no longer stored"
@@ -170,6 +169,8 @@ extension ModelChange.Kind: CustomStringConvertible {
         case .userInfoChanged(let old, let new): "texts \(Self.text(new)), before \(Self.text(old))"
         case .externalStorageChanged(let isAllowed):
             isAllowed ? "may be in a file of its own" : "may no longer be in a file of its own"
+        case .messagesChanged(let language, let old, let new):
+            "messages in \(language) \(Self.text(new, without: old)), before \(Self.text(old, without: new))"
         case .versionIdentifiersChanged(let old, let new):
             "version \(Self.text(new)), before \(Self.text(old))"
         }
@@ -190,7 +191,6 @@ extension ModelChange.Kind: CustomStringConvertible {
         case .propertyRenamed: "propertyRenamed"
         case .propertyMoved: "propertyMoved"
         case .typeChanged: "typeChanged"
-        case .elementsChanged: "elementsChanged"
         case .madeRequired: "madeRequired"
         case .madeOptional: "madeOptional"
         case .madeTransient: "madeTransient"
@@ -216,6 +216,7 @@ extension ModelChange.Kind: CustomStringConvertible {
         case .hashModifierChanged: "hashModifierChanged"
         case .userInfoChanged: "userInfoChanged"
         case .externalStorageChanged: "externalStorageChanged"
+        case .messagesChanged: "messagesChanged"
         case .versionIdentifiersChanged: "versionIdentifiersChanged"
         }
     }

@@ -12,7 +12,8 @@ public struct ModelDifference: Sendable, Hashable {
         /// The parts that a store keeps: the changes that opening it with the newer model makes.
         case stored
         /// Also the parts that only applications use: validation rules, actions of constraints, fetched properties,
-        /// requests, configurations, class names, hash modifiers, texts and version identifiers.
+        /// requests, configurations, class names, hash modifiers, texts, names and messages by language, and version
+        /// identifiers.
         ///
         /// A model that was read from a store lacks them.
         case whole

@@ -43,12 +43,22 @@ package struct ModelMatch: Sendable {
         for case let (newer, older?) in pairs.enumerated() { back[older] = newer }
         newEntities = back
         attributes = zip(new.entities, pairs).map { entity, older in
-            Part.pairs(older.map { old.entities[$0].attributes.map(Part.init) } ?? [], entity.attributes.map(Part.init))
+            Self.attributes(of: entity, continuing: older.map { old.entities[$0] })
         }
         relationships = zip(new.entities, pairs).map { entity, older in
-            Part.pairs(
-                older.map { old.entities[$0].relationships.map(Part.init) } ?? [], entity.relationships.map(Part.init))
+            Self.relationships(of: entity, continuing: older.map { old.entities[$0] })
         }
+    }
+
+    /// By slot of an entity: the slot of the attribute of an older entity that it continues, whatever the names of the
+    /// entities are.
+    package static func attributes(of entity: Entity, continuing older: Entity?) -> [Int?] {
+        Part.pairs(older?.attributes.map(Part.init) ?? [], entity.attributes.map(Part.init))
+    }
+
+    /// By slot of an entity: the slot of the relationship of an older entity that it continues.
+    package static func relationships(of entity: Entity, continuing older: Entity?) -> [Int?] {
+        Part.pairs(older?.relationships.map(Part.init) ?? [], entity.relationships.map(Part.init))
     }
 
     private init(
@@ -85,7 +95,14 @@ package struct ModelMatch: Sendable {
     }
 }
 
-/// The data that identifies an entity or a property.
+extension AttributeDescription {
+    /// By position of an element of this composite: the position of the element of an older one that it continues.
+    func continuedElements(of older: AttributeDescription) -> [Int?] {
+        Part.pairs(older.elements.map(Part.init), elements.map(Part.init))
+    }
+}
+
+/// The data that identifies an entity, a property or an element.
 private struct Part {
     let name: String
     let identifier: String?
@@ -94,8 +111,10 @@ private struct Part {
 
     init(name: String, identifier: String?) { (self.name, self.identifier) = (name, identifier) }
 
-    init(_ attribute: Attribute) {
-        self.init(name: attribute.name, identifier: attribute.description.renamingIdentifier)
+    init(_ attribute: Attribute) { self.init(attribute.description) }
+
+    init(_ attribute: AttributeDescription) {
+        self.init(name: attribute.name, identifier: attribute.renamingIdentifier)
     }
 
     init(_ relationship: Relationship) {

@@ -13,14 +13,14 @@ extension PredicateResolver {
     /// The value by which a sort key sorts, and its type.
     mutating func resolve(
         sortKey key: SortKey
-    ) throws(FetchPredicateError) -> (expression: ResolvedExpression, type: AttributeType?) {
+    ) throws(FetchPredicateError) -> (expression: ResolvedExpression, type: AttributeType) {
         if let expression = key.expression { return try resolve(expression, options: key.options) }
         let operand = try resolve(key.keyPath)
         let name = key.keyPath.components.joined(separator: ".")
         guard case .path(let path) = operand.expression, !path.isToMany else {
             throw located(.toManyPath(name, advice: "a sort key must have one value for each object"), at: key.keyPath)
         }
-        guard ![.composite, .transformable].contains(operand.family) else {
+        guard operand.family.hasOrder, let type = path.terminal.keyType else {
             throw located(
                 .typeMismatch(found: operand.description, expected: "a sort key whose values have an order"),
                 at: key.keyPath)
@@ -28,13 +28,13 @@ extension PredicateResolver {
         guard !key.options.contains(.localeSensitive) else {
             throw located(.unsupported("order by locale, [l],", instead: "use the option natural"), at: key.keyPath)
         }
-        return (.path(path), path.terminal.keyType)
+        return (.path(path), type)
     }
 
     /// The expression of a sort key, and the type of its values.
     private mutating func resolve(
         _ expression: FetchExpression, options: ComparisonOptions
-    ) throws(FetchPredicateError) -> (expression: ResolvedExpression, type: AttributeType?) {
+    ) throws(FetchPredicateError) -> (expression: ResolvedExpression, type: AttributeType) {
         let operand = try resolve(expression)
         guard !operand.isCollection else {
             throw located(
@@ -52,8 +52,8 @@ extension PredicateResolver {
             throw located(
                 .unsupported("order by locale, [l],", instead: "use the option natural"), at: operand.keyPath)
         }
-        if case .path(let path) = operand.expression { return (operand.expression, path.terminal.keyType) }
-        return (operand.expression, type)
+        guard case .path(let path) = operand.expression else { return (operand.expression, type) }
+        return (operand.expression, path.terminal.keyType ?? type)
     }
 
     /// The first part of an expression whose values may be of several types, so that they have no common order.

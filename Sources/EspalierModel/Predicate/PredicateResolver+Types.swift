@@ -167,7 +167,7 @@ extension PredicateResolver {
                     .typeMismatch(found: side.description, expected: "text for \(sides.operator.keyword)"),
                     at: side.keyPath ?? left.keyPath)
             }
-            if sides.operator.isOrdering, [.object, .composite, .transformable].contains(side.family) {
+            if sides.operator.isOrdering, !side.family.hasOrder {
                 throw located(
                     .typeMismatch(
                         found: side.description, expected: "values with an order for \(sides.operator.keyword)"),
@@ -224,6 +224,9 @@ extension PredicateResolver.Family {
         case .any, .transformable, .object, .composite: nil
         }
     }
+
+    /// Whether the values can be compared by `<`, and sorted.
+    var hasOrder: Bool { ![.object, .composite, .transformable].contains(self) }
 
     /// The values of the family in words.
     var description: String {

@@ -245,13 +245,14 @@ public struct ResolvedSortKey: Sendable {
     public let source: SortKey
     /// The attribute, possibly across to-one relationships, or the expression.
     package let expression: ResolvedExpression
-    /// The type of the values; `undefined` stands for numbers of all types, `nil` for values without an order.
-    package let type: AttributeType?
+    /// The type of the values, which have an order; `undefined` stands for numbers of all types.
+    package let type: AttributeType
 
     /// Checks `key` against `entity` and resolves its names.
     ///
-    /// - Throws: `FetchPredicateError` for unknown or transient properties, for paths that do not end in one value, and
-    ///   for expressions whose values have no order or several types.
+    /// - Throws: `FetchPredicateError` for unknown or transient properties, for paths that do not end in one value, for
+    ///   objects and their IDs, composites and transformable values, which have no order (PX-10), and for expressions
+    ///   whose values have no order or several types.
     public init(_ key: SortKey, for entity: Entity, in model: ManagedObjectModel) throws(FetchPredicateError) {
         try self.init(key, for: entity, in: model, readsTransients: false)
     }

@@ -11,7 +11,10 @@ public struct SortKey: Sendable, Hashable {
     /// The options for comparing text.
     public var options: FetchPredicate.Comparison.Options
 
-    /// Sorts by the dotted key path `name`.
+    /// Sorts by the dotted key path `name`, which ends in an attribute.
+    ///
+    /// A request refuses a path that ends in an object, such as a relationship or `objectID`: objects have no order
+    /// (PX-10).
     public init(_ name: String, ascending: Bool = true, options: FetchPredicate.Comparison.Options = []) {
         keyPath = FetchKeyPath(name.split(separator: ".", omittingEmptySubsequences: false).map(String.init))
         isAscending = ascending

@@ -20,7 +20,8 @@ public enum ConstraintAction: Sendable, Hashable, Codable {
     /// The insertion is merged into the row, which keeps its ID.
     ///
     /// Values that differ from the default of their attribute, and destinations of to-one relationships, replace those
-    /// of the row. Relationships of other rows to the insertion lead to the row, and the destinations in the
+    /// of the row; of a row of a batch insertion, exactly the properties that it names do, also if they have the
+    /// default value or none. Relationships of other rows to the insertion lead to the row, and the destinations in the
     /// insertion's to-many lists are appended to the row's lists.
     case merge
     /// As `merge`, but the row keeps its values and to-one relationships.

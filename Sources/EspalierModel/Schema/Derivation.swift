@@ -40,3 +40,8 @@ extension Attribute {
     /// Whether stores compute the value.
     package var isDerived: Bool { description.derivation != nil }
 }
+
+extension AttributeDescription {
+    /// Whether stores can compute the values from others at any time; the time of a save is not among them.
+    package var isComputed: Bool { derivation.map { $0 != .now } ?? false }
+}

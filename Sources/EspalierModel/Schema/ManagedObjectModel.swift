@@ -32,7 +32,8 @@ public final class ManagedObjectModel: Sendable {
     public let language: String?
     /// The table of that language, with names of inherited properties.
     package let messages: MessageTable?
-    /// Whether the model is refused if no store can keep the answers of its conditions (FetchPredicate+Keeping).
+    /// Whether the model is refused if no store can keep the answers of its conditions (FetchPredicate+Keeping), or if
+    /// two properties continue the same one.
     ///
     /// Not so for the model in a store file: an older library may have written it.
     let judgesKeeping: Bool
@@ -57,7 +58,7 @@ public final class ManagedObjectModel: Sendable {
         configurations: [ConfigurationDescription] = [], fetchRequestTemplates: [FetchRequestTemplate] = [],
         judgesKeeping: Bool = true
     ) throws(ModelError) {
-        let checker = ModelChecker(descriptions)
+        let checker = ModelChecker(descriptions, isStored: !judgesKeeping)
         let problems = checker.problems() + checker.problems(of: configurations, fetchRequestTemplates)
         guard problems.isEmpty else { throw ModelError(problems: problems) }
         entities = ModelResolver(descriptions).entities()

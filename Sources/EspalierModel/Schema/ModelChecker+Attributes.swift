@@ -68,6 +68,7 @@ extension ModelChecker {
                 entity.name, path, "composites are nested more than \(ModelChecker.compositeDepthMax) deep")
         }
         if attribute.elements.isEmpty { report(entity.name, path, "a composite needs at least one element") }
+        if !isStored { checkIdentifiers(ofElementsOf: attribute, path: path, in: entity) }
         var names: Set<String> = []
         for element in attribute.elements {
             let elementPath = "\(path).\(element.name)"
@@ -90,6 +91,24 @@ extension ModelChecker {
                 )
             }
             checkElements(of: element, path: elementPath, in: entity, depth: depth + 1)
+        }
+    }
+
+    private mutating func checkIdentifiers(
+        ofElementsOf attribute: AttributeDescription, path: String, in entity: EntityDescription
+    ) {
+        var identifiers: Set<String> = []
+        for element in attribute.elements {
+            guard let identifier = element.renamingIdentifier else { continue }
+            if identifier.isEmpty {
+                report(
+                    entity.name, "\(path).\(element.name)",
+                    "the renaming identifier is empty; give the old name, or nil")
+            } else if !identifiers.insert(identifier).inserted {
+                report(
+                    entity.name, "\(path).\(element.name)",
+                    "another element has the renaming identifier '\(identifier)' too; only one element can have it")
+            }
         }
     }
 }

@@ -9,12 +9,15 @@
 
 struct ModelChecker {
     let descriptions: [EntityDescription]
+    /// Whether the descriptions come from a store, where an older library may have written them: it did not compare the
+    /// renaming identifiers of superentities and of elements.
+    let isStored: Bool
     /// The index of the first entity with each name.
     let indexByName: [String: Int]
     private(set) var found: [ModelError.Problem] = []
 
-    init(_ descriptions: [EntityDescription]) {
-        self.descriptions = descriptions
+    init(_ descriptions: [EntityDescription], isStored: Bool = false) {
+        (self.descriptions, self.isStored) = (descriptions, isStored)
         indexByName = Dictionary(
             descriptions.enumerated().map { ($1.name, $0) }, uniquingKeysWith: { first, _ in first })
     }
@@ -149,10 +152,13 @@ struct ModelChecker {
 
     private mutating func checkPropertyNames(of entity: EntityDescription) {
         var owners: [String: String] = [:]
+        /// The entities of the properties that continue older ones, by the names of these.
+        var heirs: [String: String] = [:]
         for ancestor in ancestry(of: entity).dropFirst().reversed() {
             for name in ancestor.propertyNames { owners[name] = ancestor.name }
+            guard !isStored else { continue }
+            for identifier in ancestor.propertyIdentifiers { heirs[identifier] = ancestor.name }
         }
-        var identifiers: Set<String> = []
         let properties =
             entity.attributes.map { ("an attribute", $0.name, $0.renamingIdentifier) }
             + entity.relationships.map { ("a relationship", $0.name, $0.renamingIdentifier) }
@@ -170,11 +176,14 @@ struct ModelChecker {
             if identifier == "" {
                 report(entity.name, name, "the renaming identifier is empty; give the old name, or nil")
             }
-            if let identifier, !identifier.isEmpty, !identifiers.insert(identifier).inserted {
+            guard let identifier, !identifier.isEmpty else { continue }
+            if let owner = heirs[identifier] {
+                let other = owner == entity.name ? "another property" : "a property of superentity '\(owner)'"
                 report(
                     entity.name, name,
-                    "another property has the renaming identifier '\(identifier)' too; only one property can have it")
+                    "\(other) has the renaming identifier '\(identifier)' too; only one property can have it")
             }
+            heirs[identifier] = entity.name
         }
     }
 }
@@ -183,5 +192,10 @@ extension EntityDescription {
     /// The names of its own properties.
     fileprivate var propertyNames: [String] {
         attributes.map(\.name) + relationships.map(\.name) + fetchedProperties.map(\.name)
+    }
+
+    /// The renaming identifiers of its own properties.
+    fileprivate var propertyIdentifiers: [String] {
+        attributes.compactMap(\.renamingIdentifier) + relationships.compactMap(\.renamingIdentifier)
     }
 }

@@ -55,7 +55,7 @@ extension AttributeValue: Codable {
         switch kind {
         case .null: self = .null
         case .integer: self = .integer(try container.decode(Int64.self, forKey: kind))
-        case .decimal: self = .decimal(try made { $0 == "NaN" ? Decimal.nan : Decimal(string: $0) })
+        case .decimal: self = .decimal(try made { $0 == "NaN" ? Decimal.nan : Decimal(wholeText: $0) })
         case .double: self = .double(try container.decodeNumber(kind))
         case .float: self = .float(Float(try container.decodeNumber(kind)))
         case .string: self = .string(try text())

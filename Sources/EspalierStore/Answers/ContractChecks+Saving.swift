@@ -46,7 +46,8 @@ extension ContractChecks {
         try check(result.changed)
     }
 
-    /// Requires that each insertion has a row of its own, or was merged into a row that fits.
+    /// Requires that each insertion has a row of its own, under an ID that no other row of the save has, or was merged
+    /// into a row that fits.
     private func checkInsertions(_ result: SaveResult, of request: SaveRequest) throws(StoreError) {
         let merged = Set(result.merged)
         // A row that the request names by its ID is no new one.
@@ -61,7 +62,7 @@ extension ContractChecks {
             guard insertion.id.isTemporary ? id.entityTag == insertion.id.entityTag : id == insertion.id else {
                 throw broken("\(id) is not the ID of the row that was inserted as \(insertion.id)")
             }
-            guard taken.insert(id).inserted else {
+            guard taken.insert(id).inserted, !result.deleted.contains(id) else {
                 throw broken("\(id) is the ID of a new row, and of another row of the same save")
             }
         }

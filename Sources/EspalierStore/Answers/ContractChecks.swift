@@ -105,9 +105,11 @@ package struct ContractChecks: Sendable {
         var (condition, order) = (
             PredicateReach(from: fetch.entity, in: model), PredicateReach(from: fetch.entity, in: model)
         )
+        var steps = fetch.steps
         if let predicate = fetch.predicate {
             condition.add(predicate)
             for row in rows where condition.ways.isEmpty {
+                try steps.count()
                 guard try !predicate.evaluate(on: makeSubject(row)) else { continue }
                 throw broken("\(row.id) does not match the predicate by which it says it has filtered")
             }
@@ -116,6 +118,7 @@ package struct ContractChecks: Sendable {
         guard !fetch.sort.isEmpty, order.ways.isEmpty else { return }
         var former: [AttributeValue]?
         for row in rows {
+            try steps.count()
             let subject = try makeSubject(row)
             let values = try fetch.sort.map { key throws(StoreError) in try key.value(of: subject) }
             if let former, fetch.sort.order(former, values) == .orderedDescending {

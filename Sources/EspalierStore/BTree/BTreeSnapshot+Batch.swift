@@ -19,7 +19,7 @@ extension BTreeSnapshot {
     public func fetchBatch(_ fetch: StoreFetch, of count: Int) throws(StoreError) -> FetchBatch {
         try check(fetch)
         guard count > 0 else { throw .invalidRequest(reason: "a batch has \(count) rows; it must have at least one") }
-        return try withSession(for: fetch) { session, fetch throws(StoreError) in
+        return try withSession(for: fetch, isCancelled: fetch.isCancelled) { session, fetch throws(StoreError) in
             if let remaining = fetch.remaining { return try batch(of: fetch, count, remaining, session) }
             return try firstBatch(of: fetch, count, session)
         }

@@ -8,12 +8,12 @@ extension BTreeSnapshot {
     /// The rows that match, in order, within offset and limit.
     public func fetch(_ fetch: StoreFetch) throws(StoreError) -> SnapshotList {
         try check(fetch)
-        return try withSession(for: fetch) { session, fetch throws(StoreError) in
+        return try withSession(for: fetch, isCancelled: fetch.isCancelled) { session, fetch throws(StoreError) in
             if let remaining = fetch.remaining {
                 return try rows(withIDs: remaining, of: fetch.entity, session.transaction)
             }
             let plan = try session.plan(fetch, wantsRows: true, store)
-            if let rows = try rowsOfOneValue(plan, session.transaction) { return rows }
+            if let rows = try rowsOfOneValue(plan, session.transaction, fetch.steps) { return rows }
             return try FetchExecution(plan, .rows, session).run().snapshots()
         }
     }
@@ -23,7 +23,8 @@ extension BTreeSnapshot {
     /// - Returns: `nil` for every other plan, and if the rows are too many to be read one by one: `FetchExecution`
     ///   executes these plans.
     func rowsOfOneValue(
-        _ plan: FetchPlan, _ transaction: borrowing StoreTransaction<ReadSource>
+        _ plan: FetchPlan, _ transaction: borrowing StoreTransaction<ReadSource>,
+        _ steps: FetchSteps = FetchSteps(nil)
     ) throws(StoreError) -> SnapshotList? {
         guard case .oneValue(let group, let prefix) = plan.access, plan.isExact, plan.offset == 0, plan.limit == nil,
             plan.keys == StoreFetch.allKeys
@@ -39,7 +40,9 @@ extension BTreeSnapshot {
         builder.reserveCapacity(candidates.count)
         let (entity, isWanted) = (plan.entity, plan.isWanted)
         var rows = try transaction.lookup(in: catalog.rowTree(of: entity))
+        var steps = steps
         for candidate in candidates where isWanted[Int(candidate.entityNumber)] {
+            try steps.count()
             let isThere = try rows.withValue(of: candidate.key) { row throws(StoreError) in
                 let number = try catalog.check(row, in: entity, key: candidate.key)
                 guard isWanted[Int(number)], let id = catalog.numbering.id(entityNumber: number, key: candidate.key)
@@ -55,7 +58,7 @@ extension BTreeSnapshot {
     /// The IDs of the rows that match, in order, within offset and limit.
     public func fetchIDs(_ fetch: StoreFetch) throws(StoreError) -> [ObjectID] {
         try check(fetch)
-        return try withSession(for: fetch) { session, fetch throws(StoreError) in
+        return try withSession(for: fetch, isCancelled: fetch.isCancelled) { session, fetch throws(StoreError) in
             if let remaining = fetch.remaining {
                 return try rows(withIDs: remaining, of: fetch.entity, session.transaction).ids
             }
@@ -71,7 +74,7 @@ extension BTreeSnapshot {
         var unsorted = fetch
         unsorted.sort = []
         try check(fetch)
-        return try withSession(for: unsorted) { session, unsorted throws(StoreError) in
+        return try withSession(for: unsorted, isCancelled: fetch.isCancelled) { session, unsorted throws(StoreError) in
             if let remaining = unsorted.remaining {
                 return try rows(withIDs: remaining, of: unsorted.entity, session.transaction).count
             }

@@ -16,7 +16,7 @@ extension BTreeSnapshot {
     ///   all values that are read; otherwise that of `fetch`, without copies of the rows.
     public func values(_ fetch: StoreValueFetch) throws(StoreError) -> ValueCollector {
         try check(fetch.rows)
-        return try withSession(for: fetch) { session, fetch throws(StoreError) in
+        return try withSession(for: fetch, isCancelled: fetch.rows.isCancelled) { session, fetch throws(StoreError) in
             let planner = try session.planner(store)
             if let totals = try totals(fetch, session, planner) { return totals }
             if let groups = try countedGroups(fetch, session) { return groups }
@@ -230,9 +230,10 @@ extension BTreeSnapshot {
         let entity = fetch.rows.entity
         let isWanted = catalog.numbering.isWanted(entity, includesSubentities: fetch.rows.includesSubentities)
         var rows = try session.transaction.lookup(in: catalog.rowTree(of: entity))
-        var value = AttributeValue.null
+        var (value, steps) = (AttributeValue.null, fetch.rows.steps)
         let walk = IndexWalk(session: session, group: group, range: range, entity: entity)
         try walk.forEach(isReversed: isReversed, skipping: { _ in false }) { candidate throws(StoreError) in
+            try steps.count()
             guard isWanted[Int(candidate.entityNumber)],
                 let id = catalog.numbering.id(entityNumber: candidate.entityNumber, key: candidate.key),
                 !fetch.excluded.contains(id)
@@ -280,8 +281,10 @@ extension BTreeSnapshot {
         let tree = catalog.groupTrees[group]
         var entries = try session.transaction.lookup(in: tree)
         let excluded = fetch.excluded
+        var steps = fetch.rows.steps
         try entries.forEach(from: [], skipping: { _, _, _ in false }) { key, value throws(StoreError) in
             assert(StepCount.note())
+            try steps.count()
             if GroupEntryValue(value)?.isCut == true {
                 isCut = true
                 return false

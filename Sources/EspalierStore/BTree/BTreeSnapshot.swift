@@ -30,22 +30,25 @@ public final class BTreeSnapshot: StoreSnapshot, BuiltInSnapshot {
     /// Calls `body` with the session and with `question`, which it gets as an argument, because a closure that
     /// captured the question would copy it.
     ///
+    /// - Parameter isCancelled: whether the answer is no longer wanted; `nil` if the call cannot be cancelled.
     /// - Throws: the errors of `body`; `.closed` if the store was closed; `.storage(.transaction(.snapshotExpired))` if
     ///   closing the store failed, because that ends the transaction too.
     func withSession<Question, Answer: Sendable>(
-        for question: Question, _ body: (ReadSession, Question) throws(StoreError) -> Answer
+        for question: Question, isCancelled: (@Sendable () -> Bool)? = nil,
+        _ body: (ReadSession, Question) throws(StoreError) -> Answer
     ) throws(StoreError) -> Answer {
         try store.withPath { () throws(StoreError) in
             guard case .migrationTransaction(let migration) = store.transactionUse else {
-                return try answer(question, body)
+                return try answer(question, isCancelled, body)
             }
-            return try migration.exclusively { () throws(StoreError) in try answer(question, body) }
+            return try migration.exclusively { () throws(StoreError) in try answer(question, isCancelled, body) }
         }
     }
 
     @inline(__always)
     private func answer<Question, Answer: Sendable>(
-        _ question: Question, _ body: (ReadSession, Question) throws(StoreError) -> Answer
+        _ question: Question, _ isCancelled: (@Sendable () -> Bool)?,
+        _ body: (ReadSession, Question) throws(StoreError) -> Answer
     ) throws(StoreError) -> Answer {
         try shared.session.withLock { session throws(StoreError) in
             guard let session else {
@@ -53,6 +56,9 @@ public final class BTreeSnapshot: StoreSnapshot, BuiltInSnapshot {
                 throw StoreError(.transaction(.snapshotExpired))
             }
             assert(session.isFresh, "invariant 2: rows of an earlier fetch are kept")
+            guard isCancelled != nil else { return try body(session, question) }
+            session.isCancelled = isCancelled
+            defer { session.isCancelled = nil }
             return try body(session, question)
         }
     }

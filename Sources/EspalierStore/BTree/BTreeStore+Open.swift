@@ -8,22 +8,22 @@ internal import FoundationEssentials
 extension BTreeStore {
     /// Opens the store at `path` with `model`; creates the file if it does not exist and `options` allow that.
     ///
-    /// The model may differ from the file's in the order of entities and properties, in indexes and uniqueness
-    /// constraints, in defaults, delete rules and counts, and in which values are optional. Opening to write then drops
-    /// and builds the trees of indexes and constraints and records the model, in one durable transaction. A store that
-    /// is opened for reading only works without the indexes that the file lacks.
+    /// If the model differs from the file's in anything that a store keeps, opening to write migrates the file as
+    /// `migration` says, in one durable transaction: by default only if no data is lost. New optional properties,
+    /// renamed entities and properties, new defaults, delete rules and wider counts take the same time for any number
+    /// of rows; new indexes and constraints are built, and rows that need other values are rewritten.
     ///
-    /// If the model differs in more than that, opening to write migrates the file as `migration` says: by default only
-    /// if no data is lost. New optional properties, renamed entities and properties, and new defaults take the same
-    /// time for any number of rows; rows that need other values are rewritten, in the same transaction as all other
-    /// changes.
+    /// A file that may not be migrated, and one that is opened for reading only, still opens with a model that stores
+    /// the same rows: one that differs in the order of entities and properties, in indexes and uniqueness constraints,
+    /// in defaults, delete rules and counts, and in which values are optional. Opening to write builds and drops
+    /// indexes then; a store that is opened for reading only works without those that the file lacks.
     ///
     /// - Throws: `StoreError.migrationRefused` with the data that would be lost, or the rows that the model forbids;
-    ///   `.incompatibleModel` with a reason for each entity if the file may not be migrated, or was not created by this
-    ///   library, or if rows have no value for a property that requires one now, or a number of destinations that is
-    ///   forbidden now; `.constraint` if rows share values that must be unique now; `.otherFormat` if a newer library
-    ///   created the file, or an older one and the file is opened read-only; `.storage` for all errors of the engine.
-    ///   An error leaves the file unchanged.
+    ///   `.migrationCancelled`; `.incompatibleModel` with a reason for each entity if the file was not created by this
+    ///   library, or if it is not migrated, and the model stores other rows, or rows have no value for a property that
+    ///   requires one now, or a number of destinations that is forbidden now; `.constraint` if it is not migrated, and
+    ///   rows share values that must be unique now; `.otherFormat` if a newer library created the file, or an older one
+    ///   and the file is opened read-only; `.storage` for all errors of the engine. An error leaves the file unchanged.
     /// - Complexity: O(trees) if the model is the file's; O(rows) for newly required properties and tighter counts,
     ///   O(rows log rows) for each new index and for steps that rewrite rows. The memory does not depend on the number
     ///   of rows.
@@ -86,56 +86,79 @@ extension BTreeStore {
         }
     }
 
-    /// Whether rows of a store with `stored` have to be read in another way, or rewritten, for `model`.
-    static func needsMigration(from stored: ManagedObjectModel, to model: ManagedObjectModel) -> Bool {
-        guard !StoredModel.isSame(stored.descriptions, model.storedDescriptions) else { return false }
-        guard ModelComparison.differences(stored: stored, given: model).isEmpty else { return true }
-        // Rows may lack a value for a property that has a default now.
-        return ModelDifference(from: stored, to: model).changes.contains { $0.cost == .rewrite }
+    /// The way in which a file gets the model with which it is opened.
+    enum Adaptation {
+        /// The file has the model.
+        case unneeded
+        /// The rows stay: indexes, constraints and records are adapted, without a migration.
+        case adoption
+        /// The file is migrated.
+        case migration
     }
 
-    private static func openContent(
-        _ database: Database, path: String?, model: ManagedObjectModel?, _ migration: MigrationOptions
-    ) throws(StoreError) -> BTreeStore {
+    /// The way in which a file with the model `stored` gets `model`.
+    ///
+    /// - Throws: `.incompatibleModel` if the file may not be migrated, and `model` stores other rows.
+    static func adaptation(
+        of stored: ManagedObjectModel, to model: ManagedObjectModel, isReadOnly: Bool, _ migration: MigrationOptions
+    ) throws(StoreError) -> Adaptation {
+        guard !StoredModel.isSame(stored.descriptions, model.storedDescriptions) else { return .unneeded }
+        if migration.isAutomatic, !isReadOnly, needsMigration(from: stored, to: model) { return .migration }
+        let differences = ModelComparison.differences(stored: stored, given: model)
+        guard differences.isEmpty else {
+            throw .incompatibleModel(path: nil, reason: "the model differs: " + differences.joined(separator: "; "))
+        }
+        return .adoption
+    }
+
+    /// Whether a store keeps parts in which its model `stored` and `model` differ, other than the order of parts and
+    /// the identifiers of former names.
+    static func needsMigration(from stored: ManagedObjectModel, to model: ManagedObjectModel) -> Bool {
+        !ModelDifference(from: stored, to: model).isEmpty
+            || !ModelComparison.differences(stored: stored, given: model).isEmpty
+    }
+
+    /// Refuses a database that is no object store.
+    ///
+    /// - Throws: `.incompatibleModel`.
+    static func requireObjectStore(_ database: Database) throws(StoreError) {
         guard database.applicationID == applicationID else {
             throw .incompatibleModel(
                 path: nil,
                 reason:
                     "it is not an object store: its application ID is \(database.applicationID), not \(applicationID)")
         }
+    }
+
+    private static func openContent(
+        _ database: Database, path: String?, model: ManagedObjectModel?, _ migration: MigrationOptions
+    ) throws(StoreError) -> BTreeStore {
+        try requireObjectStore(database)
         let identifier = UUID(bytes: database.storeIdentifier)
         let (stored, stamp) = try stampedModel(database)
         guard let model = model ?? stored?.model else {
             throw .incompatibleModel(path: nil, reason: "it contains no model, because nothing was ever stored in it")
         }
-        let isMigrating =
-            if let stored, migration.isAutomatic, !database.isReadOnly {
-                needsMigration(from: stored.model, to: model)
-            } else {
-                false
-            }
-        if let stored, !isMigrating {
-            let differences = ModelComparison.differences(stored: stored.model, given: model)
-            guard differences.isEmpty else {
-                throw .incompatibleModel(path: nil, reason: "the model differs: " + differences.joined(separator: "; "))
-            }
-        }
         var schema = StoreSchema(model: model)
         let storeTag = Interned.stores.tag(of: identifier)
-        if let stored, stored.format == StoreFormat.first {
-            try upgrade(database, StoreSchema(model: stored.model), storeTag: storeTag)
-        }
         var fileModel: ManagedObjectModel?
-        if stored == nil {
+        if let stored {
+            let isReadOnly = database.isReadOnly
+            let adaptation = try adaptation(of: stored.model, to: model, isReadOnly: isReadOnly, migration)
+            try upgradeIfNeeded(database, stored, storeTag: storeTag)
+            switch adaptation {
+            case .unneeded: break
+            case .adoption:
+                schema = try adopt(schema, replacing: stored.model, in: database, storeTag: storeTag, migration.log)
+                if isReadOnly { fileModel = stored.model }
+            case .migration:
+                assert(!isReadOnly, "a file that is open for reading only is migrated")
+                try migrate(database, from: stored.model, to: schema, storeTag: storeTag, migration)
+            }
+        } else {
             var transaction = try StoreTransaction(writing: database)
             try StoreCatalog.create(schema, in: &transaction)
             try transaction.commit()
-        } else if let stored, isMigrating {
-            assert(!database.isReadOnly, "a file that is open for reading only is migrated")
-            try migrate(database, from: stored.model, to: schema, storeTag: storeTag, migration)
-        } else if let stored, !StoredModel.isSame(stored.model.descriptions, model.storedDescriptions) {
-            schema = try adopt(schema, replacing: stored.model, in: database, storeTag: storeTag, migration.log)
-            if database.isReadOnly { fileModel = stored.model }
         }
         let transaction = try StoreTransaction(reading: database)
         // Another thread may have changed the model since it was read.
@@ -210,12 +233,13 @@ extension BTreeStore {
     }
 
     /// Converts rows of an older format to the present one.
-    private static func upgrade(
-        _ database: Database, _ schema: StoreSchema, storeTag: UInt32
+    static func upgradeIfNeeded(
+        _ database: Database, _ stored: (model: ManagedObjectModel, format: UInt16), storeTag: UInt32
     ) throws(StoreError) {
+        guard stored.format == StoreFormat.first else { return }
         guard !database.isReadOnly else { throw .otherFormat(path: nil, format: StoreFormat.first) }
         var transaction = try StoreTransaction(writing: database)
-        let catalog = try StoreCatalog.load(schema, storeTag: storeTag, from: transaction)
+        let catalog = try StoreCatalog.load(StoreSchema(model: stored.model), storeTag: storeTag, from: transaction)
         try catalog.upgradeRows(in: &transaction)
         try transaction.commit()
     }

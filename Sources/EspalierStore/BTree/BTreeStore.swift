@@ -33,6 +33,8 @@ public final class BTreeStore: PersistentStore, BuiltInStore {
     /// The stamp of the trees with which the catalog was compared last.
     let knownStamp: Atomic<UInt32>
     private let isClosed = Atomic(false)
+    /// Whether the store accepts no changes any more (`holdChanges`); set by the writer.
+    private let changesHaveEnded = Atomic(false)
     /// Guards the newest planner statistics and their commit: most fetches have no save between them.
     let plannerStatistics = Mutex<(commit: UInt64, statistics: PlannerStatistics)?>(nil)
     /// Guards the rows with cut unique values that the last save has read.
@@ -125,11 +127,33 @@ public final class BTreeStore: PersistentStore, BuiltInStore {
     package func reserveKeys(upTo key: UInt64, for root: Entity) throws(StoreError) {
         try withPath { () throws(StoreError) in
             var transaction = try beginWrite()
-            assert(root.root == root.index, "\(root.name) has no keys of its own")
-            let counter = Counter.lastKey(rootNumber: catalog.numbering.entityNumbers[root.root])
-            guard try transaction.counter(counter, catalog) < key else { return }
-            try transaction.setCounter(counter, to: key, catalog)
+            try reserveKeys(upTo: key, for: root, in: &transaction)
             try transaction.commit()
+        }
+    }
+
+    private func reserveKeys(
+        upTo key: UInt64, for root: Entity, in transaction: inout StoreTransaction<WriteTransaction>
+    ) throws(StoreError) {
+        assert(root.root == root.index, "\(root.name) has no keys of its own")
+        let counter = Counter.lastKey(rootNumber: catalog.numbering.entityNumbers[root.root])
+        guard try transaction.counter(counter, catalog) < key else { return }
+        try transaction.setCounter(counter, to: key, catalog)
+    }
+
+    /// Saves rows that keep the keys they have elsewhere, and metadata, in one transaction.
+    ///
+    /// - Parameter lastKeys: the greatest key of the rows of each hierarchy.
+    func fill(
+        _ request: SaveRequest, lastKeys: [(root: Entity, key: UInt64)], metadata: [String: AttributeValue]
+    ) throws(StoreError) {
+        try SaveChecks.check(metadata: metadata)
+        assert(Set(lastKeys.map(\.root.index)).count == lastKeys.count, "a hierarchy has two last keys")
+        try withPath { () throws(StoreError) in
+            var transaction = try beginWrite()
+            for (root, key) in lastKeys { try reserveKeys(upTo: key, for: root, in: &transaction) }
+            if !metadata.isEmpty { try put(metadata, in: &transaction) }
+            _ = try SaveExecution(transaction, catalog).run(request, for: self)
         }
     }
 
@@ -166,18 +190,23 @@ public final class BTreeStore: PersistentStore, BuiltInStore {
     /// - Throws: `.invalidRequest` if composites nest more than 15 deep.
     public func setMetadata(_ metadata: [String: AttributeValue]) throws(StoreError) {
         try SaveChecks.check(metadata: metadata)
-        try write { transaction throws(StoreError) in
-            var old: [[UInt8]] = []
-            try transaction.forEach(in: catalog.metadata, from: [], below: nil) { key, _ in
-                old.append(key.copy(0..<key.byteCount))
-                return true
-            }
-            for key in old { try transaction.remove(key, from: catalog.metadata) }
-            for (name, value) in metadata.sorted(by: { $0.key < $1.key }) {
-                var bytes: [UInt8] = []
-                TaggedValue.append(value, to: &bytes)
-                try transaction.put(bytes, for: Array(name.utf8), in: catalog.metadata)
-            }
+        try write { transaction throws(StoreError) in try put(metadata, in: &transaction) }
+    }
+
+    private func put(
+        _ metadata: [String: AttributeValue], in transaction: inout StoreTransaction<WriteTransaction>
+    ) throws(StoreError) {
+        var old: [[UInt8]] = []
+        try transaction.forEach(in: catalog.metadata, from: [], below: nil) { key, _ in
+            old.append(key.copy(0..<key.byteCount))
+            return true
+        }
+        assert(Set(old).count == old.count, "a name of metadata is stored twice")
+        for key in old { try transaction.remove(key, from: catalog.metadata) }
+        for (name, value) in metadata.sorted(by: { $0.key < $1.key }) {
+            var bytes: [UInt8] = []
+            TaggedValue.append(value, to: &bytes)
+            try transaction.put(bytes, for: Array(name.utf8), in: catalog.metadata)
         }
     }
 
@@ -190,12 +219,25 @@ public final class BTreeStore: PersistentStore, BuiltInStore {
         }
         guard case .ownTransactions = transactionUse else { return }
         do {
-            try database.close()
+            try closeDatabase()
         } catch {
             // The engine refuses to close while transactions are open; then the store stays open too.
             if case .database(.transactionsOpen) = error { isClosed.store(false, ordering: .sequentiallyConsistent) }
             throw .storage(error, path: path)
         }
+    }
+
+    private func closeDatabase() throws(StorageError) {
+        guard changesHaveEnded.load(ordering: .sequentiallyConsistent) else { return try database.close() }
+        // Saves that waited while their changes ended are refused at once, and none begins any more: each attempt
+        // waits for the turn of one of them.
+        for _ in 0..<1000 {
+            do throws(StorageError) { return try database.close() } catch {
+                guard case .database(.transactionsOpen) = error else { throw error }
+                try database.beginWrite().rollback()
+            }
+        }
+        try database.close()
     }
 
     // MARK: Snapshots
@@ -250,11 +292,28 @@ public final class BTreeStore: PersistentStore, BuiltInStore {
         switch transactionUse {
         case .ownTransactions:
             let transaction = try StoreTransaction(writing: database)
+            // Changes may have ended while this one waited for its turn.
+            guard !changesHaveEnded.load(ordering: .sequentiallyConsistent) else { throw .closed }
             try checkModel(transaction.treeStamp, in: transaction)
             return transaction
         case .migrationSource: throw .readOnly(path: nil)
         case .migrationTransaction: throw Self.busyWithMigration
         }
+    }
+
+    package func holdChanges<Answer: Sendable>(
+        endsChanges: Bool, _ body: () throws(StoreError) -> Answer
+    ) throws(StoreError) -> Answer {
+        // In a migration the owner of the database decides who changes it.
+        guard case .ownTransactions = transactionUse, !isReadOnly else { return try body() }
+        let transaction = try withPath { () throws(StoreError) in try beginWrite() }
+        // This transaction sees commits whose sync still runs; the snapshots that `body` takes must see them, too.
+        try withPath { () throws(StoreError) in try withStoreErrors(try database.waitForCommits()) }
+        assert(!changesHaveEnded.load(ordering: .sequentiallyConsistent), "changes begin after they have ended")
+        let answer = try body()
+        if endsChanges { changesHaveEnded.store(true, ordering: .sequentiallyConsistent) }
+        _ = consume transaction
+        return answer
     }
 
     /// Changes the store in a transaction of its own; in the work of a migration, in that of the migration, which

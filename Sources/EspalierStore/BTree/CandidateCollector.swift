@@ -72,8 +72,10 @@ struct CandidateCollector {
             }
             let family = catalog.model.entities[step.destination]
             // An index of a superentity also lists rows of other entities, to which the relationship cannot lead.
+            var steps = FetchSteps(session.isCancelled)
             for destination in destinations
             where catalog.numbering.entity(destination.entityNumber)?.isKind(of: family) == true {
+                try steps.count()
                 try collect(access, from: destination, into: &found)
                 guard found.count <= countMax else { return false }
             }
@@ -91,10 +93,12 @@ struct CandidateCollector {
         let tree = catalog.groupTrees[group]
         // One lookup for all ranges: the next range may begin in the leaf in which the last one ended.
         var entries = try session.transaction.lookup(in: tree)
+        var steps = FetchSteps(session.isCancelled)
         for range in ranges {
             try entries.forEach(from: range.lower) { key, value throws(StoreError) in
                 if let upper = range.upper, !upper.withRawSpan({ key.precedes($0) }) { return false }
                 assert(StepCount.note())
+                try steps.count()
                 found.append(try catalog.candidate(key, value, tree))
                 return found.count <= countMax
             }
@@ -139,25 +143,42 @@ struct CandidateCollector {
         throws(StoreError)
     {
         let test = ByteCondition.make(node)
+        let slots = test?.slots ?? []
         let reader = session.reader
         let scratch = SharedBytes()
         var foldedText: [UInt8] = []
+        var steps = FetchSteps(session.isCancelled)
         var cursor = try session.transaction.cursor(over: catalog.rowTree(of: entity))
         guard try cursor.first() else { return }
-        try cursor.forEachValue { key, row throws(StoreError) in
+        try cursor.forEachBeginning { key, row, byteCount throws(StoreError) in
             assert(StepCount.note(rows: 1))
-            let number = try catalog.check(row, in: entity, key: key)
+            try steps.count()
+            guard let number = try catalog.check(row, of: byteCount, in: entity, key: key) else {
+                // Only the whole row tells whether it is damaged; if it is not, it is tested by its ID.
+                let whole = try session.wholeRow(key, in: entity)
+                let own = whole.withRawSpan { reader.entityNumber(of: $0) }
+                if let rowEntity = catalog.numbering.entity(own), rowEntity.isKind(of: entity),
+                    let id = catalog.numbering.id(entityNumber: own, key: key), let row = try session.row(id),
+                    try ResolvedPredicate.evaluate(node, on: row, memo: session.memo)
+                {
+                    found.append(Candidate(key: key, entityNumber: own))
+                }
+                return true
+            }
             guard let rowEntity = catalog.numbering.entity(number), rowEntity.isKind(of: entity),
                 let id = catalog.numbering.id(entityNumber: number, key: key)
             else { return true }
+            let isWhole = row.byteCount == byteCount
             var verdict = ByteCondition.Verdict.unknown
             if let test {
                 let shape = reader.shape(of: row)
-                verdict = reader.verdict(test, row, shape, reader.offsets(of: row, shape), &foldedText)
+                let offsets = reader.offsets(of: row, shape)
+                if isWhole || reader.isWithin(row, slots: slots, shape, offsets) {
+                    verdict = reader.verdict(test, row, shape, offsets, &foldedText)
+                }
             }
             if verdict == .unknown {
-                scratch.bytes.removeAll(keepingCapacity: true)
-                scratch.bytes.append(copying: row)
+                scratch.set(row, isWhole: isWhole)
                 let passes = try ResolvedPredicate.evaluate(
                     node, on: EvaluatedRow(objectID: id, entity: rowEntity, row: scratch, session: session),
                     memo: session.memo)

@@ -88,11 +88,8 @@ struct ColumnReader {
     /// Whether nothing is read but the ID.
     var needsNoRow: Bool { sources.allSatisfy { if case .id = $0 { true } else { false } } }
 
-    /// The attributes that are read of each row; `nil` if expressions get a copy of it.
-    var slots: [Int]? {
-        guard !needsCopy else { return nil }
-        return sources.compactMap { if case .attribute(let slot, _) = $0 { slot } else { nil } }
-    }
+    /// The attributes that are read in the bytes of each row, and not by expressions.
+    var slots: [Int] { sources.compactMap { if case .attribute(let slot, _) = $0 { slot } else { nil } } }
 
     /// Whether a row is added by the values of all inputs, and not by a code and the values of aggregates.
     private var addsAllValues: Bool { needsCopy || !groupsByCode && (keptCount > 0 || !collector.values.isGrouped) }
@@ -155,8 +152,7 @@ struct ColumnReader {
     /// The row as expressions see it.
     private func copy(of row: RawSpan, _ id: ObjectID) -> EvaluatedRow? {
         guard let entity = session.catalog.numbering.entity(reader.entityNumber(of: row)) else { return nil }
-        scratch.bytes.removeAll(keepingCapacity: true)
-        scratch.bytes.append(copying: row)
+        scratch.set(row, isWhole: reader.isWhole(row))
         return EvaluatedRow(objectID: id, entity: entity, row: scratch, session: session)
     }
 

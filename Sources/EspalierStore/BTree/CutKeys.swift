@@ -97,19 +97,21 @@ struct KnownCutKeys {
 }
 
 extension SaveExecution {
-    /// The row with the lowest key that has the values of `source` in a unique group; `newKey` is their key, which was
-    /// cut.
+    /// The row with the lowest key that has the values of `source` in a unique group, of those that count; `newKey` is
+    /// their key, which was cut.
     ///
     /// - Complexity: O(log n); O(rows with the same beginning) for the first such key of a save, if the last save has
     ///   not read them, if it was refused, if anything was committed since, or if they are more than about 90,000.
-    mutating func holder(ofCutKeyInGroup index: Int, _ source: ValueSource) throws(StoreError) -> ObjectID? {
+    mutating func holder(
+        ofCutKeyInGroup index: Int, _ source: ValueSource, where counts: (ObjectID) -> Bool
+    ) throws(StoreError) -> ObjectID? {
         assert(newKey.isCut && !newKey.hasNull, "values without cut are compared by rows")
         assert(catalog.schema.groups[index].isUnique, "\(catalog.schema.groups[index].name) is no constraint")
         let (group, tree, beginning) = (catalog.schema.groups[index], catalog.groupTrees[index], newKey.bytes)
         if !cutKeys.knows(index, beginning) { try readCutKeys(index, beginning) }
         let codes = CutKeys.codes(source, group, catalog.numbering)
         var (holder, stale): (ObjectID?, [ObjectID]) = (nil, [])
-        for id in cutKeys.candidates(index, beginning, codes).sorted(by: { $0.key < $1.key }) {
+        for id in cutKeys.candidates(index, beginning, codes).sorted(by: { $0.key < $1.key }) where counts(id) {
             assert(StepCount.note(rows: 1))
             var entry = beginning
             entry.append(bigEndian: id.key)

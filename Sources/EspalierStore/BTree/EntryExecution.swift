@@ -33,6 +33,7 @@ struct EntryExecution {
     private var rowCount = 0
     /// Whether entries have led to too many rows (invariant 2).
     private var hasGivenUp = false
+    private var steps: FetchSteps
 
     init(_ plan: EntryPlan, _ fetch: StoreValueFetch, _ session: ReadSession) {
         let group = session.catalog.schema.groups[plan.group]
@@ -41,6 +42,7 @@ struct EntryExecution {
         isWanted = session.catalog.numbering.isWanted(entity, includesSubentities: fetch.rows.includesSubentities)
         reader = ColumnReader(fetch.values, session, entriesOf: group)
         decoder = EntryDecoder(group, session.catalog.numbering)
+        steps = fetch.rows.steps
         assert(limit > 0, "entries are read for no rows")
     }
 
@@ -72,6 +74,7 @@ struct EntryExecution {
         _ candidate: Candidate, _ codes: RawSpan, isCut: Bool, in rows: inout Lookup<UInt64>
     ) throws(StoreError) -> Bool {
         assert(count < limit, "\(count) rows of \(limit) are found, and another entry is read")
+        try steps.count()
         let numbering = session.catalog.numbering
         guard isWanted[Int(candidate.entityNumber)], let entity = numbering.entity(candidate.entityNumber),
             let id = numbering.id(entityNumber: candidate.entityNumber, key: candidate.key),
@@ -107,20 +110,38 @@ struct EntryExecution {
     ) throws(StoreError) -> Bool {
         assert(StepCount.note(rows: 1))
         assert(entity.root == self.entity.root, "\(id) is in another hierarchy than \(self.entity.name)")
-        let (catalog, session, tests, root) = (session.catalog, session, plan.tests, self.entity)
-        return try rows.withValue(of: id.key) { row throws(StoreError) in
-            guard try catalog.check(row, in: root, key: id.key) == catalog.numbering.entityNumbers[entity.index] else {
-                return
-            }
-            if !tests.isEmpty {
-                let subject = EvaluatedRow(
-                    objectID: id, entity: entity, row: SharedBytes(row.copy(0..<row.byteCount)), session: session)
-                for test in tests {
-                    guard try ResolvedPredicate.evaluate(test, on: subject, memo: session.memo) else { return }
+        let (catalog, session, root) = (session.catalog, session, self.entity)
+        return try rows.withBeginning(of: id.key) { row, byteCount throws(StoreError) in
+            let isWhole = row.byteCount == byteCount
+            if let number = try catalog.check(row, of: byteCount, in: root, key: id.key) {
+                guard number == catalog.numbering.entityNumbers[entity.index] else { return }
+                if isWhole || session.reader.isWithin(row, slots: reader.slots) {
+                    return try add(row, isWhole: isWhole, id, entity)
                 }
             }
-            if !reader.add(id, row), let failure = reader.failure { throw failure }
-            count += 1
+            let whole = try session.wholeRow(id.key, in: root)
+            try whole.withRawSpan { row throws(StoreError) in
+                guard session.reader.entityNumber(of: row) == catalog.numbering.entityNumbers[entity.index] else {
+                    return
+                }
+                try add(row, isWhole: true, id, entity)
+            }
         }
+    }
+
+    /// Adds a checked row, or the beginning of one that has the attributes of the columns, if it passes the conditions.
+    private mutating func add(
+        _ row: RawSpan, isWhole: Bool, _ id: ObjectID, _ entity: Entity
+    ) throws(StoreError) {
+        if !plan.tests.isEmpty {
+            let bytes = SharedBytes()
+            bytes.set(row, isWhole: isWhole)
+            let subject = EvaluatedRow(objectID: id, entity: entity, row: bytes, session: session)
+            for test in plan.tests {
+                guard try ResolvedPredicate.evaluate(test, on: subject, memo: session.memo) else { return }
+            }
+        }
+        if !reader.add(id, row), let failure = reader.failure { throw failure }
+        count += 1
     }
 }

@@ -5,7 +5,10 @@
 //   2. A row is tested in place. A fetch of rows copies it once, into the result. If rows must be sorted and their
 //      bytes are used, each is first copied into the sort buffer. Conditions that a `ByteCondition` cannot test, and
 //      sort keys that are not the row's own attributes, get a copy in one reused buffer.
-//   3. Of a row that has pages of its own, only the first page is read if that has all attributes that the fetch needs.
+//   3. Of a row that has pages of its own, only the first page is read, unless a condition, a sort key or a column needs
+//      an attribute behind it, or the row itself is a part of the result.
+//   4. Each row, entry or sorted row is a step (`FetchSteps`), so a fetch that was cancelled ends soon.
+// Not here: the test of such a row (+LongRows), and when the way along an index is left (+Walk).
 
 internal import EspalierEngine
 internal import EspalierModel
@@ -15,59 +18,58 @@ struct FetchExecution: ~Copyable {
     /// rows, at least this many of them.
     private static let firstScanCount = 512
 
-    private let plan: FetchPlan
-    private let session: ReadSession
-    private let catalog: StoreCatalog
-    private let reader: RowReader
-    private let storeTag: UInt32
-    private var residual: [ResolvedPredicate.Node] { didSet { chooseTests() } }
+    /// The plan, which changes if the way along an index is left.
+    var plan: FetchPlan
+    let session: ReadSession
+    let catalog: StoreCatalog
+    let reader: RowReader
+    let storeTag: UInt32
+    var residual: [ResolvedPredicate.Node] { didSet { chooseTests() } }
     /// Those conditions of `residual` that the bytes of a row answer.
-    private var tests: [ByteCondition] = []
+    private(set) var tests: [ByteCondition] = []
     /// The other conditions of `residual`: they are evaluated.
-    private var evaluated: [ResolvedPredicate.Node] = []
-    /// The attributes that conditions, order and result need of a row; `nil` if they need whole rows, or if no other
-    /// attribute can be long.
-    private var slotsToRead: [Int]?
+    private(set) var evaluated: [ResolvedPredicate.Node] = []
+    /// The attributes that are read in the bytes of a row that has pages of its own; `nil` if such rows are read whole.
+    private var ownSlots: OwnSlots?
     /// Whether all sort keys are attributes of the row itself.
-    private var sortsByOwnValues = false
+    var sortsByOwnValues = false
     /// The text of a row without case or accents, as a test compares it; reused for each row.
-    private var foldedText: [UInt8] = []
+    var foldedText: [UInt8] = []
     /// The bytes whose order is that of the sort keys; reused for each row.
-    private var sortBytes: [UInt8] = []
-    private var sink: FetchSink
-    private var sortBuffer: SortBuffer?
-    private lazy var scratch = SharedBytes()
+    var sortBytes: [UInt8] = []
+    var sink: FetchSink
+    var sortBuffer: SortBuffer?
+    lazy var scratch = SharedBytes()
     /// The properties of the last row that rows with the same beginning share.
     private var lastAlike: SharedProperties?
     /// Whether every row that is found belongs to the result, in the order in which it is found.
-    private var acceptsEveryRow: Bool
+    var acceptsEveryRow: Bool
     /// The primary keys of the rows that are wanted and not visited yet.
     private var keys: ClosedRange<UInt64>
     /// Rows that are left out.
-    private let excluded: Set<ObjectID>
+    let excluded: Set<ObjectID>
+    /// The reader of values as it was before the first row.
+    let columns: ColumnReader?
     /// The number of rows that a scan may still visit.
     private var rowsToScan = Int.max
     /// The key at which a scan has stopped because `rowsToScan` was 0.
     private var resumeKey: UInt64?
+    private var steps: FetchSteps
 
     init(
         _ plan: consuming FetchPlan, _ kind: FetchKind, _ session: ReadSession, _ values: ColumnReader? = nil,
         excluding excluded: Set<ObjectID> = []
     ) {
-        self.excluded = excluded
+        (self.excluded, columns) = (excluded, values)
         self.plan = plan
         self.session = session
+        steps = FetchSteps(session.isCancelled)
         catalog = session.catalog
         (reader, storeTag) = (session.reader, session.catalog.numbering.storeTag)
         residual = self.plan.residual
         sink = FetchSink(
             kind, offset: self.plan.offset, limit: self.plan.limit, numbering: session.catalog.numbering, values)
-        if case .sorted = self.plan.order, kind != .count {
-            let offset = self.plan.offset
-            let keep = self.plan.limit.map { $0.addingReportingOverflow(offset) }
-            sortBuffer = SortBuffer(
-                keep: keep.map { $0.overflow ? Int.max : $0.partialValue }, in: session.sortSpace)
-        }
+        if case .sorted = self.plan.order, kind != .count { sortBuffer = SortBuffer(for: self.plan, session.sortSpace) }
         acceptsEveryRow = residual.isEmpty && sortBuffer == nil
         keys = self.plan.keys
         if case .sorted(let sortKeys) = self.plan.order { sortsByOwnValues = sortKeys.allSatisfy(\.isOfOwnValue) }
@@ -81,28 +83,11 @@ struct FetchExecution: ~Copyable {
             if let test = ByteCondition.make(node) { tests.append(test) } else { evaluated.append(node) }
         }
         assert(tests.count + evaluated.count == residual.count, "\(residual.count) conditions are tested")
-        slotsToRead = chooseSlots()
-    }
-
-    private func chooseSlots() -> [Int]? {
-        // So a count from an index allocates nothing for rows.
-        if readsNoRow { return nil }
-        guard evaluated.isEmpty, let asked = sink.slots, sortBuffer == nil || sortsByOwnValues else { return nil }
-        var slots = asked + tests.flatMap(\.slots)
-        if case .sorted(let keys) = plan.order, sortBuffer != nil {
-            for key in keys { if case .attribute(let slot, _, _)? = key.path?.terminal { slots.append(slot) } }
-        }
-        let hasOthers = plan.entity.family.contains { index in
-            catalog.model.entities[index].attributes.contains { attribute in
-                !slots.contains(attribute.slot)
-                    && RowLayout.Content.attribute(attribute.type).home.part == .variable
-            }
-        }
-        return hasOthers ? slots : nil
+        ownSlots = slotsOfLongRows()
     }
 
     /// Whether entries of an index are all that the result needs.
-    private var readsNoRow: Bool {
+    var readsNoRow: Bool {
         if case .rows = plan.access { return false }
         return plan.isExact && residual.isEmpty && sortBuffer == nil && !sink.needsRow
     }
@@ -125,7 +110,7 @@ struct FetchExecution: ~Copyable {
     ///
     /// - Complexity: with a limit below 512 and by primary key, O(square root of rows x (offset + limit)) if there are
     ///   at most 512 candidates or the scan finds enough; otherwise O(candidates).
-    private mutating func find(_ source: CandidateSource) throws(StoreError) {
+    mutating func find(_ source: CandidateSource) throws(StoreError) {
         if case .index(let group, let ranges) = source, sink.kind == .count, plan.isExact, acceptsEveryRow {
             return try countEntries(group, ranges)
         }
@@ -200,6 +185,7 @@ struct FetchExecution: ~Copyable {
         var rows = try buffer.rows()
         sink.spilledByteCount = rows.spilledByteCount
         while let entry = try rows.next() {
+            try steps.count()
             guard entry.row.withRawSpan({ sink.accept(entry.id, $0) }) else { break }
         }
         return sink
@@ -214,39 +200,28 @@ struct FetchExecution: ~Copyable {
     }
 
     /// Visits all rows of the hierarchy, by primary key.
-    private mutating func scan() throws(StoreError) {
+    mutating func scan() throws(StoreError) {
         let tree = catalog.rowTree(of: plan.entity)
         if acceptsEveryRow { sink.reserveCapacity(Int(clamping: try session.transaction.count(of: tree))) }
         var cursor = try session.transaction.cursor(over: tree)
         let (least, greatest) = (keys.lowerBound, keys.upperBound)
         guard try least == 0 ? cursor.first() : cursor.seek(least) else { return }
-        guard let slotsToRead else {
+        guard let ownSlots else {
             return try cursor.forEachValue { key, row throws(StoreError) in
-                guard scansRow(at: key, upTo: greatest) else { return false }
+                guard try scansRow(at: key, upTo: greatest) else { return false }
                 return try test(row, key: key)
             }
         }
-        var isOnRow = true
-        while isOnRow {
-            var needsRest = false
-            try cursor.forEachBeginning { key, row, byteCount throws(StoreError) in
-                guard scansRow(at: key, upTo: greatest) else { return false }
-                if let wantsMore = try test(beginning: row, of: byteCount, key: key, slotsToRead) { return wantsMore }
-                needsRest = true
-                return false
-            }
-            guard needsRest else { return }
-            let key = try cursor.key
-            var wantsMore = false
-            try cursor.withValue { row throws(StoreError) in wantsMore = try test(row, key: key) }
-            guard wantsMore else { return }
-            isOnRow = try cursor.next()
+        try cursor.forEachBeginning { key, row, byteCount throws(StoreError) in
+            guard try scansRow(at: key, upTo: greatest) else { return false }
+            return try test(beginning: row, of: byteCount, key: key, ownSlots)
         }
     }
 
     /// Counts a row of a scan; `false` if the scan ends before it.
     @inline(__always)
-    private mutating func scansRow(at key: UInt64, upTo greatest: UInt64) -> Bool {
+    private mutating func scansRow(at key: UInt64, upTo greatest: UInt64) throws(StoreError) -> Bool {
+        try steps.count()
         guard key <= greatest else { return false }
         guard rowsToScan > 0 else {
             resumeKey = key
@@ -266,10 +241,16 @@ struct FetchExecution: ~Copyable {
         let countsAll =
             plan.isExact && acceptsEveryRow && keys == StoreFetch.allKeys && excluded.isEmpty
             && entity.family.allSatisfy { plan.isWanted[Int(catalog.numbering.entityNumbers[$0])] }
+        let choice = plan.mayLeaveIndex ? plan.orderChoice : nil
+        var (visitedCount, isLeft) = (0, false)
         try entries.forEach(isReversed: isReversed, skipping: { countsAll && sink.skip($0) }) {
             candidate throws(StoreError) in
-            try visitRow(of: candidate, in: &rows)
+            guard try visitRow(of: candidate, in: &rows) else { return false }
+            visitedCount += 1
+            if let choice { isLeft = leavesIndex(choice, after: visitedCount) }
+            return !isLeft
         }
+        if isLeft, let choice { try sort(insteadOf: choice) }
     }
 
     /// A lookup for the rows of candidates.
@@ -279,6 +260,7 @@ struct FetchExecution: ~Copyable {
 
     /// Visits the row of a candidate, or accepts it unread if its ID is enough; returns whether more rows are wanted.
     private mutating func visitRow(of candidate: Candidate, in rows: inout Lookup<UInt64>) throws(StoreError) -> Bool {
+        try steps.count()
         guard plan.isWanted[Int(candidate.entityNumber)], keys.contains(candidate.key) else { return true }
         if plan.isExact, acceptsEveryRow, !sink.needsRow || sink.isSkipping,
             let id = catalog.numbering.id(entityNumber: candidate.entityNumber, key: candidate.key)
@@ -286,21 +268,20 @@ struct FetchExecution: ~Copyable {
             if !excluded.isEmpty, excluded.contains(id) { return true }
             return [UInt8]().withRawSpan { sink.accept(id, $0) }
         }
-        var wantsMore: Bool?
-        var isThere = true
-        if let slotsToRead {
+        var wantsMore = true
+        let isThere: Bool
+        if let ownSlots {
             isThere = try rows.withBeginning(of: candidate.key) { row, byteCount throws(StoreError) in
-                wantsMore = try test(beginning: row, of: byteCount, key: candidate.key, slotsToRead)
+                wantsMore = try test(beginning: row, of: byteCount, key: candidate.key, ownSlots)
             }
-        }
-        if isThere, wantsMore == nil {
+        } else {
             isThere = try rows.withValue(of: candidate.key) { row throws(StoreError) in
                 wantsMore = try test(row, key: candidate.key)
             }
         }
         // A row that a fetch names, or to which a list leads, may be missing.
         if !isThere, isOfEntries { throw catalog.missingRow(of: candidate) }
-        return wantsMore ?? true
+        return wantsMore
     }
 
     /// Whether all candidates come from entries of indexes, each of which has a row.
@@ -323,7 +304,7 @@ struct FetchExecution: ~Copyable {
 
     /// Checks and tests a row, and accepts it if it passes; returns whether more rows are wanted.
     @inline(__always)
-    private mutating func test(_ row: RawSpan, key: UInt64) throws(StoreError) -> Bool {
+    mutating func test(_ row: RawSpan, key: UInt64) throws(StoreError) -> Bool {
         assert(StepCount.note(rows: 1))
         let alike: SharedProperties
         // Apart from its head, `catalog.check` looks at the key, which must not be 0, and at the fields.
@@ -346,38 +327,16 @@ struct FetchExecution: ~Copyable {
         }
     }
 
-    /// Tests a row of which only `row` was read; returns whether more rows are wanted, and `nil` if the rest of this
-    /// one is needed.
+    /// Tests a row of which only `row` was read; returns whether more rows are wanted.
     @inline(__always)
     private mutating func test(
-        beginning row: RawSpan, of byteCount: Int, key: UInt64, _ slots: [Int]
-    ) throws(StoreError) -> Bool? {
+        beginning row: RawSpan, of byteCount: Int, key: UInt64, _ slots: OwnSlots
+    ) throws(StoreError) -> Bool {
         if row.byteCount == byteCount { return try test(row, key: key) }
-        let wantsMore = try testLong(row, of: byteCount, key: key, slots)
-        assert(wantsMore == nil || StepCount.note(rows: 1))
-        return wantsMore
+        return try testLong(row, of: byteCount, key: key, slots)
     }
 
-    /// Tests the beginning of a long row, and accepts it if it passes; `nil` if more of it is needed, or it is damaged.
-    @inline(never)
-    private mutating func testLong(
-        _ row: RawSpan, of byteCount: Int, key: UInt64, _ slots: [Int]
-    ) throws(StoreError) -> Bool? {
-        guard key != 0, let (shape, offsets) = reader.soundBeginning(row, of: byteCount),
-            let number = shape.entityNumber, catalog.numbering.root(ofEntity: number) == plan.entity.root,
-            let entity = catalog.numbering.entity(number)
-        else { return nil }
-        let id = ObjectID(storeTag: storeTag, entityTag: entity.tag, key: key)
-        guard plan.isWanted[Int(number)], excluded.isEmpty || !excluded.contains(id) else { return true }
-        guard slots.allSatisfy({ reader.isWithin(row, slot: $0, shape, offsets) }) else { return nil }
-        switch verdict(on: row, shape, offsets) {
-        case .fails: return true
-        case .passes: return try accept(row, id)
-        case .unknown: return nil
-        }
-    }
-
-    /// The answer of a row by its bytes, or by its beginning; `.unknown` if a condition or a sort key needs more.
+    /// The answer of a row by its bytes; `.unknown` if a condition or a sort key needs more.
     @inline(__always)
     private mutating func verdict(
         on row: RawSpan, _ shape: RowLayout.Shape, _ offsets: RowOffsets
@@ -393,7 +352,7 @@ struct FetchExecution: ~Copyable {
         return isKnown ? .passes : .unknown
     }
 
-    /// Accepts a row, or the beginning of one, of which the bytes say that it passes.
+    /// Accepts a row of which the bytes say that it passes.
     private mutating func accept(_ row: RawSpan, _ id: ObjectID) throws(StoreError) -> Bool {
         guard case .sorted(let sortKeys) = plan.order, sortBuffer != nil else { return sink.accept(id, row) }
         SortBuffer.write(&sortBytes, of: row, id, sortKeys, reader)
@@ -404,8 +363,7 @@ struct FetchExecution: ~Copyable {
     /// Tests a copy of a row of which the bytes do not say enough, and accepts it if it passes.
     private mutating func evaluate(_ row: RawSpan, _ id: ObjectID) throws(StoreError) -> Bool {
         guard let entity = catalog.schema.entity(of: id) else { return true }
-        scratch.bytes.removeAll(keepingCapacity: true)
-        scratch.bytes.append(copying: row)
+        scratch.set(row, isWhole: true)
         let copy = EvaluatedRow(objectID: id, entity: entity, row: scratch, session: session)
         for node in residual {
             guard try ResolvedPredicate.evaluate(node, on: copy, memo: session.memo) else { return true }
@@ -417,7 +375,7 @@ struct FetchExecution: ~Copyable {
     }
 
     /// Adds a row that has passed to the sort buffer, with the sort key in `sortBytes`.
-    private mutating func addToSortBuffer(_ row: RawSpan, _ id: ObjectID) throws(StoreError) {
+    mutating func addToSortBuffer(_ row: RawSpan, _ id: ObjectID) throws(StoreError) {
         guard sortBuffer?.isWanted(sortBytes) == true else { return }
         let bytes = sink.needsRow ? row.copy(0..<row.byteCount) : []
         // An exact copy: a shared array would make `sortBytes` a new one for each row, with the room of its longest
@@ -441,15 +399,5 @@ struct FetchExecution: ~Copyable {
         // The first two bytes do not identify a layout with a long number.
         lastAlike = row.byte(at: 1) == RowOffsets.longNumberMark ? nil : alike
         return alike
-    }
-}
-
-extension ResolvedSortKey {
-    /// Whether the sort key is an attribute of the sorted row itself.
-    fileprivate var isOfOwnValue: Bool {
-        guard let path, path.base == .evaluatedObject, path.steps.isEmpty,
-            case .attribute(_, _, elements: []) = path.terminal
-        else { return false }
-        return true
     }
 }

@@ -24,9 +24,12 @@ struct FetchSink: ~Copyable {
     /// Reads the values that are asked for.
     private var reader: ColumnReader?
     private var toSkip: Int
+    private let offset: Int
     private let limit: Int
-    /// Whether the rows come from a scan of all rows, because an index leads to too many.
+    /// Whether the rows come from a scan of all rows, because an index leads to too many, or was left.
     var comesFromScan = false
+    /// Whether the rows were sorted, because too few of those along an index have passed.
+    var hasLeftIndex = false
     /// The number of bytes that were sorted in a file, because they did not fit into memory.
     var spilledByteCount: UInt64 = 0
 
@@ -39,11 +42,11 @@ struct FetchSink: ~Copyable {
         needsRow = kind == .rows || reader.map { !$0.needsNoRow } ?? false
         self.reader = reader
         builder = SnapshotBuilder(numbering: numbering)
-        toSkip = offset
+        (self.offset, toSkip) = (offset, offset)
         self.limit = limit ?? Int.max
     }
 
-    /// The attributes that are read of each row; `nil` if all of its bytes are used.
+    /// The attributes that are read in the bytes of each row; `nil` if all of its bytes are used.
     var slots: [Int]? {
         switch kind {
         case .rows: nil
@@ -51,6 +54,9 @@ struct FetchSink: ~Copyable {
         case .values: reader?.slots
         }
     }
+
+    /// The number of rows that were skipped or accepted.
+    var foundCount: Int { count + offset - toSkip }
 
     /// Whether the next row is skipped.
     var isSkipping: Bool { toSkip > 0 }

@@ -1,5 +1,5 @@
-// Adapts a file to another model of the same rows: adds and drops indexes and constraints, and checks required values
-// and numbers of destinations.
+// Adapts a file that is not migrated to another model of the same rows: adds and drops indexes and constraints, and
+// checks required values and numbers of destinations.
 //
 // Invariants
 //   1. One transaction: after a crash the file has the old model with its trees, or the new one with all of its own.
@@ -7,7 +7,7 @@
 //      do not fit into the cache are written to the log. For rows that share the first 512 bytes of unique values, 24
 //      bytes each are held.
 //   3. Rows are checked before they are used. A row that the new model forbids leaves the file unchanged.
-// Not here: which models store the same rows (ModelComparison).
+// Not here: which models store the same rows (ModelComparison), and when a file is migrated (BTreeStore+Open).
 
 internal import EspalierEngine
 internal import EspalierModel
@@ -234,13 +234,13 @@ extension StoreCatalog {
         let missing = try rowsWithout(required, objectCountMax: 1, in: transaction)
         let reasons = missing.map { missing in
             let (property, rowCount) = (missing.required, missing.rowCount)
-            let subject = "entity \(property.entity): \(property.name)"
+            let subject = "entity \(property.entity): \(property.path)"
             let rows = rowCount == 1 ? "1 row" : "\(rowCount) rows"
             let first = "(first: \(missing.objects.first.map { "\($0.entityName)/\($0.key)" } ?? ""))"
             return switch property.demand {
             case .value:
                 "\(subject) must now have a value, but \(rows) \(rowCount == 1 ? "has" : "have") none \(first); give "
-                    + "them values with the file's model first, or keep \(property.name) optional"
+                    + "them values with the file's model first, or keep \(property.path) optional"
             case .count(.atLeast(let count)):
                 "\(subject) must now lead to at least \(count) objects, if to any, but \(rows) "
                     + "\(rowCount == 1 ? "leads" : "lead") to fewer \(first); add objects with the file's model first, "
@@ -285,7 +285,10 @@ extension StoreCatalog {
                     for (position, property) in wanted[Int(number)] {
                         let isMissing =
                             switch property {
-                            case .attribute(let slot): reader.isNull(at: slot, row)
+                            case .attribute(let slot) where required[position].elements.isEmpty:
+                                reader.isNull(at: slot, row)
+                            case .attribute(let slot):
+                                reader.value(at: slot, row).lacksElement(at: required[position].elements)
                             case .relationship(let slot):
                                 try isUnmet(
                                     required[position].demand, slot, row, key, numbering.entity(number), reader,

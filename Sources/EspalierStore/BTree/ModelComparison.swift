@@ -1,21 +1,23 @@
 // Whether a file's model and the application's store the same rows, and if not, where they differ.
 //
-// Allowed differences: the order of entities and properties, default values and delete rules, which do not change the
-// contents of a file; renaming identifiers, as long as every name stands for the same part; indexes and uniqueness
-// constraints, whose trees are built and dropped on opening; and whether a value is optional and how many destinations
-// are allowed, which is checked on opening (ModelAdoption).
+// Allowed differences: the order of entities, properties and elements, default values and delete rules, which do not
+// change the contents of a file; renaming identifiers, as long as every name stands for the same part; indexes and
+// uniqueness constraints, whose trees are built and dropped on opening; and whether a value is optional and how many
+// destinations are allowed, which is checked on opening. A migration does all that, and the adoption of a model
+// (ModelAdoption) where a file is not migrated.
 //
 // Invariants
 //   1. Models without differences give every name of an entity and of a property the same rows and values: two
 //      properties of one type that exchange their names are a difference.
 
-internal import EspalierModel
+package import EspalierModel
 
-enum ModelComparison {
+/// The comparison of a file's model with another one.
+package enum ModelComparison {
     /// The differences between the stored and the given model, a sentence for each entity; empty = compatible.
     ///
     /// - Complexity: O(properties of both models, including inherited ones).
-    static func differences(stored: ManagedObjectModel, given: ManagedObjectModel) -> [String] {
+    package static func differences(stored: ManagedObjectModel, given: ManagedObjectModel) -> [String] {
         let storedEntities = stored.descriptions
         guard !StoredModel.isSame(storedEntities, given.storedDescriptions) else { return [] }
         let match = ModelMatch(from: stored, to: given)
@@ -49,8 +51,12 @@ enum ModelComparison {
         var parts: [String] = []
         for attribute in entity.attributes where older.attribute(named: attribute.name) != nil {
             guard let slot = match.attributes[entity.index][attribute.slot] else { continue }
-            let former = older.attributes[slot].name
-            if former != attribute.name { parts.append("attribute \(attribute.name) was called \(former)") }
+            let former = older.attributes[slot]
+            if former.name != attribute.name { parts.append("attribute \(attribute.name) was called \(former.name)") }
+            let conversion = AttributeConversion(from: former.description, to: attribute.description)
+            parts += conversion.renamedElements.map {
+                "element \(attribute.name).\($0.path) was called \($0.formerName)"
+            }
         }
         for relationship in entity.relationships where older.relationship(named: relationship.name) != nil {
             guard let slot = match.relationships[entity.index][relationship.slot] else { continue }
@@ -101,7 +107,12 @@ enum ModelComparison {
 
         let entity: String
         let name: String
+        /// The path to the element of a composite that is meant; empty = the property as a whole.
+        var elements: [String] = []
         var demand = Demand.value
+
+        /// The name of the property, or the path of the element: `home.zip`.
+        var path: String { ([name] + elements).joined(separator: ".") }
     }
 
     /// The attributes and relationships of which the given model demands more than the stored one.
@@ -119,6 +130,12 @@ enum ModelComparison {
             }
             var required = (attributes.map(\.name) + relationships.map(\.name)).map {
                 RequiredProperty(entity: entity.name, name: $0)
+            }
+            for attribute in entity.attributes where !attribute.isTransient {
+                guard let older = old.attributes.first(where: { $0.name == attribute.name }) else { continue }
+                for path in AttributeConversion(from: older, to: attribute).requiredElements(isFilled: false) {
+                    required.append(RequiredProperty(entity: entity.name, name: attribute.name, elements: path))
+                }
             }
             for relationship in entity.relationships {
                 guard let older = old.relationships.first(where: { $0.name == relationship.name }) else { continue }
@@ -139,7 +156,7 @@ enum ModelComparison {
     private static func stored(_ attribute: AttributeDescription) -> AttributeDescription {
         AttributeDescription(
             attribute.name, attribute.type, isTransient: attribute.isTransient,
-            elements: attribute.elements.map(stored), derivation: attribute.derivation)
+            elements: attribute.elements.map(stored).sorted { $0.name < $1.name }, derivation: attribute.derivation)
     }
 
     /// The relationship, reduced to the parts that determine stored bytes.

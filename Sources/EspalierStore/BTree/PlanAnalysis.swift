@@ -34,16 +34,17 @@ struct PlanAnalysis {
     /// The whole fetch.
     func result() throws(StoreError) -> PlanStep {
         let source = try source()
-        var readsAll = false
+        var (readsAll, isSorted) = (false, false)
         var spilledByteCount: UInt64 = 0
         let (count, duration) = try measure { () throws(StoreError) in
             if let rows = try snapshot.rowsOfOneValue(plan, session.transaction) { return rows.count }
             let sink = try FetchExecution(plan, .rows, session).run()
-            readsAll = sink.comesFromScan
+            (readsAll, isSorted) = (sink.comesFromScan, sink.hasLeftIndex)
             spilledByteCount = sink.spilledByteCount
             return sink.count
         }
-        var note = readsAll ? "; all rows were read instead, in their order" : ""
+        var note = isSorted ? "; too few rows along the index pass, and rows were sorted" : ""
+        if readsAll { note += "; all rows were read instead, in their order" }
         if spilledByteCount > 0 { note += "; \(spilledByteCount) bytes were sorted in a temporary file" }
         return PlanStep(
             plan.resultText + note, expectedCount: plan.limit.map { min($0, plan.estimate.wholeCount) },

@@ -3,22 +3,15 @@
 //
 // Invariants
 //   1. One thread uses it at a time: the one that made it, or the one that holds the lock of its snapshot.
-//   2. At most `cachedRowCountMax` rows are kept, and none between two calls of a snapshot.
+//   2. No row is kept between two calls of a snapshot, and no `isCancelled`.
+//   3. Of a row that has pages of its own, one page is read, unless a value behind that page is asked for.
+// Not here: how many rows are kept during a call (ReadRows).
 
 internal import EspalierEngine
 internal import EspalierModel
 
-/// The bytes of a checked row.
-final class SharedBytes {
-    var bytes: [UInt8]
-
-    init(_ bytes: [UInt8] = []) { self.bytes = bytes }
-}
-
 // SAFETY: @unchecked Sendable, because one thread uses it at a time (invariant 1).
 final class ReadSession: @unchecked Sendable {
-    private static let cachedRowCountMax = 4096
-
     let transaction: StoreTransaction<ReadSource>
     let catalog: StoreCatalog
     let reader: RowReader
@@ -26,7 +19,11 @@ final class ReadSession: @unchecked Sendable {
     let sortSpace: SortSpace
     /// Results of predicates on these rows.
     let memo = PredicateMemo()
-    private var rows: [ObjectID: EvaluatedRow?] = [:]
+    private(set) var readRows = ReadRows()
+    /// Whether the answer of the present call is no longer wanted; `nil` if the call cannot be cancelled.
+    var isCancelled: (@Sendable () -> Bool)? { didSet { steps = FetchSteps(isCancelled) } }
+    /// The rows that were read across relationships.
+    private var steps = FetchSteps(nil)
     /// Created by the first fetch whose plan is not known.
     private var planner: FetchPlanner?
     /// Created with the planner.
@@ -57,33 +54,104 @@ final class ReadSession: @unchecked Sendable {
 
     /// The row with this ID, read once; `nil` if there is none.
     func row(_ id: ObjectID) throws(StoreError) -> EvaluatedRow? {
-        if let row = rows[id] { return row }
+        if let row = readRows[id] { return row }
         let row = try readRow(id)
-        if rows.count == Self.cachedRowCountMax { rows.removeAll(keepingCapacity: true) }
-        rows[id] = .some(row)
-        assert(rows.count <= Self.cachedRowCountMax, "invariant 2: \(rows.count) rows are kept")
+        readRows.keep(row, id)
         return row
     }
 
     /// Whether no row is kept, as between two calls of a snapshot (invariant 2).
-    var isFresh: Bool { rows.isEmpty && memo.isEmpty }
+    var isFresh: Bool { readRows.isEmpty && memo.isEmpty && isCancelled == nil }
 
     /// Forgets the rows that were looked at.
     func forgetRows() {
-        if !rows.isEmpty { rows.removeAll() }
+        if !readRows.isEmpty { readRows.removeAll() }
         if !memo.isEmpty { memo.removeAll() }
     }
+}
 
+// MARK: Reading rows
+
+extension ReadSession {
     private func readRow(_ id: ObjectID) throws(StoreError) -> EvaluatedRow? {
-        assert(StepCount.note(rows: 1))
+        try steps.count()
         guard let entity = catalog.schema.entity(of: id) else { return nil }
-        let number = catalog.numbering.entityNumbers[entity.index]
-        let found = try transaction.withValue(of: id.key, in: catalog.rowTree(of: entity)) {
-            row throws(StoreError) -> [UInt8]? in
-            try catalog.check(row, in: entity, key: id.key) == number ? row.copy(0..<row.byteCount) : nil
+        let bytes = SharedBytes()
+        guard try readBeginning(of: id.key, entity, into: bytes) else { return nil }
+        return EvaluatedRow(objectID: id, entity: entity, row: bytes, session: self)
+    }
+
+    /// Reads the bytes of a row again that it has given back.
+    func reload(_ row: EvaluatedRow) throws(StoreError) {
+        assert(row.row.isEvicted, "\(row.objectID) is in memory, and is read again")
+        guard try readBeginning(of: row.objectID.key, row.entity, into: row.row) else {
+            throw lostRow(row.objectID.key, row.entity)
         }
-        guard let bytes = found ?? nil else { return nil }
-        return EvaluatedRow(objectID: id, entity: entity, row: SharedBytes(bytes), session: self)
+        readRows.keep(row, row.objectID)
+    }
+
+    /// Reads a row, or its beginning if it has pages of its own; returns `false` if there is no row of exactly this
+    /// entity.
+    private func readBeginning(
+        of key: UInt64, _ entity: Entity, into bytes: SharedBytes
+    ) throws(StoreError) -> Bool {
+        assert(StepCount.note(rows: 1))
+        let number = catalog.numbering.entityNumbers[entity.index]
+        var found: UInt16?
+        var lookup = try transaction.lookup(in: catalog.rowTree(of: entity))
+        let isThere = try lookup.withBeginning(of: key) { row, byteCount throws(StoreError) in
+            found = try catalog.check(row, of: byteCount, in: entity, key: key)
+            if found == number { bytes.set(row, isWhole: row.byteCount == byteCount) }
+        }
+        if isThere, found == nil {
+            let whole = try wholeRow(key, in: entity)
+            found = whole.withRawSpan { reader.entityNumber(of: $0) }
+            if found == number { whole.withRawSpan { bytes.set($0, isWhole: true) } }
+        }
+        return found == number
+    }
+
+    /// The bytes of a row that has pages of its own, whole and checked.
+    ///
+    /// - Parameter entity: any entity of the hierarchy.
+    func wholeRow(_ key: UInt64, in entity: Entity) throws(StoreError) -> [UInt8] {
+        if let last = readRows.lastWhole, last.root == entity.root, last.key == key { return last.bytes }
+        // Freed before the next one is read: only one such row is in memory.
+        readRows.lastWhole = nil
+        guard let bytes = try transaction.get(key, from: catalog.rowTree(of: entity)) else {
+            throw lostRow(key, entity)
+        }
+        try bytes.withRawSpan { row throws(StoreError) in _ = try catalog.check(row, in: entity, key: key) }
+        readRows.lastWhole = ReadRows.WholeRow(root: entity.root, key: key, bytes: bytes)
+        return bytes
+    }
+
+    /// The value of an attribute of a row of which only the beginning is in memory.
+    ///
+    /// - Complexity: O(1) if the beginning has the value, or if it was asked for before and is kept; otherwise O(bytes of
+    ///   the row).
+    func value(at slot: Int, of row: EvaluatedRow) throws(StoreError) -> AttributeValue {
+        assert(!row.row.isWhole && !row.row.isEvicted, "\(row.objectID) is whole, or not in memory")
+        if let value = row.row.others[slot] { return value }
+        let near = row.row.bytes.withRawSpan { beginning -> AttributeValue? in
+            let shape = reader.shape(of: beginning)
+            let offsets = reader.offsets(of: beginning, shape)
+            return reader.isWithin(beginning, slot: slot, shape, offsets) ? reader.value(at: slot, beginning) : nil
+        }
+        if let near { return near }
+        let whole = try wholeRow(row.objectID.key, in: row.entity)
+        let number = catalog.numbering.entityNumbers[row.entity.index]
+        let value = whole.withRawSpan { row -> AttributeValue? in
+            reader.entityNumber(of: row) == number ? reader.value(at: slot, row) : nil
+        }
+        guard let value else { throw lostRow(row.objectID.key, row.entity) }
+        readRows.keep(value, at: slot, of: row.row)
+        return value
+    }
+
+    /// The error for a row that is not found again.
+    private func lostRow(_ key: UInt64, _ entity: Entity) -> StoreError {
+        .damaged(entity: entity.name, key: key, reason: "the row was read before, and is not found again")
     }
 }
 
@@ -107,42 +175,4 @@ extension ReadSession {
         }
         return UInt64(rowCount) == entryCount
     }
-}
-
-/// A row as predicates and sort keys see it.
-struct EvaluatedRow: PredicateSubject {
-    let objectID: ObjectID
-    let entity: Entity
-    let row: SharedBytes
-    /// Unowned, because the session keeps its rows and outlives them: a strong reference would be a cycle.
-    unowned let session: ReadSession
-
-    func value(at slot: Int) throws(StoreError) -> AttributeValue {
-        row.bytes.withRawSpan { session.reader.value(at: slot, $0) }
-    }
-
-    func destination(at slot: Int) throws(StoreError) -> EvaluatedRow? {
-        guard let id = try destinationID(at: slot) else { return nil }
-        return try session.row(id)
-    }
-
-    func destinations(at slot: Int) throws(StoreError) -> [EvaluatedRow] {
-        var rows: [EvaluatedRow] = []
-        for id in try destinationIDs(at: slot) {
-            if let row = try session.row(id) { rows.append(row) }
-        }
-        return rows
-    }
-
-    func destinationID(at slot: Int) throws(StoreError) -> ObjectID? {
-        assert(!entity.relationships[slot].isToMany, "\(entity.relationships[slot].name) is a list")
-        return row.bytes.withRawSpan { session.reader.destination(at: slot, $0) }
-    }
-
-    func destinationIDs(at slot: Int) throws(StoreError) -> [ObjectID] {
-        assert(entity.relationships[slot].isToMany, "\(entity.relationships[slot].name) is no list")
-        return try session.transaction.links(of: objectID.key, entity.relationships[slot], session.catalog)
-    }
-
-    func stopEvaluation(_ error: FetchPredicateError) throws(StoreError) { throw .invalidPredicate(error) }
 }

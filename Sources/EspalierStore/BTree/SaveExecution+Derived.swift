@@ -33,6 +33,8 @@ extension SaveExecution {
     /// Computes derived values anew, except times of saves, and writes those that differ; returns the number of rows
     /// that have changed, counted once for each attribute.
     ///
+    /// The memory is that of 1,024 rows.
+    ///
     /// - Parameters:
     ///   - members: the attributes, in the order of the plan, with all that are derived from one of them.
     ///   - onRow: called for each row that is read.
@@ -71,10 +73,11 @@ extension SaveExecution {
                 var values = DerivedValues(catalog.schema, at: Date())
                 try values.recompute(member, of: try rows(ids).compactMap(\.self), in: &self)
                 count += values.changed.count
+                // Nothing follows from these changes: all attributes that derive from this one are computed.
+                derivedChanges = DerivedChanges()
             }
-            // Nothing follows from these changes: all attributes that derive from this one are computed.
-            derivedChanges = DerivedChanges()
         }
+        try checkDeferredConstraints()
         try throwConflicts()
         try writeCounters()
         return count
@@ -92,7 +95,8 @@ extension StoreCatalog {
     ) throws(StoreError) -> Int {
         let members = members ?? schema.derivations.members
         guard !members.isEmpty else { return 0 }
-        var execution = SaveExecution(transaction, self)
+        var execution = SaveExecution(
+            transaction, self, deferring: DeferredConstraints(schema.constraints, outlastsSave: true))
         let result: Result<Int, StoreError>
         do throws(StoreError) {
             result = .success(try execution.recomputeDerivedValues(of: members, onRow: onRow))

@@ -3,6 +3,13 @@
 import EspalierModel
 
 extension SaveExecution {
+    /// The greatest version at which a row of a hierarchy was deleted: a row that reuses its ID begins above it.
+    func goneVersion(ofRoot root: ManagedObjectModel.EntityIndex) throws(StoreError) -> UInt64 {
+        assert(catalog.schema.roots[root] == root, "entity \(root) is below \(catalog.schema.roots[root])")
+        let counter = Counter.goneVersion(rootNumber: catalog.numbering.entityNumbers[root])
+        return max(goneVersions[root] ?? 0, try transaction.counter(counter, catalog))
+    }
+
     /// A conflict with the expected version 0 for each new row whose ID a row has already: another writer has inserted
     /// the same deleted row again.
     ///

@@ -5,12 +5,23 @@ internal import EspalierEngine
 internal import EspalierModel
 
 extension SaveExecution: SaveState {
+    static var heldCountMax: Int { 256 }
+
     func destinations(of owner: ObjectID, _ relationship: Relationship) throws(StoreError) -> [ObjectID] {
         try transaction.links(of: owner.key, relationship, catalog)
     }
 
-    func owners(leadingTo destination: ObjectID, _ relationship: Relationship) throws(StoreError) -> [ObjectID] {
-        try transaction.owners(leadingTo: destination.key, relationship, catalog)
+    func pairs(
+        leadingTo destinations: [ObjectID], _ relationship: Relationship
+    ) throws(StoreError) -> [(owner: ObjectID, destination: ObjectID)] {
+        assert(relationship.isToMany && relationship.inverse == nil, "owners along \(relationship.name) are not known")
+        var pairs: [(owner: ObjectID, destination: ObjectID)] = []
+        for destination in destinations {
+            for owner in try transaction.owners(leadingTo: destination.key, relationship, catalog) {
+                pairs.append((owner, destination))
+            }
+        }
+        return pairs
     }
 
     func rows(_ ids: [ObjectID]) throws(StoreError) -> [ObjectSnapshot?] {
@@ -138,6 +149,9 @@ extension SaveExecution: SaveState {
         }
         try removeOwner(owner, of: destination, relationship)
     }
+
+    /// Nothing: each link was an entry of its own, which is gone.
+    mutating func settleLinks() {}
 
     /// Calls `body` with each entry of a list, in order, until it returns `false`.
     private func forEachLink(

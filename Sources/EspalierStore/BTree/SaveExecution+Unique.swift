@@ -1,24 +1,57 @@
-// Entries of uniqueness constraints that are removed before any row of a command changes.
-//
-// A command changes rows chunk by chunk; a save has all its rows at hand. The first pass of a command removes the
-// unique entries that it will change, so that rows of different chunks may exchange their values as in one save.
+// Unique values in a B-tree store: the row that has them already, and the check of deferred constraints over the rows
+// as the transaction has them in the end.
 
 internal import EspalierModel
 
 extension SaveExecution {
-    /// Removes the entries of rows in uniqueness constraints whose values the updates change; the rows stay.
+    /// The row with the lowest key that has the values of `source`, whose key `newKey` is, in a unique group.
     ///
-    /// - Parameter updates: the updates of `rows`, in the same order.
-    mutating func removeUniqueEntries(
-        of rows: [ObjectSnapshot], _ updates: [SaveRequest.Update]
+    /// - Parameter counts: whether a row counts as one that has them.
+    mutating func holder(
+        of source: ValueSource, inGroup index: Int, where counts: (ObjectID) -> Bool = { _ in true }
+    ) throws(StoreError) -> ObjectID? {
+        if newKey.hasNull { return nil }
+        if newKey.isCut { return try holder(ofCutKeyInGroup: index, source, where: counts) }
+        let group = catalog.schema.groups[index]
+        return try transaction.holder(of: newKey, group, catalog.groupTrees[index], [], catalog, where: counts)
+    }
+
+    /// The conflict of two rows with the values of `source` in a unique group.
+    func conflict(
+        of id: ObjectID, with other: ObjectID, inGroup index: Int, _ source: ValueSource
+    ) -> ConstraintConflict {
+        assert(id != other, "\(id) is in conflict with itself")
+        let group = catalog.schema.groups[index]
+        return ConstraintConflict(
+            entityName: catalog.model.entities[group.entity].name, properties: group.properties,
+            values: group.elements.map { source.value(of: $0) }, object: id, other: other)
+    }
+
+    /// Checks the deferred constraints, and adds to `conflicts`.
+    ///
+    /// - Parameter onChunk: called before some thousands of rows are read; may cancel.
+    /// - Complexity: O(log rows) for each row that got values in a deferred constraint.
+    mutating func checkDeferredConstraints(
+        onChunk: (() throws(StoreError) -> Void)? = nil
     ) throws(StoreError) {
-        assert(rows.count == updates.count, "\(updates.count) updates of \(rows.count) rows")
-        for (row, update) in zip(rows, updates) {
-            for group in changedGroups(update, row) where catalog.schema.groups[group].isUnique {
-                oldKey.encode(catalog.schema.groups[group], .snapshot(row), catalog.numbering)
-                try removeOldEntry(group, row.id.key)
+        for (index, noted) in deferred.takeRows() {
+            let group = catalog.schema.groups[index]
+            assert(group.isUnique, "\(group.name) is no constraint")
+            var chunks = IDChunks(noted, countMax: StoreCommand.chunkCountMax)
+            while conflicts.count < DeferredConstraints.reportCountMax, let ids = chunks.next() {
+                try onChunk?()
+                // A row may be gone since.
+                let found = try transaction.snapshots(of: ids, catalog).compactMap(\.self)
+                chunks.note(found)
+                for row in found {
+                    newKey.encode(group, .snapshot(row), catalog.numbering)
+                    let other = try holder(of: .snapshot(row), inGroup: index) { other in
+                        DeferredConstraints.reports(row.id, sharingWith: other, among: noted)
+                    }
+                    guard let other else { continue }
+                    conflicts.append(conflict(of: row.id, with: other, inGroup: index, .snapshot(row)))
+                }
             }
         }
-        try writeCounters()
     }
 }

@@ -3,19 +3,19 @@
 // The steps of `run`: prepare the request; check versions; delete rows, and those that their rules reach; merge
 // insertions into rows that have their unique values; plan the changes of lists; remove outdated entries of indexes;
 // write rows; make both ends of one-to-one relationships equal; write entries and lists; check references; compute
-// derived values; write the counters; commit.
+// derived values; check the constraints that were deferred; write the counters; commit.
 //
 // Invariants
 //   1. An update or deletion of the request is executed only at the version that it expects. A patch checks the version
 //      when it visits its row. A rule or a merge may turn a patch into a rewrite, whose version is checked then. All
 //      other versions are checked before the first write.
-//   2. A unique value is checked before its entry is written. Each check reports everything that it finds. Writes
-//      before an error roll back with the transaction.
+//   2. A unique value is checked before its entry is written, or in the end (`DeferredConstraints`). Each check reports
+//      everything that it finds. Writes before an error roll back with the transaction.
 //   3. When the transaction commits, every row has in each of its groups the one entry that GroupKey defines (none if
 //      it fails the condition of an index), every list has the entries that LinkKey defines, and the counters count
 //      them.
 // Not here: what delete rules and checks read and change (+Rules), lists (+Links, +Order), derived values (+Derived),
-// rows under reserved IDs (+Reserved), counters (+Counters), and the unique entries of commands (+Unique).
+// rows under reserved IDs (+Reserved), counters (+Counters), and who has a unique value (+Unique).
 
 internal import EspalierEngine
 internal import EspalierModel
@@ -35,7 +35,7 @@ struct SaveExecution: ~Copyable {
     private(set) var rowDeltas: [Int64]
     /// By position of the group: the change of its number of cut entries.
     private(set) var cutDeltas: [Int64]
-    private(set) var conflicts: [ConstraintConflict] = []
+    var conflicts: [ConstraintConflict] = []
     /// By position of the group: entries that are written last.
     private var newEntries: [IndexEntries]
     private var insertedRows: SnapshotBuilder
@@ -46,17 +46,24 @@ struct SaveExecution: ~Copyable {
     var linkKey = [UInt8](repeating: 0, count: LinkKey.unorderedByteCount)
     var linkValue = [UInt8](repeating: 0, count: LinkKey.valueByteCount)
     var oldKey = GroupKey()
-    private(set) var newKey = GroupKey()
+    var newKey = GroupKey()
     /// The orders that the request sends as edits, with which deleted destinations are found.
     private(set) var editedLists: [ListID: OrderedIDs] = [:]
     /// The rows with unique values that are longer than an entry holds and begin like those of new rows.
     var cutKeys = CutKeys()
     /// The changes from which derived values follow.
     var derivedChanges = DerivedChanges()
+    /// The constraints that are checked in the end.
+    var deferred: DeferredConstraints
 
-    init(_ transaction: consuming StoreTransaction<WriteTransaction>, _ catalog: StoreCatalog) {
+    /// - Parameter deferred: the constraints to check in the end; `nil` = those whose values follow from other rows.
+    init(
+        _ transaction: consuming StoreTransaction<WriteTransaction>, _ catalog: StoreCatalog,
+        deferring deferred: DeferredConstraints? = nil
+    ) {
         self.transaction = transaction
         self.catalog = catalog
+        self.deferred = deferred ?? DeferredConstraints(catalog.schema.lateConstraints)
         lastKeys = Array(repeating: nil, count: catalog.model.entities.count)
         goneVersions = lastKeys
         rowDeltas = Array(repeating: 0, count: catalog.model.entities.count)
@@ -125,6 +132,7 @@ struct SaveExecution: ~Copyable {
         guard broken.isEmpty else { throw .references(save.asRequested(broken)) }
         var derived = DerivedValues(catalog.schema, at: save.moment)
         try derived.carryOut(in: &self)
+        if !deferred.outlastsSave { try checkDeferredConstraints() }
         guard conflicts.isEmpty else { throw .constraint(save.asRequested(conflicts)) }
         try writeCounters()
         assert(checkInvariants(save))
@@ -305,13 +313,6 @@ struct SaveExecution: ~Copyable {
         }
     }
 
-    /// The greatest version at which a row of a hierarchy was deleted: a row that reuses its ID begins above it.
-    func goneVersion(ofRoot root: ManagedObjectModel.EntityIndex) throws(StoreError) -> UInt64 {
-        assert(catalog.schema.roots[root] == root, "entity \(root) is below \(catalog.schema.roots[root])")
-        let counter = Counter.goneVersion(rootNumber: catalog.numbering.entityNumbers[root])
-        return max(goneVersions[root] ?? 0, try transaction.counter(counter, catalog))
-    }
-
     private mutating func update(_ save: PreparedSave, _ rewritten: [Rewrite]) throws(StoreError) {
         var versionConflicts: [VersionConflict] = []
         var next = 0
@@ -418,7 +419,7 @@ struct SaveExecution: ~Copyable {
 
     /// Removes the entry of the row with primary key `key`; `oldKey` has its values.
     ///
-    /// There is none if `removeUniqueEntries` has removed it, or if the row fails the condition of the index.
+    /// There is none if the row fails the condition of the index.
     mutating func removeOldEntry(_ group: Int, _ key: UInt64) throws(StoreError) {
         let isCut = oldKey.isCut
         oldKey.append(key: key)
@@ -443,15 +444,10 @@ struct SaveExecution: ~Copyable {
             return
         }
         newKey.encode(group, source, numbering)
-        if !newKey.hasNull,
-            let other = try newKey.isCut
-                ? holder(ofCutKeyInGroup: index, source)
-                : transaction.holder(of: newKey, group, catalog.groupTrees[index], [], catalog)
-        {
-            conflicts.append(
-                ConstraintConflict(
-                    entityName: catalog.model.entities[group.entity].name, properties: group.properties,
-                    values: group.elements.map { source.value(of: $0) }, object: id, other: other))
+        if deferred.defers(index) {
+            if !newKey.hasNull { deferred.add(id, in: index) }
+        } else if let other = try holder(of: source, inGroup: index) {
+            conflicts.append(conflict(of: id, with: other, inGroup: index, source))
         }
         if newKey.isCut {
             cutDeltas[index] += 1

@@ -46,13 +46,19 @@ struct SortBuffer {
         (self.space, byteCountMax) = (space, space.byteCountMax)
     }
 
+    /// A buffer for the rows that a plan finds.
+    init(for plan: FetchPlan, _ space: SortSpace) {
+        let offset = plan.offset
+        let keep = plan.limit.map { $0.addingReportingOverflow(offset) }
+        self.init(keep: keep.map { $0.overflow ? Int.max : $0.partialValue }, in: space)
+    }
+
     /// The normalized key of a row.
     static func key(of row: EvaluatedRow, _ sort: [ResolvedSortKey]) throws(StoreError) -> [UInt8] {
         var bytes: [UInt8] = []
         for key in sort {
-            guard let type = key.type else { continue }
             let value = try key.value(of: row)
-            KeyCoding.append(value, as: type, options: key.options, isAscending: key.isAscending, to: &bytes)
+            KeyCoding.append(value, as: key.type, options: key.options, isAscending: key.isAscending, to: &bytes)
         }
         bytes.append(bigEndian: row.objectID.key)
         return bytes

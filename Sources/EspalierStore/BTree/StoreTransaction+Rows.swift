@@ -97,10 +97,10 @@ extension StoreTransaction where Base: ~Copyable {
         return ids
     }
 
-    /// The row with the lowest key that has the values of `key`, if there is one.
+    /// The row with the lowest key that has the values of `key`, of those that count, if there is one.
     func holder(
         of key: GroupKey, _ group: KeyGroup, _ tree: Tree<[UInt8]>, _ values: @autoclosure () -> [AttributeValue],
-        _ catalog: StoreCatalog
+        _ catalog: StoreCatalog, where counts: (ObjectID) -> Bool = { _ in true }
     ) throws(StoreError) -> ObjectID? {
         assert(group.isUnique && !key.hasNull, "rows may share these values of \(group.name)")
         var found: ObjectID?
@@ -117,6 +117,7 @@ extension StoreTransaction where Base: ~Copyable {
                     entity: catalog.model.entities[group.entity].name, key: 0,
                     reason: "an entry of tree \"\(tree.name)\" is not the key of a row")
             }
+            guard counts(id) else { return true }
             if key.isCut {
                 guard let row = try snapshot(of: id, catalog),
                     zip(group.elements, values).allSatisfy({ element, value in
@@ -169,6 +170,18 @@ extension StoreCatalog {
         guard numbering.root(ofEntity: number) == entity.root else {
             throw damaged("its entity number \(number) belongs to another hierarchy")
         }
+        return number
+    }
+
+    /// Checks a row of `byteCount` bytes of which `row` is the beginning; returns the number of its own entity, or `nil`
+    /// if only the whole row tells whether it is damaged.
+    func check(
+        _ row: RawSpan, of byteCount: Int, in entity: Entity, key: UInt64
+    ) throws(StoreError) -> UInt16? {
+        if row.byteCount == byteCount { return try check(row, in: entity, key: key) }
+        guard key != 0, let (shape, _) = RowReader(numbering: numbering).soundBeginning(row, of: byteCount),
+            let number = shape.entityNumber, numbering.root(ofEntity: number) == entity.root
+        else { return nil }
         return number
     }
 }

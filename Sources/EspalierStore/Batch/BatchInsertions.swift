@@ -10,6 +10,7 @@ struct BatchInsertions {
     /// `nil` if the command does not validate.
     private var rules: BatchRules?
     private let chunkCountMax: Int
+    private let progress: BatchProgress?
     private var position = 0
     private var isAtEnd = false
 
@@ -21,22 +22,26 @@ struct BatchInsertions {
             throw .invalidRequest(
                 reason: "rows of \(entity.name) cannot be inserted: it is abstract, or not in the store's model")
         }
-        (self.entity, self.next, chunkCountMax) = (entity, next, command.chunkCountMax)
+        (self.entity, self.next) = (entity, next)
+        (chunkCountMax, progress) = (command.chunkCountMax, command.progress)
         rules = command.validates ? BatchRules() : nil
     }
 
     /// The insertions of the next rows; `nil` after the last ones.
     ///
     /// - Parameter isWhole: whether all rows that are left are wanted.
-    /// - Throws: `.brokenRules`, `.invalidRequest` for a row of another entity, the errors of the closure.
+    /// - Throws: `.brokenRules`, `.invalidRequest` for a row of another entity, `.commandCancelled`, the errors of the
+    ///   closure.
     mutating func insertions(isWhole: Bool = false) throws(StoreError) -> [SaveRequest.Insertion]? {
         var insertions: [SaveRequest.Insertion] = []
         var (byteCount, broken): (Int, [BrokenRule]) = (0, [])
         while !isAtEnd, isWhole || insertions.count < chunkCountMax && byteCount < IDChunks.byteCountMax {
-            guard let row = try next()?.content else {
+            if position.isMultiple(of: FetchSteps.stepCountMax) { try progress?.advance(by: 0) }
+            guard let new = try next() else {
                 isAtEnd = true
                 break
             }
+            let row = new.content
             guard row.attributeCount == entity.attributes.count,
                 row.relationshipCount == entity.relationships.count
             else {
@@ -45,7 +50,7 @@ struct BatchInsertions {
             if rules != nil, broken.count < BatchRules.reportCountMax {
                 broken += rules?.broken(row, at: position, of: entity) ?? []
             }
-            insertions.append(.init(id: ObjectID(temporaryForEntityTag: entity.tag), row))
+            insertions.append(.init(id: ObjectID(temporaryForEntityTag: entity.tag), new))
             byteCount += row.longByteCount
             position += 1
         }

@@ -8,26 +8,28 @@ struct BatchUpdates {
     private let assignments: [ResolvedAssignment]
     private let model: ManagedObjectModel
     private let former: FormerRows
+    private let progress: BatchProgress?
     /// `nil` if the command does not validate.
     private var rules: BatchRules?
 
     init(
         _ assignments: [ResolvedAssignment], of command: StoreCommand, _ model: ManagedObjectModel, _ former: FormerRows
     ) {
-        (self.assignments, self.model, self.former) = (assignments, model, former)
+        (self.assignments, self.model, self.former, progress) = (assignments, model, former, command.progress)
         rules = command.validates ? BatchRules() : nil
     }
 
     /// The updates of rows, in the same order; each expects the version of its row.
     ///
-    /// - Throws: `.brokenRules`; `.invalidRequest` for a row of another entity than that of the assignments; the errors
-    ///   of reading rows to which expressions lead.
+    /// - Throws: `.brokenRules`; `.invalidRequest` for a row of another entity than that of the assignments;
+    ///   `.commandCancelled`; the errors of reading rows to which expressions lead.
     mutating func updates(of rows: [ObjectSnapshot]) throws(StoreError) -> [SaveRequest.Update] {
         var updates: [SaveRequest.Update] = []
         updates.reserveCapacity(rows.count)
         var broken: [BrokenRule] = []
         var entity: Entity?
         for row in rows {
+            if updates.count.isMultiple(of: FetchSteps.stepCountMax) { try progress?.advance(by: 0) }
             if entity?.tag != row.id.entityTag { entity = try self.entity(of: row) }
             guard let entity else { continue }
             var update = SaveRequest.Update(id: row.id, expectedVersion: row.version)

@@ -2,13 +2,14 @@
 //
 // The steps of `run`: find the rows; update those whose updates need nothing but the row itself, without a save
 // (`BatchPatch`); then for each chunk of the others read the rows, make a `SaveRequest` and carry it out as a save
-// does; commit. Deletions are one save, which reads its rows chunk by chunk itself (`DeleteRules`).
+// does; check unique values; commit. Deletions are one save, which reads its rows chunk by chunk itself
+// (`DeleteRules`).
 //
 // Invariants
 //   1. The transaction begins before the rows are found: no other writer can come between.
 //   2. `transaction` is `nil` while an execution of a save has it. After an error it stays `nil`, and has rolled back.
-//   3. Whether a chunk is correct does not depend on later chunks: unique values that later chunks give up are given up
-//      before the first chunk (`removeUniqueEntries`), and a destination that a command sets is a row before it.
+//   3. Whether a chunk is correct does not depend on later chunks: unique values that later chunks may give up are
+//      checked after the last one (`DeferredConstraints`), and a destination that a command sets is a row before it.
 
 internal import EspalierEngine
 internal import EspalierModel
@@ -21,10 +22,19 @@ struct CommandExecution: ~Copyable {
     private let store: BTreeStore
     private var transaction: StoreTransaction<WriteTransaction>?
     private var result = CommandResult()
+    /// The constraints that are checked after the last chunk; `nil` if each save checks its own.
+    private var deferred: DeferredConstraints?
 
     /// Begins the transaction.
     init(_ command: StoreCommand, _ store: BTreeStore) throws(StoreError) {
         (self.command, self.store) = (command, store)
+        let schema = store.catalog.schema
+        deferred =
+            switch command.change {
+            case .insert: DeferredConstraints(schema.lateConstraints, outlastsSave: true)
+            case .update: DeferredConstraints(schema.constraints, outlastsSave: true)
+            case .delete: nil
+            }
         transaction = try store.beginWrite()
     }
 
@@ -37,6 +47,7 @@ struct CommandExecution: ~Copyable {
         case .update(let rows, let assignments): try update(rows, assignments)
         case .delete(let rows): try delete(rows)
         }
+        try checkDeferredConstraints()
         guard let open = transaction.take() else { throw .closed }
         if result.count > 0 { result.generation = try open.commit() }
         return result
@@ -62,20 +73,11 @@ struct CommandExecution: ~Copyable {
         _ rows: StoreCommand.Rows, _ assignments: [ResolvedAssignment]
     ) throws(StoreError) {
         guard !assignments.isEmpty else { return }
-        let selected = try select(rows)
+        let selected = try rows.found(command.progress) { rows throws(StoreError) in try select(rows) }
         command.progress?.expect(selected.count)
         let store = store
         let former = FormerRows(store.model) { () throws(StoreError) in try store.snapshot() }
         var updates = BatchUpdates(assignments, of: command, store.model, former)
-        if changesUniqueValues(assignments) {
-            var chunks = IDChunks(selected, countMax: command.chunkCountMax)
-            while let ids = chunks.next() {
-                let rows = try stored(ids)
-                chunks.note(rows)
-                try removeUniqueEntries(of: rows, try updates.updates(of: rows))
-                try command.progress?.advance(by: 0)
-            }
-        }
         var chunks = IDChunks(try patch(selected, assignments), countMax: command.chunkCountMax)
         while let ids = chunks.next() {
             let rows = try stored(ids)
@@ -114,7 +116,7 @@ struct CommandExecution: ~Copyable {
     }
 
     private mutating func delete(_ rows: StoreCommand.Rows) throws(StoreError) {
-        let selected = try select(rows)
+        let selected = try rows.found(command.progress) { rows throws(StoreError) in try select(rows) }
         guard !selected.isEmpty else { return }
         command.progress?.expect(selected.count)
         let saved = try carryOut(
@@ -123,19 +125,6 @@ struct CommandExecution: ~Copyable {
                 rows: selected, chunkCountMax: command.chunkCountMax, progress: command.progress))
         assert(saved.deleted.count >= selected.count, "\(saved.deleted.count) of \(selected.count) rows were deleted")
         result.note(selected, saved, returnsIDs: command.returnsIDs)
-    }
-
-    /// Whether some row may get another value in a uniqueness constraint.
-    private func changesUniqueValues(_ assignments: [ResolvedAssignment]) -> Bool {
-        catalog.schema.groups.contains { group in
-            guard group.isUnique else { return false }
-            return assignments.contains { assignment in
-                let isRelated =
-                    store.model.entities[group.entity].isKind(of: assignment.entity)
-                    || assignment.entity.isKind(of: store.model.entities[group.entity])
-                return isRelated && group.elements.contains { $0.property == assignment.property }
-            }
-        }
     }
 
     // MARK: Rows
@@ -148,6 +137,7 @@ struct CommandExecution: ~Copyable {
         switch rows {
         case .ids(let ids):
             for start in stride(from: 0, to: ids.count, by: 256) {
+                try command.progress?.advance(by: 0)
                 for case let row? in try snapshot.snapshots(of: Array(ids[start..<min(start + 256, ids.count)])) {
                     selected.insert(row.id)
                 }
@@ -187,18 +177,21 @@ struct CommandExecution: ~Copyable {
         _ request: SaveRequest, deleting selected: SelectedRows = .none
     ) throws(StoreError) -> SaveResult {
         guard let open = transaction.take() else { throw .closed }
-        var execution = SaveExecution(open, catalog)
+        var execution = SaveExecution(open, catalog, deferring: deferred.take())
         let saved = try execution.carryOut(request, deleting: selected)
+        deferred = execution.deferred
         transaction = execution.handBack()
         return saved
     }
 
-    private mutating func removeUniqueEntries(
-        of rows: [ObjectSnapshot], _ updates: [SaveRequest.Update]
-    ) throws(StoreError) {
+    /// Checks unique values that chunks have changed.
+    private mutating func checkDeferredConstraints() throws(StoreError) {
+        guard let deferred = deferred.take(), deferred.outlastsSave else { return }
         guard let open = transaction.take() else { throw .closed }
-        var execution = SaveExecution(open, catalog)
-        try execution.removeUniqueEntries(of: rows, updates)
+        let progress = command.progress
+        var execution = SaveExecution(open, catalog, deferring: deferred)
+        try execution.checkDeferredConstraints { () throws(StoreError) in try progress?.advance(by: 0) }
+        try execution.throwConflicts()
         transaction = execution.handBack()
     }
 }

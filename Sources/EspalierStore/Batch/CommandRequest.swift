@@ -25,11 +25,11 @@ struct CommandRequest {
         switch command.change {
         case .insert: save.insertions = insertions
         case .update(let rows, let assignments):
-            updated = try rows.rows(in: snapshot)
+            updated = try rows.rows(in: snapshot, command.progress)
             var updates = BatchUpdates(assignments, of: command, model, FormerRows(model) { snapshot })
             save.updates = try updates.updates(of: updated)
         case .delete(let rows):
-            for row in try rows.rows(in: snapshot) {
+            for row in try rows.rows(in: snapshot, command.progress) {
                 save.deletions.append(.init(id: row.id, expectedVersion: row.version))
                 deleted.insert(row.id)
             }
@@ -69,12 +69,15 @@ extension StoreCommand {
 
 extension StoreCommand.Rows {
     /// The rows in a snapshot, by entity and ascending key, each once.
-    fileprivate func rows(in snapshot: any StoreSnapshot) throws(StoreError) -> [ObjectSnapshot] {
-        let found: [ObjectSnapshot] =
-            switch self {
+    fileprivate func rows(
+        in snapshot: any StoreSnapshot, _ progress: BatchProgress?
+    ) throws(StoreError) -> [ObjectSnapshot] {
+        let found = try found(progress) { rows throws(StoreError) -> [ObjectSnapshot] in
+            switch rows {
             case .matching(let fetch): Array(try snapshot.fetch(fetch))
             case .ids(let ids): try snapshot.snapshots(of: ids).compactMap(\.self)
             }
+        }
         var seen = RowSet()
         return found.filter { seen.insert($0.id) }.sorted {
             ($0.id.entityTag, $0.id.key) < ($1.id.entityTag, $1.id.key)

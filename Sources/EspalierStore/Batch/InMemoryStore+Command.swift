@@ -11,7 +11,7 @@ extension InMemoryStore {
     /// - Complexity: O(rows of the hierarchy) to find rows, and that of the save.
     public func execute(_ command: StoreCommand) throws(StoreError) -> CommandResult {
         let insertions = try command.insertions(model)
-        let result = try withState { state throws(StoreError) in
+        let result = try change { state throws(StoreError) in
             let snapshot = InMemorySnapshot(self, state, isHeld: true)
             let request = try CommandRequest(command, insertions, model, on: snapshot)
             guard request.count > 0 else { return CommandResult() }

@@ -58,7 +58,7 @@ public enum MigrationRecord: Sendable {
         case inferred
         /// Mappings, by name, and for all other entities names and renaming identifiers.
         case mappings([String])
-        /// The models store the same rows: only indexes, constraints and records differ.
+        /// A file that is not migrated adopts a model of the same rows: indexes, constraints and records are adapted.
         case sameRows
     }
 

@@ -10,7 +10,9 @@ public struct MigrationOptions: Sendable, Hashable {
     public var allowing: Set<MigrationLoss>
     /// The path of a backup that is written before the store is changed; `nil` = no backup.
     ///
-    /// The file must not exist. No backup is written if the model needs no migration.
+    /// No other file may be at the path. No backup is written if the model needs no migration, and a migration that is
+    /// not committed removes its backup again. A process that is killed leaves it: the next migration uses it if the
+    /// store was not changed since.
     public var backupPath: String?
 
     /// The progress, which can also cancel the migration.
@@ -31,4 +33,16 @@ public struct MigrationOptions: Sendable, Hashable {
     public static let automatic = MigrationOptions()
     /// Refuses files whose rows belong to another model.
     public static let off = MigrationOptions(isAutomatic: false)
+
+    /// Refuses migrations of several stores of which two would write one backup.
+    ///
+    /// - Throws: `StoreError.invalidOption` with the way out.
+    package static func requireOwnBackups(_ migrations: [MigrationOptions]) throws(StoreError) {
+        var paths: Set<String> = []
+        for case let path? in migrations.map(\.backupPath) where !paths.insert(path).inserted {
+            throw .invalidOption(
+                "backupPath", store: StoreType.btree.rawValue,
+                reason: "two stores that are migrated have the backup \(path); give each a path of its own")
+        }
+    }
 }

@@ -71,6 +71,12 @@ public struct MigrationPlan: Sendable {
         self.mappings = mappings
     }
 
+    /// The same plan, refused for these reasons.
+    package func refused(for refusal: MigrationRefusal) -> MigrationPlan {
+        assert(!refusal.isEmpty, "a plan is refused for no reason")
+        return with(nil, mappings, refusal)
+    }
+
     /// The same plan with results.
     func with(_ outcome: Outcome?, _ mappings: [Mapping], _ refusal: MigrationRefusal?) -> MigrationPlan {
         MigrationPlan(

@@ -24,12 +24,19 @@ public final class MigrationProgress: Sendable {
     private let state = Mutex(State())
     /// Called on the thread of the migration.
     private let onChange: (@Sendable (Double) -> Void)?
+    /// The progress whose cancellation counts as well.
+    private let leader: MigrationProgress?
 
     /// Makes the progress of a migration that begins later.
     ///
     /// - Parameter onChange: gets `fractionCompleted` now and then, on the thread of the migration; it may call
     ///   `cancel`.
-    public init(onChange: (@Sendable (_ fractionCompleted: Double) -> Void)? = nil) { self.onChange = onChange }
+    public init(onChange: (@Sendable (_ fractionCompleted: Double) -> Void)? = nil) {
+        (self.onChange, leader) = (onChange, nil)
+    }
+
+    /// The progress of a trial that is cancelled together with `other`, which shows nothing of it.
+    package init(cancelledWith other: MigrationProgress) { (onChange, leader) = (nil, other) }
 
     /// The part of the work that is done: 0 to 1.
     ///
@@ -37,7 +44,7 @@ public final class MigrationProgress: Sendable {
     public var fractionCompleted: Double { state.withLock(\.completed) }
 
     /// Whether `cancel` was called.
-    public var isCancelled: Bool { state.withLock(\.isCancelled) }
+    public var isCancelled: Bool { state.withLock(\.isCancelled) || leader?.isCancelled == true }
 
     /// Asks the migration to stop: it throws `StoreError.migrationCancelled`, and the file stays as it was.
     ///

@@ -30,20 +30,22 @@ public struct SaveRequest: Sendable {
         public var id: ObjectID
         /// All values, which are shared and do not change.
         package private(set) var row: RowValues
+        /// The properties whose values the sender has named; `nil` if it does not tell them from values by default.
+        package private(set) var named: NamedProperties?
 
         /// One value for each attribute slot of the entity.
         ///
         /// - Complexity: O(values), to read as well as to change.
         public var values: [AttributeValue] {
             get { row.attributes }
-            set { self = Insertion(id: id, values: newValue, destinations: row.destinations) }
+            set { self = Insertion(id: id, RowValues(newValue, row.destinations), naming: named) }
         }
         /// One for each relationship slot; `nil` for to-many and empty ones.
         ///
         /// - Complexity: O(values), to read as well as to change.
         public var destinations: [ObjectID?] {
             get { row.destinations }
-            set { self = Insertion(id: id, values: row.attributes, destinations: newValue) }
+            set { self = Insertion(id: id, RowValues(row.attributes, newValue), naming: named) }
         }
 
         /// Inserts a row.
@@ -51,10 +53,36 @@ public struct SaveRequest: Sendable {
             self.init(id: id, RowValues(values, destinations))
         }
 
+        /// Inserts a row of a command.
+        public init(id: ObjectID, _ row: StoreCommand.NewRow) { self.init(id: id, row.content, naming: row.named) }
+
         /// Inserts a row whose values are shared from now on.
-        package init(id: ObjectID, _ row: RowValues) {
+        package init(id: ObjectID, _ row: RowValues, naming named: NamedProperties? = nil) {
             row.share()
-            (self.id, self.row) = (id, row)
+            (self.id, self.row, self.named) = (id, row, named)
+        }
+
+        /// Whether a row into which the insertion is merged gets its value of an attribute (`ConstraintAction.merge`).
+        ///
+        /// A row of a command gives the values that it names, also the default value and null; an object gives those
+        /// that differ from the default value. Derived values follow from the others.
+        ///
+        /// - Complexity: O(1).
+        public func merges(_ attribute: Attribute) -> Bool {
+            guard !attribute.isTransient, !attribute.isDerived else { return false }
+            return named?.contains(.attribute(attribute.slot))
+                ?? (row.attribute(at: attribute.slot) != attribute.defaultValue)
+        }
+
+        /// Whether a row into which the insertion is merged gets its destination of a to-one relationship.
+        ///
+        /// A row of a command gives the destinations that it names, also none; an object gives those that it has.
+        ///
+        /// - Complexity: O(1).
+        public func merges(_ relationship: Relationship) -> Bool {
+            guard !relationship.isToMany else { return false }
+            return named?.contains(.relationship(relationship.slot))
+                ?? (row.destination(at: relationship.slot) != nil)
         }
     }
 

@@ -24,6 +24,8 @@ public struct StoreCommand {
     /// The values of one new row.
     public struct NewRow: Sendable {
         package let content: RowValues
+        /// The properties that the row names; `nil` if it does not tell them from values by default.
+        package let named: NamedProperties?
 
         /// One value for each attribute slot of the entity.
         public var values: [AttributeValue] { content.attributes }
@@ -36,9 +38,9 @@ public struct StoreCommand {
         }
 
         /// Makes a row of values that are shared from now on.
-        package init(_ content: RowValues) {
+        package init(_ content: RowValues, naming named: NamedProperties? = nil) {
             content.share()
-            self.content = content
+            (self.content, self.named) = (content, named)
         }
     }
 
@@ -98,4 +100,20 @@ public struct CommandResult: Sendable {
 
     /// The result of a command that changes nothing.
     public init() {}
+}
+
+extension StoreCommand.Rows {
+    /// Finds the rows by `body`, while the command can be cancelled.
+    ///
+    /// - Throws: `.commandCancelled`, or the errors of `body`.
+    func found<Answer>(
+        _ progress: BatchProgress?, _ body: (StoreCommand.Rows) throws(StoreError) -> Answer
+    ) throws(StoreError) -> Answer {
+        guard let progress, case .matching(var fetch) = self else { return try body(self) }
+        fetch.isCancelled = { progress.isCancelled }
+        do throws(StoreError) { return try body(.matching(fetch)) } catch {
+            if case .fetchCancelled = error { throw .commandCancelled(path: nil) }
+            throw error
+        }
+    }
 }

@@ -31,6 +31,7 @@ extension StoreError: CustomStringConvertible {
                 with: path, "the migration was cancelled, and the store is as it was; open it again to migrate it")
         case .commandCancelled(let path):
             Self.prefixed(with: path, "the batch request was cancelled, and the store is as it was")
+        case .fetchCancelled: "the fetch was cancelled"
         case .otherFormat(let path, let format): Self.prefixed(with: path, Self.otherFormat(format))
         case .damagedContent(let path, let entity, let key, let reason):
             Self.prefixed(with: path, "the row \(entity)/\(key) is damaged: \(reason)")

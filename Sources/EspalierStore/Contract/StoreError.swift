@@ -32,6 +32,8 @@ public enum StoreError: Error, Sendable {
     case migrationCancelled(path: String?)
     /// The command was cancelled by its `BatchProgress` (3072); the store is as it was.
     case commandCancelled(path: String?)
+    /// The fetch was cancelled while the store was reading (3072).
+    case fetchCancelled
     /// The file's rows are in a format that cannot be read directly: an older one, which only opening to write
     /// converts, or one of a newer library (134100).
     case otherFormat(path: String?, format: UInt16)

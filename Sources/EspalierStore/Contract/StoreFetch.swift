@@ -35,6 +35,15 @@ public struct StoreFetch: Sendable {
     /// finds out about it; another condition is not.
     package var isRepeated = false
 
+    /// Whether the answer is no longer wanted; `nil` if the fetch cannot be cancelled.
+    ///
+    /// The stores of this package ask it while they visit rows and entries, on the thread that reads, and then throw
+    /// `.fetchCancelled`.
+    package var isCancelled: (@Sendable () -> Bool)?
+
+    /// The steps of a loop that answers the fetch.
+    var steps: FetchSteps { FetchSteps(isCancelled) }
+
     /// Those of `found` that are within offset and limit.
     var remaining: ArraySlice<ObjectID>? { found.map { $0.dropFirst(offset).prefix(limit ?? .max) } }
 

@@ -31,8 +31,9 @@ extension StoreSnapshot {
         var all = fetch.rows
         if !fetch.excluded.isEmpty { all.limit = nil }
         var collector = ValueCollector(fetch.values)
-        var count = 0
+        var (count, steps) = (0, all.steps)
         for row in try self.fetch(all) where !fetch.excluded.contains(row.id) && count < fetch.rows.limit ?? .max {
+            try steps.count()
             guard let subject = SnapshotSubject(row, in: self, fetch.values.model) else { continue }
             try collector.add(subject)
             count += 1

@@ -142,25 +142,33 @@ public final class IncrementalSnapshot: StoreSnapshot, BuiltInSnapshot {
         }
         assert(!isCut || fetch.keys == StoreFetch.allKeys, "\(found.ids.count) rows are cut, and keys not tested")
         if fetch.keys != StoreFetch.allKeys { found.ids.removeAll { !fetch.keys.contains($0.key) } }
-        if !isFiltered, let predicate = fetch.predicate { try filter(&found, predicate) }
+        if !isFiltered, let predicate = fetch.predicate { try filter(&found, predicate, fetch.steps) }
         guard !isCut else { return found }
-        if !isSorted { try sort(&found, fetch.sort) }
+        if !isSorted { try sort(&found, fetch.sort, fetch.steps) }
         found.ids = Array(found.ids.dropFirst(fetch.offset).prefix(fetch.limit ?? .max))
         return found
     }
 
-    private func filter(_ found: inout Found, _ predicate: ResolvedPredicate) throws(StoreError) {
+    private func filter(
+        _ found: inout Found, _ predicate: ResolvedPredicate, _ steps: FetchSteps
+    ) throws(StoreError) {
         try found.reads.load(found.ids)
         var kept: [ObjectID] = []
-        for id in found.ids where try predicate.evaluate(on: found.reads.subject(id)) { kept.append(id) }
+        var steps = steps
+        for id in found.ids {
+            try steps.count()
+            if try predicate.evaluate(on: found.reads.subject(id)) { kept.append(id) }
+        }
         found.ids = kept
     }
 
-    private func sort(_ found: inout Found, _ keys: [ResolvedSortKey]) throws(StoreError) {
+    private func sort(_ found: inout Found, _ keys: [ResolvedSortKey], _ steps: FetchSteps) throws(StoreError) {
         guard !keys.isEmpty else { return found.ids.sort { $0.key < $1.key } }
         try found.reads.load(found.ids)
         var rows: [(id: ObjectID, values: [AttributeValue])] = []
+        var steps = steps
         for id in found.ids {
+            try steps.count()
             let subject = try found.reads.subject(id)
             rows.append((id, try keys.map { key throws(StoreError) in try key.value(of: subject) }))
         }

@@ -2,12 +2,15 @@
 //
 // Invariants
 //   1. `rows` and `lists` have the changes; everything else is read from the source when a rule asks for it.
+//      A list in `lists` may still have destinations of `removedLinks`, until `settleLinks`.
 //   2. `holders` has the changed rows by their unique values, as far as none of these is null.
 
 internal import EspalierModel
 
 /// Rows and lists as they are after the steps of a save so far.
 struct IncrementalState: SaveState {
+    static var heldCountMax: Int { .max }
+
     /// A row that the save has changed, or removed.
     private enum Change {
         case row(ObjectSnapshot)
@@ -18,6 +21,7 @@ struct IncrementalState: SaveState {
     private let schema: StoreSchema
     private var rows = ObjectIDTable<Change>()
     private(set) var lists: [ListID: (relationship: Relationship, destinations: [ObjectID])] = [:]
+    private var removedLinks = RemovedLinks()
     private var holders: [[[UniqueValue]: Set<ObjectID>]]
 
     init(_ snapshot: IncrementalSnapshot) {
@@ -55,6 +59,11 @@ struct IncrementalState: SaveState {
     }
 
     func destinations(of owner: ObjectID, _ relationship: Relationship) throws(StoreError) -> [ObjectID] {
+        try destinations(of: owner, relationship, countMax: .max)
+    }
+
+    /// A list with the destinations that `removedLinks` takes out of it.
+    private func unsettledList(of owner: ObjectID, _ relationship: Relationship) throws(StoreError) -> [ObjectID] {
         assert(relationship.isToMany, "\(relationship.name) of \(owner) is to-one, and no list")
         if let list = lists[ListID(relationship, of: owner)] { return list.destinations }
         // Neither a new row nor one that is gone has a list in the source.
@@ -65,18 +74,24 @@ struct IncrementalState: SaveState {
     func destinations(
         of owner: ObjectID, _ relationship: Relationship, countMax: Int
     ) throws(StoreError) -> [ObjectID] {
-        assert(countMax > 0, "\(countMax) destinations of \(owner) are asked for")
-        return Array(try destinations(of: owner, relationship).prefix(countMax))
+        let list = try unsettledList(of: owner, relationship)
+        return removedLinks.left(of: list, in: ListID(relationship, of: owner), countMax: countMax)
     }
 
     /// - Complexity: O(rows of the entity), because nothing leads back along the relationship.
-    func owners(leadingTo destination: ObjectID, _ relationship: Relationship) throws(StoreError) -> [ObjectID] {
-        let entity = schema.model.entities[relationship.declaredBy]
-        var owners: [ObjectID] = []
-        for owner in try ids(of: entity) where try destinations(of: owner, relationship).contains(destination) {
-            owners.append(owner)
+    func pairs(
+        leadingTo destinations: [ObjectID], _ relationship: Relationship
+    ) throws(StoreError) -> [(owner: ObjectID, destination: ObjectID)] {
+        assert(relationship.isToMany && relationship.inverse == nil, "owners along \(relationship.name) are not known")
+        let wanted = Set(destinations)
+        var pairs: [(owner: ObjectID, destination: ObjectID)] = []
+        for owner in try ids(of: schema.model.entities[relationship.declaredBy]) {
+            assert(StepCount.note())
+            for id in try self.destinations(of: owner, relationship) where wanted.contains(id) {
+                pairs.append((owner, id))
+            }
         }
-        return owners
+        return pairs
     }
 
     /// - Complexity: O(rows of the entity), because nothing leads back along the relationship.
@@ -228,10 +243,20 @@ struct IncrementalState: SaveState {
 
     mutating func removeLink(
         of owner: ObjectID, to destination: ObjectID, _ relationship: Relationship
-    ) throws(StoreError) {
-        let list = try destinations(of: owner, relationship)
-        guard list.contains(destination) else { return }
-        setList(list.filter { $0 != destination }, of: owner, relationship)
+    ) {
+        assert(relationship.isToMany, "\(relationship.name) of \(owner) is to-one, and no list")
+        removedLinks.insert(destination, in: ListID(relationship, of: owner))
+    }
+
+    /// - Complexity: O(n) for lists of n destinations, each of which is read from the source.
+    mutating func settleLinks() throws(StoreError) {
+        for (id, gone) in removedLinks.takeLists() {
+            let relationship = schema.model.entities[id.relationship.declaredBy].relationships[id.relationship.slot]
+            let list = try unsettledList(of: id.owner, relationship)
+            assert(StepCount.note(list.count))
+            let left = list.filter { !gone.contains($0) }
+            if left.count < list.count { setList(left, of: id.owner, relationship) }
+        }
     }
 
     // MARK: The result

@@ -2,7 +2,6 @@
 // source with everything that has changed.
 
 internal import EspalierModel
-internal import Synchronization
 
 extension IncrementalStore {
     /// Checks versions and constraints, carries out the rules of the model, and has the source write the result.
@@ -10,16 +9,14 @@ extension IncrementalStore {
     /// - Complexity: that of the changes; O(rows) for deletions of rows to which a relationship without inverse may
     ///   lead, and for unique values by which the source does not filter.
     public func save(_ request: SaveRequest) throws(StoreError) -> SaveResult {
-        let outcome = saving.withLock { _ -> Result<SaveResult, StoreError> in
-            do throws(StoreError) { return .success(try saveAlone(request)) } catch { return .failure(error) }
-        }
-        return try outcome.get()
+        try holdChanges(endsChanges: false) { () throws(StoreError) in try saveAlone(request) }
     }
 
     private func saveAlone(_ request: SaveRequest) throws(StoreError) -> SaveResult {
         let snapshot = try incrementalSnapshot()
         guard !isReadOnly else { throw .readOnly(path: path) }
         var keys = try newKeys(for: request)
+        try checkAreNew(keys, in: request)
         let save = try PreparedSave(request, schema: schema, storeTag: storeTag) { entity throws(StoreError) in
             guard let key = keys[entity.root]?.popLast() else {
                 throw .invalidRequest(reason: "\(entity.name) is abstract and has no rows of its own")
@@ -51,6 +48,19 @@ extension IncrementalStore {
         for (root, (entity, count)) in counts { keys[root] = try newKeys(for: entity, count: count).reversed() }
         assert(keys.allSatisfy { schema.roots[$0.key] == $0.key }, "keys are for \(keys.keys), which are no roots")
         return keys
+    }
+
+    /// Requires that no new key is that of a row which the request names.
+    private func checkAreNew(
+        _ keys: [ManagedObjectModel.EntityIndex: [UInt64]], in request: SaveRequest
+    ) throws(StoreError) {
+        guard !keys.isEmpty else { return }
+        let new = keys.mapValues { Set($0) }
+        let named = request.updates.map(\.id) + request.deletions.map(\.id) + request.locks.map(\.id)
+        for id in named where !id.isTemporary && id.storeTag == storeTag {
+            guard let entity = schema.entity(of: id), new[entity.root]?.contains(id.key) == true else { continue }
+            throw broken("the new reference of \(id) is that of another row")
+        }
     }
 
     private func apply(

@@ -47,8 +47,9 @@ public final class IncrementalStore: PersistentStore, BuiltInStore {
     let checks: ContractChecks
     /// Guards the number of the generation and the versions that were read.
     private let state: Mutex<State>
-    /// Held during a save.
-    let saving = Mutex(())
+    /// Held during a save, and while metadata are set: whether the store accepts no changes any more
+    /// (`holdChanges`).
+    private let changesHaveEnded = Mutex(false)
 
     /// Makes a store of the data.
     ///
@@ -117,14 +118,16 @@ public final class IncrementalStore: PersistentStore, BuiltInStore {
     ///
     /// - Throws: `.invalidRequest` if composites nest more than 15 deep.
     public func setMetadata(_ metadata: [String: AttributeValue]) throws(StoreError) {
-        _ = try openGeneration()
         try SaveChecks.check(metadata: metadata)
-        try ask { try source.setMetadata(metadata) }
+        try holdChanges(endsChanges: false) { () throws(StoreError) in
+            _ = try openGeneration()
+            try ask { try source.setMetadata(metadata) }
+        }
     }
 
     /// Ends the store, and closes the source after the save that is running.
     public func close() throws(StoreError) {
-        let wasClosed = saving.withLock { _ in
+        let wasClosed = changesHaveEnded.withLock { _ in
             state.withLock { state in
                 defer { state.isClosed = true }
                 return state.isClosed
@@ -132,6 +135,22 @@ public final class IncrementalStore: PersistentStore, BuiltInStore {
         }
         guard !wasClosed else { throw .closed }
         try ask { try source.close() }
+    }
+
+    package func holdChanges<Answer: Sendable>(
+        endsChanges: Bool, _ body: () throws(StoreError) -> Answer
+    ) throws(StoreError) -> Answer {
+        let outcome = changesHaveEnded.withLock { haveEnded -> Result<Answer, StoreError> in
+            guard !haveEnded else { return .failure(.closed) }
+            do throws(StoreError) {
+                let answer = try body()
+                haveEnded = endsChanges
+                return .success(answer)
+            } catch {
+                return .failure(error)
+            }
+        }
+        return try outcome.get()
     }
 
     // MARK: For snapshots and saves

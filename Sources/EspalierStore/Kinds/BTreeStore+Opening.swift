@@ -2,10 +2,90 @@
 
 internal import EspalierEngine
 internal import EspalierModel
+internal import FoundationEssentials
 
 extension BTreeStore {
     /// Opens a described file; waits for another process that writes it as long as the option `timeout` says.
     static func open(_ opening: StoreOpening) throws(StoreError) -> BTreeStore {
+        let (path, options) = try place(of: opening)
+        let sortByteCountMax = try opening.count(of: .sortByteCountMax)
+        let store = try waiting(for: opening) { () throws(StoreError) -> BTreeStore in
+            try open(path: path, model: opening.model, migration: opening.migration, options: options)
+        }
+        if let sortByteCountMax { store.sortByteCountMax = sortByteCountMax }
+        return store
+    }
+
+    /// The effect of opening a described file for writing, and the reasons against it (SD-30).
+    static func migrationPlan(_ opening: StoreOpening, checkingRows: Bool) throws(StoreError) -> MigrationPlan {
+        var writing = opening
+        writing.isReadOnly = false
+        let (path, options) = try place(of: writing)
+        assert(options.access == .readWrite, "rows cannot be tried in a database that is open for reading only")
+        return try waiting(for: opening) { () throws(StoreError) -> MigrationPlan in
+            try migrationPlan(
+                at: path, to: opening.model, migration: opening.migration, checkingRows: checkingRows, options: options)
+        }
+    }
+
+    // MARK: Trials
+
+    /// Whether opening a described file changes the model in it; reads no row.
+    ///
+    /// - Throws: the errors of opening the file; `.incompatibleModel` if it is no object store, or may not be migrated.
+    static func changesModel(_ opening: StoreOpening) throws(StoreError) -> Bool {
+        guard !opening.isReadOnly else { return false }
+        do throws(StoreError) {
+            return try withDatabase(of: opening) { database throws(StoreError) -> Bool in
+                try requireObjectStore(database)
+                guard let stored = try storedModel(database) else { return false }
+                let isReadOnly = database.isReadOnly
+                let adaptation = try adaptation(
+                    of: stored.model, to: opening.model, isReadOnly: isReadOnly, opening.migration)
+                return adaptation != .unneeded && !isReadOnly
+            }
+        } catch {
+            // Opening makes the file.
+            guard error.isMissingFile else { throw error }
+            return false
+        }
+    }
+
+    /// Does what opening a described file would do to its rows and indexes, and rolls it back.
+    ///
+    /// Rows of an older format are converted, as opening does whatever follows.
+    ///
+    /// - Throws: what opening would throw.
+    /// - Complexity: that of opening.
+    static func tryOpening(_ opening: StoreOpening) throws(StoreError) {
+        try withDatabase(of: opening) { database throws(StoreError) in try tryContent(of: database, opening) }
+    }
+
+    private static func tryContent(of database: Database, _ opening: StoreOpening) throws(StoreError) {
+        guard let stored = try storedModel(database) else { return }
+        let (model, migration) = (opening.model, opening.migration)
+        let tag = Interned.stores.tag(of: UUID(bytes: database.storeIdentifier))
+        assert(!database.isReadOnly, "a trial cannot write")
+        switch try adaptation(of: stored.model, to: model, isReadOnly: false, migration) {
+        case .unneeded: break
+        case .adoption:
+            try upgradeIfNeeded(database, stored, storeTag: tag)
+            // Never committed: it rolls back at the end of this method.
+            var transaction = try StoreTransaction(writing: database)
+            _ = try StoreCatalog.adopt(
+                StoreSchema(model: model), replacing: stored.model, storeTag: tag, MigrationNotes(nil),
+                in: &transaction)
+        case .migration:
+            try upgradeIfNeeded(database, stored, storeTag: tag)
+            try MigrationBackup.check(database, at: migration.backupPath)
+            let plan = try plan(database, model, migration, checkingRows: true)
+            if let refusal = plan.refusal { throw .migrationRefused(path: nil, refusal) }
+        }
+    }
+
+    // MARK: Descriptions
+
+    private static func place(of opening: StoreOpening) throws(StoreError) -> (path: String, options: DatabaseOptions) {
         try opening.requireOptions(among: [
             .timeout, .cacheByteCount, .pageSize, .logByteCountMax, .sortByteCountMax,
         ])
@@ -17,16 +97,36 @@ extension BTreeStore {
         if let count = try opening.count(of: .cacheByteCount) { options.cacheByteCount = count }
         if let count = try opening.count(of: .pageSize) { options.pageSize = count }
         if let count = try opening.count(of: .logByteCountMax) { options.logByteCountMax = count }
-        let sortByteCountMax = try opening.count(of: .sortByteCountMax)
+        return (path, options)
+    }
+
+    /// Runs `body` with the database of a described file, which is not created.
+    ///
+    /// The database is open for writing, as it will be: while it were open for reading only, another thread could not
+    /// open it for writing.
+    private static func withDatabase<Answer>(
+        of opening: StoreOpening, _ body: (Database) throws(StoreError) -> Answer
+    ) throws(StoreError) -> Answer {
+        let (path, given) = try place(of: opening)
+        var options = given
+        (options.createIfMissing, options.applicationID) = (false, applicationID)
+        return try waiting(for: opening) { () throws(StoreError) -> Answer in
+            try StoreError.withPath(path) { () throws(StoreError) -> Answer in
+                let database = try withStoreErrors(try Database.open(path, options: options))
+                return try closing(database) { () throws(StoreError) -> Answer in try body(database) }
+            }
+        }
+    }
+
+    /// Repeats `body` while another process writes the file, as long as the option `timeout` says.
+    private static func waiting<Answer>(
+        for opening: StoreOpening, _ body: () throws(StoreError) -> Answer
+    ) throws(StoreError) -> Answer {
         let start = ContinuousClock.now
         let timeout = try opening.number(of: .timeout) ?? 0
+        assert(timeout >= 0, "a wait of \(timeout) seconds")
         while true {
-            do throws(StoreError) {
-                let store = try open(
-                    path: path, model: opening.model, migration: opening.migration, options: options)
-                if let sortByteCountMax { store.sortByteCountMax = sortByteCountMax }
-                return store
-            } catch {
+            do throws(StoreError) { return try body() } catch {
                 guard error.isBusy, start.duration(to: .now) < .seconds(timeout) else { throw error }
                 Platform.pause(milliseconds: 20)
             }

@@ -9,7 +9,9 @@ extension InMemorySnapshot {
     public func values(_ fetch: StoreValueFetch) throws(StoreError) -> ValueCollector {
         let state = try state()
         var collector = ValueCollector(fetch.values)
+        var steps = fetch.rows.steps
         for row in try rows(fetch.rows, excluding: fetch.excluded) {
+            try steps.count()
             try collector.add(MemoryRow(row: row, state: state, schema: schema))
         }
         collector.isInOrder = fetch.isOrdered

@@ -112,8 +112,10 @@ public final class InMemorySnapshot: StoreSnapshot, BuiltInSnapshot {
         }
         let wanted = fetch.includesSubentities ? Set(fetch.entity.family) : [fetch.entity.index]
         var matches: [(subject: MemoryRow, sortValues: [AttributeValue])] = []
-        for row in state.rows[fetch.entity.root].values
+        var steps = fetch.steps
+        for (_, row) in state.rows[fetch.entity.root]
         where wanted.contains(row.entity) && fetch.keys.contains(row.id.key) && !excluded.contains(row.id) {
+            try steps.count()
             let subject = MemoryRow(row: row, state: state, schema: schema)
             assert(row.id.key <= state.lastKeys[fetch.entity.root], "key \(row.id.key) was never allocated")
             guard try fetch.predicate?.evaluate(on: subject) ?? true else { continue }

@@ -1,11 +1,14 @@
-// Saving to an in-memory store: the same steps as every store, on dictionaries.
+// Saving to an in-memory store: the same steps as every store, on tables.
 
 internal import EspalierModel
 
 extension InMemoryStore {
     /// Checks versions and constraints, then makes all changes at once.
+    ///
+    /// - Complexity: O(log n) for each changed row among n, O(destinations) for each changed list, whether or not
+    ///   snapshots exist; O(n) to delete rows to which a to-one relationship without inverse may lead.
     public func save(_ request: SaveRequest) throws(StoreError) -> SaveResult {
-        try withState { state throws(StoreError) in try carryOut(request, on: &state) }
+        try change { state throws(StoreError) in try carryOut(request, on: &state) }
     }
 
     /// Makes all changes of `request`; an error leaves `state` as it was.
@@ -80,7 +83,8 @@ extension InMemoryStore {
         guard broken.isEmpty else { throw .references(save.asRequested(broken)) }
         var derived = DerivedValues(schema, at: save.moment)
         try derived.carryOut(in: &state)
-        guard state.derivedConflicts.isEmpty else { throw .constraint(save.asRequested(state.derivedConflicts)) }
+        let late = state.deferredConflicts()
+        guard late.isEmpty else { throw .constraint(save.asRequested(late)) }
         state.derivedChanges = DerivedChanges()
         let rows = inserted.map { (derived.changed.contains($0.new.id) ? state.row($0.new.id) : nil) ?? $0.new }
             .map(\.snapshot)
@@ -130,15 +134,12 @@ extension InMemoryStore {
                 guard let values = state.key(new, group), old.flatMap({ state.key($0, group) }) != values else {
                     continue
                 }
-                let holders = state.groups[group][values] ?? []
-                if let other = holders.min(by: { $0.key < $1.key }) {
-                    let constraint = schema.groups[group]
-                    conflicts.append(
-                        ConstraintConflict(
-                            entityName: model.entities[constraint.entity].name, properties: constraint.properties,
-                            values: values.map(\.value), object: new.id, other: other))
+                if state.deferred.defers(group) {
+                    state.deferred.add(new.id, in: group)
+                } else if let other = state.groups[group][values]?.min(by: { $0.key < $1.key }) {
+                    conflicts.append(state.conflict(of: new.id, with: other, values, inGroup: group))
                 }
-                state.groups[group][values, default: []].insert(new.id)
+                state.insert(new.id, having: values, inGroup: group)
             }
         }
         return conflicts
@@ -158,12 +159,8 @@ extension InMemoryStore {
                 for id in gone { state.derivedChanges.noteLink(of: key.owner, to: id, edit.relationship, -1) }
             }
             guard edit.relationship.inverse == nil else { continue }
-            for destination in gone {
-                state.owners[ListID(edit.relationship, of: destination)]?.remove(key.owner)
-            }
-            for destination in come {
-                state.owners[ListID(edit.relationship, of: destination), default: []].insert(key.owner)
-            }
+            for destination in gone { state.remove(owner: key.owner, leadingTo: destination, edit.relationship) }
+            for destination in come { state.insert(owner: key.owner, leadingTo: destination, edit.relationship) }
         }
     }
 

@@ -11,8 +11,9 @@ internal import Synchronization
 
 /// A store without a file; closing it discards its rows (Behaviour PS-17).
 ///
-/// It has no index: a fetch tests each row of a hierarchy, and a save copies the tables that it changes. The indexes of
-/// the model make nothing faster here. For many rows in memory use `BTreeStore.inMemory`.
+/// It has no index: a fetch tests each row of a hierarchy. A save copies only what it changes, and each list that it
+/// changes as a whole. The indexes of the model make nothing faster here. For many rows in memory use
+/// `BTreeStore.inMemory`.
 public final class InMemoryStore: PersistentStore, BuiltInStore {
     /// The store's UUID, a new one for each store.
     public let identifier: UUID
@@ -22,6 +23,8 @@ public final class InMemoryStore: PersistentStore, BuiltInStore {
     let storeTag: UInt32
     /// Guards all content.
     let state: Mutex<MemoryState>
+    /// Held during a change: whether the store accepts no more (`holdChanges`).
+    private let changesHaveEnded = Mutex(false)
     /// Whether no two rows may have the same key, also if their entities have nothing in common.
     private let hasSharedKeys: Bool
 
@@ -52,7 +55,7 @@ public final class InMemoryStore: PersistentStore, BuiltInStore {
         guard model.entity(named: entity.name) === entity, !entity.isAbstract, count >= 0 else {
             throw .invalidRequest(reason: "cannot reserve \(count) IDs for \(entity.name)")
         }
-        return try withState { state throws(StoreError) in
+        return try change { state throws(StoreError) in
             try newKeys(for: entity, count: count, &state).map {
                 ObjectID(storeTag: storeTag, entityTag: entity.tag, key: $0)
             }
@@ -89,7 +92,7 @@ public final class InMemoryStore: PersistentStore, BuiltInStore {
     /// - Throws: `.invalidRequest` if composites nest more than 15 deep.
     public func setMetadata(_ metadata: [String: AttributeValue]) throws(StoreError) {
         try SaveChecks.check(metadata: metadata)
-        try withState { state throws(StoreError) in state.metadata = metadata }
+        try change { state throws(StoreError) in state.metadata = metadata }
     }
 
     /// Closes the store and discards its content.
@@ -102,6 +105,29 @@ public final class InMemoryStore: PersistentStore, BuiltInStore {
 
     /// Whether the save with this number is the last one, and the store is open.
     func isNewest(_ generation: UInt64) -> Bool { state.withLock { $0.generation == generation && !$0.isClosed } }
+
+    package func holdChanges<Answer: Sendable>(
+        endsChanges: Bool, _ body: () throws(StoreError) -> Answer
+    ) throws(StoreError) -> Answer {
+        let outcome = changesHaveEnded.withLock { haveEnded -> Result<Answer, StoreError> in
+            guard !haveEnded else { return .failure(.closed) }
+            do throws(StoreError) {
+                let answer = try body()
+                haveEnded = endsChanges
+                return .success(answer)
+            } catch {
+                return .failure(error)
+            }
+        }
+        return try outcome.get()
+    }
+
+    /// Calls `body` with the state, to change it; one change comes after the other.
+    func change<Answer: Sendable>(
+        _ body: (inout MemoryState) throws(StoreError) -> Answer
+    ) throws(StoreError) -> Answer {
+        try holdChanges(endsChanges: false) { () throws(StoreError) in try withState(body) }
+    }
 
     /// Calls `body` with the state, unless the store was closed.
     func withState<R>(_ body: (inout MemoryState) throws(StoreError) -> R) throws(StoreError) -> R {

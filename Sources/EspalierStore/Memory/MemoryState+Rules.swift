@@ -3,16 +3,21 @@
 internal import EspalierModel
 
 extension MemoryState: SaveState {
+    static var heldCountMax: Int { .max }
+
     func destinations(of owner: ObjectID, _ relationship: Relationship) -> [ObjectID] {
-        assert(relationship.isToMany, "\(relationship.name) is no list")
-        let list = lists[ListID(relationship, of: owner)] ?? []
-        assert(relationship.isOrdered || list.isEmpty || list[0].key <= list[list.count - 1].key, "invariant 1")
-        return list
+        destinations(of: owner, relationship, countMax: .max)
     }
 
-    func owners(leadingTo destination: ObjectID, _ relationship: Relationship) -> [ObjectID] {
+    func pairs(
+        leadingTo destinations: [ObjectID], _ relationship: Relationship
+    ) -> [(owner: ObjectID, destination: ObjectID)] {
         assert(relationship.isToMany && relationship.inverse == nil, "owners along \(relationship.name) are not known")
-        return Array(owners[ListID(relationship, of: destination)] ?? [])
+        return destinations.flatMap { destination in
+            (owners[ListID(relationship, of: destination)] ?? KeyTable()).map {
+                (owner: $0.value, destination: destination)
+            }
+        }
     }
 
     func rows(_ ids: [ObjectID]) -> [ObjectSnapshot?] { ids.map { row($0)?.snapshot } }
@@ -20,7 +25,11 @@ extension MemoryState: SaveState {
     func missing(_ ids: [ObjectID]) -> [ObjectID] { ids.filter { row($0) == nil } }
 
     func destinations(of owner: ObjectID, _ relationship: Relationship, countMax: Int) -> [ObjectID] {
-        Array(destinations(of: owner, relationship).prefix(countMax))
+        assert(relationship.isToMany, "\(relationship.name) is no list")
+        let id = ListID(relationship, of: owner)
+        let list = lists[id] ?? []
+        assert(relationship.isOrdered || list.isEmpty || list[0].key <= list[list.count - 1].key, "invariant 1")
+        return removedLinks.left(of: list, in: id, countMax: countMax)
     }
 
     func rows(
@@ -28,16 +37,14 @@ extension MemoryState: SaveState {
     ) -> (rows: [ObjectSnapshot], next: UInt64?) {
         assert(countMax > 0 && !entity.relationships[slot].isToMany, "\(countMax) rows by slot \(slot)")
         let family = Set(entity.family)
-        let found = rows[entity.root].values.filter { row in
-            guard row.id.key >= key, family.contains(row.entity), let destination = row.destinations[slot] else {
-                return false
-            }
-            return gone.contains(destination)
-        }.sorted { $0.id.key < $1.id.key }
-        assert(
-            found.allSatisfy { schema.roots[$0.entity] == entity.root }, "rows of another hierarchy than \(entity.name)"
-        )
-        return (found.prefix(countMax).map(\.snapshot), found.dropFirst(countMax).first?.id.key)
+        var found: [ObjectSnapshot] = []
+        for (key, row) in rows[entity.root].values(from: key) where family.contains(row.entity) {
+            guard let destination = row.destinations[slot], gone.contains(destination) else { continue }
+            assert(schema.roots[row.entity] == entity.root, "a row of another hierarchy than \(entity.name)")
+            guard found.count < countMax else { return (found, key) }
+            found.append(row.snapshot)
+        }
+        return (found, nil)
     }
 
     func holder(of values: [AttributeValue], inGroup group: Int) -> ObjectID? {
@@ -68,7 +75,7 @@ extension MemoryState: SaveState {
             for (slot, destination) in destinations { new.destinations[slot] = destination }
             for group in constraints(of: new) where key(old, group) != key(new, group) {
                 remove(old, from: group)
-                if let values = key(new, group) { groups[group][values, default: []].insert(new.id) }
+                if let values = key(new, group) { insert(new.id, having: values, inGroup: group) }
             }
             rows[schema.roots[new.entity]][new.id.key] = new
         }
@@ -86,15 +93,8 @@ extension MemoryState: SaveState {
         for (old, new) in changed {
             for group in constraints(of: new) where key(old, group) != key(new, group) {
                 guard let values = key(new, group) else { continue }
-                if let other = groups[group][values]?.min(by: { $0.key < $1.key }) {
-                    let constraint = schema.groups[group]
-                    derivedConflicts.append(
-                        ConstraintConflict(
-                            entityName: schema.model.entities[constraint.entity].name,
-                            properties: constraint.properties, values: values.map(\.value), object: new.id,
-                            other: other))
-                }
-                groups[group][values, default: []].insert(new.id)
+                deferred.add(new.id, in: group)
+                insert(new.id, having: values, inGroup: group)
             }
             rows[schema.roots[new.entity]][new.id.key] = new
         }
@@ -107,12 +107,25 @@ extension MemoryState: SaveState {
 
     mutating func removeLink(of owner: ObjectID, to destination: ObjectID, _ relationship: Relationship) {
         let list = ListID(relationship, of: owner)
-        if schema.derivations.isWatched(relationship), lists[list]?.contains(destination) == true {
-            derivedChanges.noteLink(of: owner, to: destination, relationship, -1)
+        assert(relationship.isToMany, "\(relationship.name) is no list")
+        if lists[list] != nil { removedLinks.insert(destination, in: list) }
+        if relationship.inverse == nil { remove(owner: owner, leadingTo: destination, relationship) }
+    }
+
+    /// - Complexity: O(n) for lists of n destinations.
+    mutating func settleLinks() {
+        for (id, gone) in removedLinks.takeLists() {
+            guard let list = lists[id] else { continue }
+            assert(!list.isEmpty && !gone.isEmpty, "invariant 1: the list of \(id.owner)")
+            assert(StepCount.note(list.count))
+            let relationship = schema.model.entities[id.relationship.declaredBy].relationships[id.relationship.slot]
+            if schema.derivations.isWatched(relationship) {
+                for destination in list where gone.contains(destination) {
+                    derivedChanges.noteLink(of: id.owner, to: destination, relationship, -1)
+                }
+            }
+            let left = list.filter { !gone.contains($0) }
+            lists[id] = left.isEmpty ? nil : left
         }
-        lists[list]?.removeAll { $0 == destination }
-        if lists[list]?.isEmpty == true { lists[list] = nil }
-        let back = ListID(relationship, of: destination)
-        owners[back]?.remove(owner)
     }
 }

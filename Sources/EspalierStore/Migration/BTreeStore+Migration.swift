@@ -4,6 +4,7 @@
 //   1. A refusal, a failure and a dry run leave the file unchanged.
 //   2. A loss is refused by name unless it is allowed by that name, however many rows it concerns: a store without rows
 //      gets the same answer as one with millions of them.
+// Not here: the backup (MigrationBackup).
 
 public import EspalierEngine
 public import EspalierModel
@@ -24,21 +25,26 @@ extension BTreeStore {
         return try notes.noting { () throws(StoreError) in
             let difference = ModelDifference(from: stored, to: schema.model)
             try refuse(difference.losses.filter { !options.allowing.contains($0) }, match)
-            if let backupPath = options.backupPath {
-                _ = try withStoreErrors(try database.backUp(to: backupPath))
-                notes.part("backup")
+            let backup = try MigrationBackup.write(database, to: options.backupPath)
+            if backup != nil { notes.part("backup") }
+            var isCommitting = false
+            do throws(StoreError) {
+                var transaction = try StoreTransaction(writing: database)
+                try requireModel(stored.descriptions, in: transaction)
+                let steps = try steps(of: difference, stored, storeTag, in: transaction)
+                notes.note(steps)
+                let outcome = try MigrationRun.run(
+                    match, schema, storeTag: storeTag, options.progress, notes, in: &transaction)
+                isCommitting = true
+                try transaction.commit(.durable)
+                notes.part("commit")
+                options.progress?.finishStage()
+                notes.end(outcome)
+                return MigrationPlan(difference: difference, steps: steps, refusal: nil, outcome: outcome)
+            } catch {
+                if !isCommitting { backup?.remove() }
+                throw error
             }
-            var transaction = try StoreTransaction(writing: database)
-            try requireModel(stored.descriptions, in: transaction)
-            let steps = try steps(of: difference, stored, storeTag, in: transaction)
-            notes.note(steps)
-            let outcome = try MigrationRun.run(
-                match, schema, storeTag: storeTag, options.progress, notes, in: &transaction)
-            try transaction.commit(.durable)
-            notes.part("commit")
-            options.progress?.finishStage()
-            notes.end(outcome)
-            return MigrationPlan(difference: difference, steps: steps, refusal: nil, outcome: outcome)
         }
     }
 
@@ -144,7 +150,8 @@ extension BTreeStore {
         return stored.model
     }
 
-    private static func plan(
+    /// The effect of a migration of an open database, and the reasons against it.
+    static func plan(
         _ database: Database, _ model: ManagedObjectModel, _ migration: MigrationOptions, checkingRows: Bool
     ) throws(StoreError) -> MigrationPlan {
         let stored = try presentModel(database)

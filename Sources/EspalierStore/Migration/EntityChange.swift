@@ -10,12 +10,12 @@ internal import EspalierModel
 struct EntityChange {
     /// The source of an attribute's value.
     enum Source {
-        /// The attribute has no value.
+        /// The attribute has no value, or one that is computed afterwards.
         case none
         /// The attribute in this slot of the older entity.
         case copy(Int)
-        /// The attribute in this slot, as a value of another type.
-        case convert(Int)
+        /// The attribute in this slot, as a value of another type or with other elements.
+        case convert(Int, AttributeConversion)
         /// The same value for all rows; rows that are not rewritten have it in the default row of their layout.
         case fill(AttributeValue)
     }
@@ -98,19 +98,13 @@ struct EntityChange {
             replacement = value.defaultValue
             filledSlots.append(former.slot)
         }
-        if Self.keepsValues(former.description, value) {
+        let conversion = AttributeConversion(from: former.description, to: value)
+        if conversion.keepsValues {
             sources.append(.copy(former.slot))
         } else {
-            sources.append(.convert(former.slot))
+            // The values are computed anew, so those of another type need no equal.
+            sources.append(value.isComputed ? .none : .convert(former.slot, conversion))
             rewritesAll = true
-        }
-    }
-
-    /// Whether every value of the old attribute is a value of the new one, with the same bytes.
-    private static func keepsValues(_ old: AttributeDescription, _ new: AttributeDescription) -> Bool {
-        guard old.type == new.type else { return false }
-        return old.elements.allSatisfy { element in
-            new.elements.contains { $0.name == element.name && keepsValues(element, $0) }
         }
     }
 

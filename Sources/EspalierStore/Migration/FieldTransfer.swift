@@ -83,7 +83,7 @@ final class FieldTransfer {
                 if let place = shapes.place(ofAttribute: former, shape), place.content == target.content {
                     return Field(source: .field(place), target: target)
                 }
-            case .convert(let former):
+            case .convert(let former, _):
                 guard let place = shapes.place(ofAttribute: former, shape) else { break }
                 let isText = (old: place.content == .attribute(.string), new: target.content == .attribute(.string))
                 if place.content.isInteger, isText.new, change.defaults[slot] == nil {

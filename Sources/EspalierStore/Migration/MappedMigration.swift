@@ -44,16 +44,20 @@ package final class MappedMigration {
     private let plan: MigrationPlan
     private let path: String?
     private let progress: MigrationProgress?
+    private let backup: MigrationBackup?
     private var isOpen = true
+    /// Whether the commit has begun; if it fails, it may have been made.
+    private var isCommitting = false
     /// Whether the log has the end of a trial.
     private var hasReported = false
 
     private init(
         _ database: Database, _ path: String?, source: BTreeStore, destination: BTreeStore,
         _ migrationTransaction: MigrationTransaction,
-        _ run: MigrationRun, _ match: ModelMatch, _ plan: MigrationPlan, _ progress: MigrationProgress?
+        _ run: MigrationRun, _ match: ModelMatch, _ plan: MigrationPlan, _ progress: MigrationProgress?,
+        _ backup: MigrationBackup?
     ) {
-        self.match = match
+        (self.match, self.backup) = (match, backup)
         (self.database, self.path, self.source, self.destination) = (database, path, source, destination)
         (self.migrationTransaction, self.run, self.plan, self.progress) = (migrationTransaction, run, plan, progress)
         assert(source.identifier == destination.identifier, "\(source.identifier) becomes \(destination.identifier)")
@@ -121,36 +125,39 @@ package final class MappedMigration {
             notes.fail("\(refusal)")
             throw .migrationRefused(path: nil, refusal)
         }
-        if let backupPath = migration.backupPath, !isTrial {
-            _ = try withStoreErrors(try database.backUp(to: backupPath))
+        let backup = try MigrationBackup.write(database, to: isTrial ? nil : migration.backupPath)
+        do throws(StoreError) {
+            let identifier = UUID(bytes: database.storeIdentifier)
+            let tag = Interned.stores.tag(of: identifier)
+            let source = BTreeStore(
+                database: database, catalog: try catalog(of: former, stored, tag, database), identifier: identifier,
+                path: path, transactionUse: .migrationSource)
+            var transaction = try StoreTransaction(writing: database)
+            try BTreeStore.requireModel(stored.descriptions, in: transaction)
+            let number = try StoreTransaction(reading: database).number
+            let steps = try BTreeStore.steps(of: difference, stored, tag, in: transaction)
+            notes.note(steps)
+            let schema = StoreSchema(model: model)
+            let run = try notes.noting { () throws(StoreError) in
+                try MigrationRun.begin(
+                    match, schema, storeTag: tag, MigrationUnits(migration.progress, share: inferredShare), notes,
+                    in: &transaction)
+            }
+            let catalog = try StoreCatalog.load(schema, storeTag: tag, from: transaction)
+            let migrationTransaction = MigrationTransaction(transaction, after: number)
+            let destination = BTreeStore(
+                database: database, catalog: catalog, identifier: identifier, path: path,
+                transactionUse: .migrationTransaction(migrationTransaction))
+            let plan = MigrationPlan(
+                difference: difference, steps: steps, refusal: refusal.isEmpty ? nil : refusal, outcome: nil)
+            return MappedMigration(
+                database, path, source: source, destination: destination, migrationTransaction, run,
+                ModelMatch(from: former, to: model).setting(apart: mapped.sources, mapped.destinations), plan,
+                migration.progress, backup)
+        } catch {
+            backup?.remove()
+            throw error
         }
-        let identifier = UUID(bytes: database.storeIdentifier)
-        let tag = Interned.stores.tag(of: identifier)
-        let source = BTreeStore(
-            database: database, catalog: try catalog(of: former, stored, tag, database), identifier: identifier,
-            path: path, transactionUse: .migrationSource)
-        var transaction = try StoreTransaction(writing: database)
-        try BTreeStore.requireModel(stored.descriptions, in: transaction)
-        let number = try StoreTransaction(reading: database).number
-        let steps = try BTreeStore.steps(of: difference, stored, tag, in: transaction)
-        notes.note(steps)
-        let schema = StoreSchema(model: model)
-        let run = try notes.noting { () throws(StoreError) in
-            try MigrationRun.begin(
-                match, schema, storeTag: tag, MigrationUnits(migration.progress, share: inferredShare), notes,
-                in: &transaction)
-        }
-        let catalog = try StoreCatalog.load(schema, storeTag: tag, from: transaction)
-        let migrationTransaction = MigrationTransaction(transaction, after: number)
-        let destination = BTreeStore(
-            database: database, catalog: catalog, identifier: identifier, path: path,
-            transactionUse: .migrationTransaction(migrationTransaction))
-        let plan = MigrationPlan(
-            difference: difference, steps: steps, refusal: refusal.isEmpty ? nil : refusal, outcome: nil)
-        return MappedMigration(
-            database, path, source: source, destination: destination, migrationTransaction, run,
-            ModelMatch(from: former, to: model).setting(apart: mapped.sources, mapped.destinations), plan,
-            migration.progress)
     }
 
     /// The trees of the store as it is, for its model with classes.
@@ -195,6 +202,7 @@ package final class MappedMigration {
             try endReading()
             let transaction = try migrationTransaction.end()
             try run.finish(in: transaction)
+            isCommitting = true
             try transaction.commit(.durable)
             run.notes.part("commit")
             progress?.finishStage()
@@ -237,6 +245,7 @@ package final class MappedMigration {
         if !hasReported { run.notes.fail("the mappings ended with an error") }
         try? endReading()
         migrationTransaction.rollBack()
+        if !isCommitting { backup?.remove() }
         try? database.close()
     }
 

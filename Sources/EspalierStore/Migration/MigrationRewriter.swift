@@ -141,8 +141,8 @@ struct MigrationRewriter {
         case .none: return .null
         case .fill(let filled): return filled
         case .copy(let former): value = reader.value(at: former, row)
-        case .convert(let former):
-            if let converted = migrated(former, computed, row, offsets) {
+        case .convert(let former, let conversion):
+            if let converted = migrated(former, conversion, computed, row, offsets) {
                 value = converted
             } else {
                 let attribute = computed.attribute
@@ -157,11 +157,10 @@ struct MigrationRewriter {
 
     /// The value of the older attribute in slot `former` as one of the newer type; `nil` if that has no equal value.
     private func migrated(
-        _ former: Int, _ computed: FieldTransfer.Computed, _ row: RawSpan, _ offsets: RowOffsets
+        _ former: Int, _ conversion: AttributeConversion, _ computed: FieldTransfer.Computed, _ row: RawSpan,
+        _ offsets: RowOffsets
     ) -> AttributeValue? {
-        guard let place = computed.text else {
-            return computed.attribute.description.migrated(reader.value(at: former, row))
-        }
+        guard let place = computed.text else { return conversion.value(of: reader.value(at: former, row)) }
         if offsets.isNull(bit: place.bit, row) { return .null }
         let text = row.extracting(offsets.range(at: place.position, row))
         guard let number = DecimalDigits.number(in: text), computed.attribute.type.accepts(.integer(number)) else {

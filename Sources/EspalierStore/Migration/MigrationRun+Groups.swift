@@ -98,9 +98,13 @@ extension MigrationRun {
         var required: [ModelComparison.RequiredProperty] = []
         assert(catalog.schema === schema, "values of another model are required")
         for entity in match.new.entities {
-            for attribute in entity.attributes
-            where attribute.declaredBy == entity.index && isNewlyRequired(attribute, of: entity) {
-                required.append(.init(entity: entity.name, name: attribute.name))
+            for attribute in entity.attributes where attribute.declaredBy == entity.index {
+                if isNewlyRequired(attribute, of: entity) {
+                    required.append(.init(entity: entity.name, name: attribute.name))
+                }
+                for path in newlyRequiredElements(of: attribute, of: entity) {
+                    required.append(.init(entity: entity.name, name: attribute.name, elements: path))
+                }
             }
             for relationship in entity.relationships where relationship.declaredBy == entity.index {
                 if isNewlyRequired(relationship, of: entity) {
@@ -114,7 +118,7 @@ extension MigrationRun {
         let missing = try catalog.rowsWithout(
             required, objectCountMax: MigrationFailures.objectCountMax, in: transaction)
         for property in missing {
-            let subject = "\(property.required.entity).\(property.required.name)"
+            let subject = "\(property.required.entity).\(property.required.path)"
             assert(property.rowCount >= property.objects.count, "\(property.objects.count) rows are named")
             assert(!property.objects.isEmpty, "\(property.rowCount) rows without \(subject) are not named")
             for (position, id) in property.objects.enumerated() {
@@ -132,6 +136,22 @@ extension MigrationRun {
             let former = match.old.entities[older].attributes[slot]
             return (former.isOptional || !former.isStored) && attribute.defaultValue.isNull
         }
+    }
+
+    /// The paths of the elements of a composite that rows of the older model may lack and the newer one requires.
+    private func newlyRequiredElements(of attribute: Attribute, of entity: Entity) -> [[String]] {
+        guard attribute.type == .composite, attribute.isStored else { return [] }
+        var paths: [[String]] = []
+        for index in entity.family {
+            guard let older = match.oldEntities[index], let slot = match.attributes[index][attribute.slot] else {
+                continue
+            }
+            let former = match.old.entities[older].attributes[slot]
+            guard former.isStored else { continue }
+            let conversion = AttributeConversion(from: former.description, to: attribute.description)
+            for path in conversion.requiredElements(isFilled: true) where !paths.contains(path) { paths.append(path) }
+        }
+        return paths
     }
 
     private func isNewlyRequired(_ relationship: Relationship, of entity: Entity) -> Bool {

@@ -27,6 +27,7 @@ package final class StagedMigration {
     private let path: String?
     private let migration: MigrationOptions
     private let notes: MigrationNotes
+    private let backup: MigrationBackup?
     private let identifier: UUID
     private let tag: UInt32
     /// The number of the newest commit.
@@ -38,13 +39,15 @@ package final class StagedMigration {
     private var stored: ManagedObjectModel
     private var done: (run: MigrationRun, difference: ModelDifference, steps: [MigrationPlan.Step])?
     private var isOpen = true
+    /// Whether the commit has begun; if it fails, it may have been made.
+    private var isCommitting = false
 
     private init(
         _ database: Database, _ path: String?, _ former: ManagedObjectModel, _ model: ManagedObjectModel,
-        _ migration: MigrationOptions, _ notes: MigrationNotes, _ stored: ManagedObjectModel
+        _ migration: MigrationOptions, _ notes: MigrationNotes, _ stored: ManagedObjectModel, _ backup: MigrationBackup?
     ) throws(StoreError) {
         (self.database, self.path, self.former, self.model) = (database, path, former, model)
-        (self.migration, self.notes, self.stored) = (migration, notes, stored)
+        (self.migration, self.notes, self.stored, self.backup) = (migration, notes, stored, backup)
         identifier = UUID(bytes: database.storeIdentifier)
         tag = Interned.stores.tag(of: identifier)
         let transaction = try StoreTransaction(writing: database)
@@ -84,11 +87,14 @@ package final class StagedMigration {
             return try notes.noting { () throws(StoreError) in
                 let losses = ModelDifference(match).losses.filter { !migration.allowing.contains($0) }
                 try BTreeStore.refuse(losses, match)
-                if let backupPath = migration.backupPath {
-                    _ = try withStoreErrors(try database.backUp(to: backupPath))
-                    notes.part("backup")
+                let backup = try MigrationBackup.write(database, to: migration.backupPath)
+                if backup != nil { notes.part("backup") }
+                do throws(StoreError) {
+                    return try StagedMigration(database, path, former, model, migration, notes, stored, backup)
+                } catch {
+                    backup?.remove()
+                    throw error
                 }
-                return try StagedMigration(database, path, former, model, migration, notes, stored)
             }
         } catch {
             // Report the first error.
@@ -140,6 +146,7 @@ package final class StagedMigration {
             let transaction = try endWork("work after the migration")
             guard let done else { throw .closed }
             try done.run.finish(in: transaction)
+            isCommitting = true
             try transaction.commit(.durable)
             isOpen = false
             notes.part("commit")
@@ -158,19 +165,21 @@ package final class StagedMigration {
         notes.fail(reason())
         try? store?.close()
         migrationTransaction.rollBack()
+        if !isCommitting { backup?.remove() }
         try? database.close()
     }
 
     // MARK: The transaction
 
-    /// Brings the transaction to the older model of the plan, if the file has another one of the same rows.
+    /// Brings the transaction to the older model of the plan, if the file has another one.
     private func adoptFormer(in transaction: inout StoreTransaction<WriteTransaction>) throws(StoreError) {
+        guard !StoredModel.isSame(stored.descriptions, former.storedDescriptions) else { return }
         let (schema, silent) = (StoreSchema(model: former), MigrationNotes(nil))
         if BTreeStore.needsMigration(from: stored, to: former) {
             let match = ModelMatch(from: stored, to: former)
             try BTreeStore.refuse(ModelDifference(match).losses, match)
             _ = try MigrationRun.run(match, schema, storeTag: tag, nil, silent, in: &transaction)
-        } else if !StoredModel.isSame(stored.descriptions, former.storedDescriptions) {
+        } else {
             _ = try StoreCatalog.adopt(schema, replacing: stored, storeTag: tag, silent, in: &transaction)
         }
     }

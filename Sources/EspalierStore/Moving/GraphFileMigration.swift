@@ -9,6 +9,7 @@
 
 internal import EspalierEngine
 internal import EspalierModel
+internal import FoundationEssentials
 
 enum GraphFileMigration {
     /// Migrates the store in a binary file to `model`; does nothing if there is no file.
@@ -19,40 +20,71 @@ enum GraphFileMigration {
     static func migrate(
         _ file: GraphFile, to model: ManagedObjectModel, _ migration: MigrationOptions
     ) throws(StoreError) {
+        try requireNoBackup(migration)
+        try withErrors(of: file) {
+            guard let (graph, stored) = try content(of: file) else { return }
+            // The file is half of the work.
+            migration.progress?.beginStage(0, of: 2)
+            let migrated = try migrate(graph, from: stored, to: model, migration)
+            migration.progress?.beginStage(1, of: 2)
+            try file.save(migrated, model)
+            migration.progress?.finishStage()
+        }
+    }
+
+    /// The effect of that migration, and the reasons against it.
+    ///
+    /// - Parameter checkingRows: whether to try it; nothing is written in either case.
+    /// - Throws: the errors of reading, also if there is no file.
+    /// - Complexity: that of the migration.
+    static func plan(
+        _ file: GraphFile, to model: ManagedObjectModel, _ migration: MigrationOptions, checkingRows: Bool
+    ) throws(StoreError) -> MigrationPlan {
+        try withErrors(of: file) {
+            guard let (graph, stored) = try content(of: file) else {
+                throw StoreError.incompatibleModel(
+                    path: nil, reason: "there is no file, so there is nothing to migrate")
+            }
+            let tree = try tree(of: graph, stored)
+            let plan = try BTreeStore.plan(tree.database, model, migration, checkingRows: checkingRows)
+            try tree.close()
+            assert(plan.outcome == nil || checkingRows, "rows were tried that were not to be read")
+            return plan.with(plan.outcome, plan.mappings, plan.refusal?.naming(rowsOf: graph.identifier))
+        }
+    }
+
+    /// Refuses a migration that would have to make a backup.
+    ///
+    /// - Throws: `StoreError.invalidOption` with the way out.
+    static func requireNoBackup(_ migration: MigrationOptions) throws(StoreError) {
         guard migration.backupPath == nil else {
             throw .invalidOption(
                 "backupPath", store: StoreType.binary.rawValue,
                 reason: "a migration makes a backup of B-tree files only; copy the file instead")
         }
-        try StoreError.withPath(file.path) { () throws(StoreError) in
-            do {
-                try migrateContent(of: file, to: model, migration)
-            } catch let error as StoreError { throw error } catch {
+    }
+
+    /// Runs `body`; its errors have the path of the file, and those of others are `.outside`.
+    private static func withErrors<Answer>(
+        of file: GraphFile, _ body: () throws -> Answer
+    ) throws(StoreError) -> Answer {
+        try StoreError.withPath(file.path) { () throws(StoreError) -> Answer in
+            do { return try body() } catch let error as StoreError { throw error } catch {
                 throw .outside(path: file.path, underlying: error)
             }
         }
     }
 
-    private static func migrateContent(
-        of file: GraphFile, to model: ManagedObjectModel, _ migration: MigrationOptions
-    ) throws {
-        guard let bytes = try file.bytes() else { return }
+    /// The store in a file, and its model; `nil` if there is no file.
+    private static func content(of file: GraphFile) throws -> (graph: StoredGraph, stored: ManagedObjectModel)? {
+        guard let bytes = try file.bytes() else { return nil }
         let format = BinaryGraphFormat()
         let stored = try format.model(in: bytes)
-        let graph = try format.graph(in: bytes, stored)
-        // The file is half of the work.
-        migration.progress?.beginStage(0, of: 2)
-        let migrated = try migrate(graph, from: stored, to: model, migration)
-        migration.progress?.beginStage(1, of: 2)
-        try file.save(migrated, model)
-        migration.progress?.finishStage()
+        return (try format.graph(in: bytes, stored), stored)
     }
 
-    /// The graph as rows of another model, with the UUID that it has.
-    private static func migrate(
-        _ graph: StoredGraph, from stored: ManagedObjectModel, to model: ManagedObjectModel,
-        _ migration: MigrationOptions
-    ) throws(StoreError) -> StoredGraph {
+    /// The graph as a B-tree store in memory.
+    private static func tree(of graph: StoredGraph, _ stored: ManagedObjectModel) throws(StoreError) -> BTreeStore {
         let schema = StoreSchema(model: stored)
         let source = InMemoryStore(
             schema, try MemoryState(graph, schema: schema), identifier: graph.identifier, hasSharedKeys: false)
@@ -62,7 +94,21 @@ enum GraphFileMigration {
             let last = graph.counters[root.name]?.lastKey ?? 0
             if last > 0 { try tree.reserveKeys(upTo: last, for: root) }
         }
-        _ = try BTreeStore.migrateContent(of: tree.database, to: model, migration)
+        return tree
+    }
+
+    /// The graph as rows of another model, with the UUID that it has.
+    private static func migrate(
+        _ graph: StoredGraph, from stored: ManagedObjectModel, to model: ManagedObjectModel,
+        _ migration: MigrationOptions
+    ) throws(StoreError) -> StoredGraph {
+        let tree = try tree(of: graph, stored)
+        do throws(StoreError) {
+            _ = try BTreeStore.migrateContent(of: tree.database, to: model, migration)
+        } catch {
+            guard case .migrationRefused(let path, let refusal) = error else { throw error }
+            throw .migrationRefused(path: path, refusal.naming(rowsOf: graph.identifier))
+        }
         let migrated = try BTreeStore.open(tree.database, path: nil, model: model, migration: .off)
         let all = try StoredGraph(try migrated.snapshot(), of: migrated)
         let home = InMemoryStore(model: model, identifier: graph.identifier)
@@ -82,5 +128,19 @@ enum GraphFileMigration {
             counters[root.name] = StoredGraph.Counters(lastKey: last)
         }
         return counters
+    }
+}
+
+extension MigrationRefusal {
+    /// The same reasons, with the IDs that the rows have in the store with this UUID: the rows of the tree in memory
+    /// have the same keys.
+    fileprivate func naming(rowsOf identifier: UUID) -> MigrationRefusal {
+        let tag = Interned.stores.tag(of: identifier)
+        let named = failures.map { failure in
+            MigrationFailure(
+                subject: failure.subject, reason: failure.reason, rowCount: failure.rowCount,
+                objects: failure.objects.map { ObjectID(storeTag: tag, entityTag: $0.entityTag, key: $0.key) })
+        }
+        return MigrationRefusal(losses: losses, obstacles: obstacles, failures: named)
     }
 }

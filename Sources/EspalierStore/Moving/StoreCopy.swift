@@ -1,4 +1,9 @@
 // Copying everything from one store to another one of any kind (PS-03).
+//
+// Invariants
+//   1. No change of a store of this package is lost: none is made between the test that the snapshot is the newest one
+//      and the end of the copy. A store that was moved accepts no changes any more.
+//   2. A target that is left with rows has everything: rows are written together with metadata, or after them.
 
 public import EspalierModel
 internal import FoundationEssentials
@@ -32,11 +37,26 @@ extension PersistentStore {
     /// Keys stay the same where the target can have them. Stores that keep versions as values, in memory and in files
     /// that are saved as a whole, take over the versions of rows; others begin anew.
     ///
-    /// - Throws: `.invalidRequest` if `target` has rows or another model, or if other contexts have saved meanwhile;
-    ///   the errors of reading and saving. The target is as it was.
+    /// Others can save until the target is written; then they wait. If this is a store of an application's own, they
+    /// must not save in that time.
+    ///
+    /// - Throws: `.invalidRequest` if `target` is this store, or has rows or another model, or if other contexts have
+    ///   saved meanwhile; the errors of reading and saving. The target has no more rows than before.
     /// - Complexity: O(n log n) in rows and destinations, all of which are in memory.
     @discardableResult
     public func copy(to target: any PersistentStore) throws(StoreError) -> StoreCopy {
+        try copy(to: target, endsChanges: false)
+    }
+
+    /// Copies everything as `copy(to:)` does, after which this store saves nothing any more: it can only be closed.
+    ///
+    /// A save that waits for the end of the copy throws `.closed`, and so do later ones. If the copy fails, they go on.
+    package func move(to target: any PersistentStore) throws(StoreError) -> StoreCopy {
+        try copy(to: target, endsChanges: true)
+    }
+
+    private func copy(to target: any PersistentStore, endsChanges: Bool) throws(StoreError) -> StoreCopy {
+        guard target !== self else { throw .invalidRequest(reason: "a store is copied to another one") }
         guard target.model === model else {
             throw .invalidRequest(reason: "a store is copied to one with the same model; open the target with it")
         }
@@ -48,29 +68,49 @@ extension PersistentStore {
         }
         let present = try snapshot()
         let graph = try StoredGraph(present, of: self)
-        let whole = target as? WholeGraphStore
-        let (moved, changed) = graph.moved(to: target, hasSharedKeys: whole?.source.hasSharedKeys == true)
-        guard present.isNewest else {
+        let hasSharedKeys = (target as? WholeGraphStore)?.source.hasSharedKeys == true
+        let (moved, changed) = graph.moved(to: target, hasSharedKeys: hasSharedKeys)
+        guard let source = self as? any BuiltInStore else {
+            return try write(graph, moved, changed, of: present, to: target)
+        }
+        return try source.holdChanges(endsChanges: endsChanges) { () throws(StoreError) in
+            try write(graph, moved, changed, of: present, to: target)
+        }
+    }
+
+    /// Writes a copy, unless the store has changed since the snapshot from which it was made.
+    ///
+    /// - Parameters:
+    ///   - graph: everything in the snapshot but metadata, which no snapshot has: they are read here.
+    ///   - moved: the same with the IDs of the target.
+    private func write(
+        _ graph: StoredGraph, _ moved: StoredGraph, _ changed: ObjectIDTable<ObjectID>,
+        of snapshot: any StoreSnapshot, to target: any PersistentStore
+    ) throws(StoreError) -> StoreCopy {
+        guard snapshot.isNewest else {
             throw .invalidRequest(reason: "the store has changed while it was copied; copy it again")
         }
-        let copy = StoreCopy(from: identifier, to: target.identifier, changed: changed)
-        if let whole {
-            try whole.replaceContent(by: moved)
-        } else if let memory = target as? InMemoryStore {
-            try memory.replaceContent(by: moved)
-        } else if let tree = target as? BTreeStore {
-            var last: [ManagedObjectModel.EntityIndex: UInt64] = [:]
-            for row in moved.rows {
-                guard let entity = model.entity(named: row.id.entityName) else { continue }
-                last[entity.root] = max(last[entity.root] ?? 0, row.id.key)
-            }
-            for (root, key) in last { try tree.reserveKeys(upTo: key, for: model.entities[root]) }
-            _ = try tree.save(moved.request(model))
-            if !moved.metadata.isEmpty { try tree.setMetadata(moved.metadata) }
-        } else {
-            return try insert(graph, into: target)
+        var (graph, moved) = (graph, moved)
+        graph.metadata = try metadata()
+        moved.metadata = graph.metadata
+        switch target {
+        case let whole as WholeGraphStore: try whole.replaceContent(by: moved)
+        case let memory as InMemoryStore: try memory.replaceContent(by: moved)
+        case let tree as BTreeStore: try fill(tree, with: moved)
+        default: return try insert(graph, into: target)
         }
-        return copy
+        return StoreCopy(from: identifier, to: target.identifier, changed: changed)
+    }
+
+    private func fill(_ tree: BTreeStore, with graph: StoredGraph) throws(StoreError) {
+        var last: [ManagedObjectModel.EntityIndex: UInt64] = [:]
+        for row in graph.rows {
+            guard let entity = model.entity(named: row.id.entityName) else { continue }
+            last[entity.root] = max(last[entity.root] ?? 0, row.id.key)
+        }
+        try tree.fill(
+            graph.request(model), lastKeys: last.map { (root: model.entities[$0.key], key: $0.value) },
+            metadata: graph.metadata)
     }
 
     /// Inserts everything under new IDs, which the target gives.
@@ -89,6 +129,8 @@ extension PersistentStore {
             request.links[position] = .init(
                 owner: new(link.owner), slot: link.slot, added: link.added.map(new), order: link.order?.map(new))
         }
+        // First, because rows are what a later copy would find: the contract has no call that writes both.
+        if !graph.metadata.isEmpty { try target.setMetadata(graph.metadata) }
         let result: SaveResult
         if let checks = ContractChecks(of: target, model: model) {
             result = try checks.save(request, to: target)
@@ -96,7 +138,6 @@ extension PersistentStore {
             result = try target.save(request)
         }
         for (row, id) in zip(graph.rows, result.inserted.ids) { changed.set(id, for: row.id) }
-        if !graph.metadata.isEmpty { try target.setMetadata(graph.metadata) }
         return StoreCopy(from: identifier, to: target.identifier, changed: changed)
     }
 }

@@ -1,9 +1,9 @@
 // How a fetch is answered: the tree and the range to read, the conditions that are left to test, the order of the rows.
 //
 // Invariants
-//   1. A plan is a value. Making one reads no rows, and of an index at most a sample. Its execution decides two
+//   1. A plan is a value. Making one reads no rows, and of an index at most a sample. Its execution decides three
 //      things: with too many candidates to read one by one, it reads all rows; with a limit, it first looks for the
-//      result among the first of all rows.
+//      result among the first of all rows; and it leaves an index that has the order if too few rows along it pass.
 //   2. The rows a plan finds are exactly those the fetch asks for; a plan only determines how to find them faster.
 
 internal import EspalierModel
@@ -59,6 +59,16 @@ struct FetchPlan: Sendable {
     let candidateCountMax: Int
     /// The number of rows that `access` is expected to find.
     var estimate: RowEstimate
+    /// The ways to the order, one of which is the plan's; `nil` if no index has the order.
+    var orderChoice: OrderChoice?
+
+    /// Takes the rows from a source.
+    mutating func take(_ source: PricedSource) {
+        assert(source.cost >= 0, "reading a source of rows costs \(source.cost)")
+        assert(source.residual.isEmpty || !source.isExact, "an exact source leaves \(source.residual.count) conditions")
+        (access, residual, isExact) = (source.access, source.residual, source.isExact)
+        estimate = source.estimate
+    }
 }
 
 /// The number of rows that a source of rows is expected to find, with the numbers of the sources it is made of.
@@ -145,6 +155,7 @@ extension FetchPlan {
         if case .rows = access {} else { lines.append(reading(as: form)) }
         if !residual.isEmpty { lines.append(testText) }
         lines.append("order: " + orderText)
+        lines += orderReason(schema)
         if keys != StoreFetch.allKeys { lines.append("primary keys \(keys.lowerBound) to \(keys.upperBound)") }
         if offset > 0 { lines.append("skip \(offset)") }
         if let limit { lines.append("stop after \(limit)") }
@@ -152,7 +163,10 @@ extension FetchPlan {
     }
 
     /// The source of the rows, in words.
-    func accessText(_ schema: StoreSchema) -> String {
+    func accessText(_ schema: StoreSchema) -> String { Self.text(of: access, of: entity, schema) }
+
+    /// A source of rows of an entity, in words.
+    static func text(of access: Access, of entity: Entity, _ schema: StoreSchema) -> String {
         switch access {
         case .nothing: "nothing can match"
         case .rows: "read all rows of \(schema.model.entities[entity.root].name)"
@@ -172,16 +186,19 @@ extension FetchPlan {
         switch order {
         case .primaryKey: return "primary key"
         case .asRead: return "by index"
-        case .sorted(let keys):
-            let names = keys.map {
-                $0.source.text + ($0.isAscending ? "" : " descending")
-            }
-            let how =
-                limit.map {
-                    "keep the first \(offset.addingReportingOverflow($0).overflow ? Int.max : offset + $0) by "
-                } ?? "sort by "
-            return how + names.joined(separator: ", ")
+        case .sorted(let keys): return sortText(keys)
         }
+    }
+
+    /// A sort by these keys, in words.
+    func sortText(_ keys: [ResolvedSortKey]) -> String {
+        assert(!keys.isEmpty, "rows are sorted by nothing")
+        let names = keys.map { $0.source.text + ($0.isAscending ? "" : " descending") }
+        let how =
+            limit.map {
+                "keep the first \(offset.addingReportingOverflow($0).overflow ? Int.max : offset + $0) by "
+            } ?? "sort by "
+        return how + names.joined(separator: ", ")
     }
 
     /// The last step, in words: the order and the part of the rows that is the result.

@@ -70,9 +70,9 @@ extension FetchPlanner {
         let estimate: Double =
             switch found.openness {
             case .points: rowCount * share(found.used.count) * Double(found.ranges.count)
-            case .prefix: rowCount * share(found.fixedCount) / 40
-            case .bounded: rowCount * share(found.fixedCount) / 10
-            case .halfOpen: rowCount * share(found.fixedCount) / 3
+            case .prefix: rowCount * share(found.fixedCount) * Self.prefixShare
+            case .bounded: rowCount * share(found.fixedCount) * Self.boundedShare
+            case .halfOpen: rowCount * share(found.fixedCount) * Self.halfOpenShare
             }
         assert(estimate >= 0, "an estimate of \(estimate) rows")
         return max(1, estimate)

@@ -1,8 +1,8 @@
 // Decides how to answer a fetch: a function of the fetch, the schema, a few counts, and samples of the keys of indexes.
 //
-// Steps: split the predicate into conditions; find every choice of candidates for one of them; estimate; choose; see
-// whether an index has the rows in the wanted order. A fetch whose only condition is that an attribute equals a value
-// needs none of these steps (`equalityPlan`).
+// Steps: split the predicate into conditions; find every choice of candidates for one of them; estimate; choose; if the
+// rows have an order, choose between sorting them and the indexes that have it (+Order). A fetch whose only condition is
+// that an attribute equals a value needs none of these steps (`equalityPlan`).
 // Counts are exact. The share of the entries that a range has comes from a sample of the index (`IndexSample`). The
 // planner asks for it if choices have to be compared, and for the number of rows in a range that is read in the order
 // of the result: not for `equalityPlan`, and not beside one value of a unique index, which no choice beats. Fixed
@@ -87,29 +87,39 @@ struct FetchPlanner {
         }
         let best = choices.min { $0.cost < $1.cost }
         let candidates = best.flatMap { $0.cost < max(rowCount, 1) ? $0 : nil }
-        if let ordered = orderedAccess(
-            for: fetch, conditions, terms: terms, insteadOf: candidates, rowCount: rowCount, wantsRows: wantsRows)
-        {
-            plan.access = ordered.access
-            plan.residual = conditions.indices.filter { !ordered.answered.contains($0) }.map { conditions[$0] }
-            plan.isExact = plan.residual.isEmpty
-            plan.order = .asRead
-            plan.estimate = RowEstimate(count: ordered.estimate)
-        } else if let candidates {
-            plan.access = .candidates(candidates.source)
-            plan.estimate = candidates.rowEstimate
-            if fetch.limit != nil, fetch.sort.isEmpty, candidates.isExact, let range = candidates.rangeInKeyOrder,
-                case .index(let group, _) = candidates.source
-            {
-                // In the order of the index, reading stops at the limit.
-                (plan.access, plan.order) = (.index(group: group, range, isReversed: false), .asRead)
+        let source = source(candidates, conditions, rowCount: rowCount)
+        plan.take(source)
+        if let choice = orderChoice(for: fetch, terms, choices, insteadOf: source, wantsRows: wantsRows) {
+            plan.orderChoice = choice
+            if choice.takesIndex {
+                plan.take(choice.byIndex)
+                plan.order = .asRead
             }
-            let answered = candidates.isExact ? candidates.used : []
-            plan.residual = conditions.indices.filter { !answered.contains($0) }.map { conditions[$0] }
-            plan.isExact = candidates.isExact && plan.residual.isEmpty
+        } else if fetch.limit != nil, fetch.sort.isEmpty, let candidates, candidates.isExact,
+            let range = candidates.rangeInKeyOrder, case .index(let group, _) = candidates.source
+        {
+            // In the order of the index, reading stops at the limit.
+            (plan.access, plan.order) = (.index(group: group, range, isReversed: false), .asRead)
         }
         assert(plan.checkInvariants(schema))
         return plan
+    }
+
+    /// The source of rows in any order: candidates, or all rows.
+    private func source(
+        _ candidates: Choice?, _ conditions: [ResolvedPredicate.Node], rowCount: Double
+    ) -> PricedSource {
+        assert(rowCount >= 0, "\(rowCount) rows")
+        guard let candidates else {
+            return PricedSource(
+                access: .rows, residual: conditions, isExact: conditions.isEmpty,
+                estimate: RowEstimate(count: rowCount), cost: rowCount)
+        }
+        let answered = candidates.isExact ? candidates.used : []
+        let residual = conditions.indices.filter { !answered.contains($0) }.map { conditions[$0] }
+        return PricedSource(
+            access: .candidates(candidates.source), residual: residual,
+            isExact: candidates.isExact && residual.isEmpty, estimate: candidates.rowEstimate, cost: candidates.cost)
     }
 
     /// The cost of a choice that answers the whole fetch.
@@ -134,81 +144,6 @@ struct FetchPlanner {
     /// The most candidates that are worth reading one by one.
     func candidateCountMax(of rowCount: UInt64) -> Int { max(1000, Int(clamping: rowCount / 3)) }
 
-    /// The estimated share of all rows that have one value of an index.
-    static let pointShare = 1.0 / 50
-
     /// The cost of finding so many rows by an index.
     static func indexCost(_ estimate: Double) -> Double { estimate * 2 + 3 }
-
-    // MARK: Order from an index
-
-    private struct OrderedAccess {
-        let access: FetchPlan.Access
-        let answered: [Int]
-        let estimate: Double
-    }
-
-    /// An index that has the rows in the wanted order, if reading along it costs less.
-    private func orderedAccess(
-        for fetch: StoreFetch, _ conditions: [ResolvedPredicate.Node], terms: [PlanTerm?],
-        insteadOf candidates: Choice?, rowCount: Double, wantsRows: Bool
-    ) -> OrderedAccess? {
-        guard !fetch.sort.isEmpty else { return nil }
-        for group in schema.groupsByEntity[fetch.entity.index] {
-            guard let implied = schema.groups[group].implied(by: conditions) else { continue }
-            let found = GroupRanges(schema.groups[group], terms: terms, numbering: numbering)
-            let isRanged = found.ranges.count == 1 && !found.used.isEmpty
-            // The condition of an index narrows the rows as a range does.
-            let isNarrow = isRanged || !implied.isEmpty
-            guard isRanged || found.used.isEmpty,
-                let isReversed = direction(
-                    of: fetch.sort, in: schema.groups[group], after: isRanged ? found.fixedCount : 0)
-            else { continue }
-            let exact = isRanged && found.isExact ? found.used : []
-            let answered = exact + implied.filter { !exact.contains($0) }
-            let answersAll = answered.count == conditions.count
-            // Reading along the index reads each row by its key: worth it if it stops early, if no row is read at all,
-            // or if the range has only rows of the result.
-            guard fetch.limit != nil || (!wantsRows && answersAll) || (isNarrow && answersAll) else { continue }
-            // Few rows of a range that answers its condition only roughly, as for BEGINSWITH, fail the condition.
-            let usesAll = isNarrow && Set((isRanged ? found.used : []) + implied).count == conditions.count
-            if !usesAll, let candidates, candidates.estimate < rowCount / 20 { continue }
-            assert(
-                answered.allSatisfy { conditions.indices.contains($0) },
-                "an index answers a condition that is not there")
-            return OrderedAccess(
-                access: .index(group: group, isRanged ? found.ranges[0] : .all, isReversed: isReversed),
-                answered: answered,
-                estimate: isRanged ? estimate(found, group, rowCount: rowCount) : rowCount)
-        }
-        return nil
-    }
-
-    /// Whether the sort keys are the properties of `group` from position `start` to its end, all in the index's
-    /// direction (`false`) or all against it (`true`).
-    func direction(of sort: [ResolvedSortKey], in group: KeyGroup, after start: Int) -> Bool? {
-        assert(start <= group.elements.count, "\(start) of \(group.elements.count) properties are fixed")
-        let elements = group.elements[start...]
-        guard elements.count == sort.count else { return nil }
-        var isReversed: Bool?
-        for (key, element) in zip(sort, elements) {
-            guard Self.sorts(key, as: element) else { return nil }
-            let isAgainst = key.isAscending != element.isAscending
-            guard isReversed ?? isAgainst == isAgainst else { return nil }
-            isReversed = isAgainst
-        }
-        return isReversed
-    }
-
-    /// Whether a sort key compares the values of an element of an index, as the index compares them.
-    private static func sorts(_ key: ResolvedSortKey, as element: KeyGroup.Element) -> Bool {
-        guard key.options.subtracting(.localeSensitive) == element.folding, element.type != .composite else {
-            return false
-        }
-        if let expression = element.expression { return key.expression == expression.expression }
-        guard let path = key.path, path.base == .evaluatedObject, path.steps.isEmpty,
-            case .attribute(let slot, _, element.path) = path.terminal
-        else { return false }
-        return element.property == .attribute(slot)
-    }
 }

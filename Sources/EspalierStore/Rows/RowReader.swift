@@ -71,8 +71,29 @@ struct RowReader {
     /// Whether the beginning of a row has the attribute in `slot`, if the row has it at all.
     func isWithin(_ beginning: RawSpan, slot: Int, _ shape: RowLayout.Shape, _ offsets: RowOffsets) -> Bool {
         assert(beginning.byteCount >= offsets.variableOffset, "\(beginning.byteCount) bytes have no ends of fields")
-        guard let place = numbering.shapes.place(ofAttribute: slot, shape), place.part == .variable else { return true }
+        guard let place = numbering.shapes.place(ofAttribute: slot, shape), place.part == .variable,
+            !offsets.isNull(bit: place.bit, beginning)
+        else { return true }
         return offsets.end(at: place.position, beginning) <= beginning.byteCount - offsets.variableOffset
+    }
+
+    /// Whether the beginning of a row has the attributes in `slots`, as far as the row has them.
+    func isWithin(_ beginning: RawSpan, slots: [Int], _ shape: RowLayout.Shape, _ offsets: RowOffsets) -> Bool {
+        slots.allSatisfy { isWithin(beginning, slot: $0, shape, offsets) }
+    }
+
+    /// Whether the beginning of a checked row has the attributes in `slots`, as far as the row has them.
+    func isWithin(_ beginning: RawSpan, slots: [Int]) -> Bool {
+        let shape = shape(of: beginning)
+        return isWithin(beginning, slots: slots, shape, offsets(of: beginning, shape))
+    }
+
+    /// Whether a row is whole of which at least the beginning is there.
+    func isWhole(_ row: RawSpan) -> Bool {
+        let shape = shape(of: row)
+        let offsets = offsets(of: row, shape)
+        let count = Int(shape.extent.variableCount)
+        return row.byteCount == offsets.variableOffset + (count == 0 ? 0 : offsets.end(at: count - 1, row))
     }
 
     /// The offsets of a row whose layout has this shape; `nil` if `check` throws the damage of the row.

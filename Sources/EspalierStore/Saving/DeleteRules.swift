@@ -11,7 +11,7 @@
 //      deleted in the same save, by any rule, is no reason against it.
 //   4. A deleted row is not changed any more: its updates in the request are dropped.
 // Invariants
-//   1. A list that is emptied row by row is read from the store in batches, and never held as a whole: a cascade needs
+//   1. A list that is emptied row by row is read from a file in batches, and never held as a whole: a cascade needs
 //      a bit for each deleted row, a step for each list that the request's own deletions empty, and those of one batch
 //      for each level below. A list with the rule `deny` and no to-one inverse is an exception: its destinations are
 //      held until they are checked at the end.
@@ -50,8 +50,6 @@ struct DeleteRules {
         case required(ObjectID, Relationship, instead: ObjectID)
     }
 
-    /// The number of destinations of a list that are held at a time.
-    private static let batch = 256
     /// The number of rows of the request that are deleted at a time: in larger batches more removed links are adjacent.
     private static let requestBatch = 16_384
     /// The most conflicts that are reported.
@@ -139,6 +137,7 @@ struct DeleteRules {
 
     private mutating func finish<State: SaveState & ~Copyable>(in state: inout State) throws(StoreError) {
         try clearOneWayReferences(in: &state)
+        try state.settleLinks()
         // Some rows were deleted after they had changed.
         for id in changed where gone.contains(id) { changed.remove(id) }
     }
@@ -193,11 +192,9 @@ struct DeleteRules {
             }
         }
         for relationship in schema.oneWayLinksTo[entity.index] {
-            for row in batch {
-                for owner in try state.owners(leadingTo: row.id, relationship) {
-                    try state.removeLink(of: owner, to: row.id, relationship)
-                    note(owner)
-                }
+            for (owner, destination) in try state.pairs(leadingTo: batch.map(\.id), relationship) {
+                try state.removeLink(of: owner, to: destination, relationship)
+                note(owner)
             }
         }
     }
@@ -295,7 +292,7 @@ struct DeleteRules {
             if let inverse = model.inverse(of: relationship), !inverse.isToMany {
                 try clear(inverse, of: ids, leadingTo: owner, &state)
             }
-            guard ids.count == Self.batch else { return }
+            guard ids.count == State.heldCountMax else { return }
         }
     }
 
@@ -313,7 +310,7 @@ struct DeleteRules {
             found.removeAll { $0.destination(at: inverse.slot) != owner || requestSets(inverse.slot, of: $0.id) }
         }
         assert(found.count <= ids.count, "\(found.count) rows of \(ids.count) links")
-        return (found, ids.count < Self.batch)
+        return (found, ids.count < State.heldCountMax)
     }
 
     /// Removes the first destinations from a list, and the owner from their lists if the inverse is to-many.
@@ -321,7 +318,7 @@ struct DeleteRules {
         of owner: ObjectID, _ relationship: Relationship, from state: inout State
     ) throws(StoreError) -> [ObjectID] {
         assert(relationship.isToMany && gone.contains(owner), "the list \(relationship.name) of \(owner) is emptied")
-        let ids = try state.destinations(of: owner, relationship, countMax: Self.batch)
+        let ids = try state.destinations(of: owner, relationship, countMax: State.heldCountMax)
         let inverse = model.inverse(of: relationship)
         for id in ids {
             try state.removeLink(of: owner, to: id, relationship)
@@ -329,7 +326,7 @@ struct DeleteRules {
             try state.removeLink(of: id, to: owner, inverse)
             note(id)
         }
-        assert(ids.count <= Self.batch, "invariant 1: a batch of \(ids.count) destinations")
+        assert(ids.count <= State.heldCountMax, "invariant 1: a batch of \(ids.count) destinations")
         return ids
     }
 
@@ -384,9 +381,9 @@ struct DeleteRules {
             while let key = next {
                 let found = try state.rows(
                     of: model.entities[relationship.declaredBy], from: key, leadingInto: gone, at: relationship.slot,
-                    countMax: Self.batch)
+                    countMax: State.heldCountMax)
                 assert(found.next.map { $0 > key } ?? true, "reading continues at \(key) again")
-                assert(found.rows.count <= Self.batch, "a batch of \(found.rows.count) rows")
+                assert(found.rows.count <= State.heldCountMax, "a batch of \(found.rows.count) rows")
                 next = found.next
                 var changes: [(row: ObjectSnapshot, destinations: [(slot: Int, destination: ObjectID?)])] = []
                 for row in found.rows {

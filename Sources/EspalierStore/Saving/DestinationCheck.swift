@@ -18,6 +18,8 @@ struct DestinationCheck {
     }
 
     /// The relationships that would lead to rows that do not exist.
+    ///
+    /// - Throws: `StoreError.references` if the request has named rows that did not exist before it.
     func conflicts<State: SaveState & ~Copyable>(in state: borrowing State) throws(StoreError) -> [ReferenceConflict] {
         var wanted: [ObjectID] = []
         forEachReference { _, _, destination in
@@ -30,6 +32,8 @@ struct DestinationCheck {
         distinct.reserveCapacity(wanted.count)
         for id in wanted where distinct.last != id { distinct.append(id) }
         assert(zip(distinct, distinct.dropFirst()).allSatisfy { ($0.entityTag, $0.key) < ($1.entityTag, $1.key) })
+        let early = save.referencesToRowsToCome(among: distinct, schema: schema)
+        guard early.isEmpty else { throw .references(early) }
         let missing = Set(try state.missing(distinct))
         guard !missing.isEmpty else { return [] }
         assert(missing.isSubset(of: distinct), "rows are missing that nothing leads to")

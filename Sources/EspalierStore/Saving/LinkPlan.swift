@@ -15,8 +15,10 @@ internal import EspalierModel
 protocol ListSource: ~Copyable {
     /// The destinations of a to-many relationship, in order.
     func destinations(of owner: ObjectID, _ relationship: Relationship) throws(StoreError) -> [ObjectID]
-    /// The owners whose relationship without inverse leads to `destination`.
-    func owners(leadingTo destination: ObjectID, _ relationship: Relationship) throws(StoreError) -> [ObjectID]
+    /// The pairs of a relationship without inverse that lead to some of `destinations`.
+    func pairs(
+        leadingTo destinations: [ObjectID], _ relationship: Relationship
+    ) throws(StoreError) -> [(owner: ObjectID, destination: ObjectID)]
 }
 
 /// A list of a store: one to-many relationship of one owner.

@@ -164,7 +164,7 @@ struct MergedInsertions {
         assert(targets[position] == nil, "\(id) is merged into two rows")
         targets[position] = found
         replacements[id] = found
-        if action == .merge { merge(save.insertions[position].row, into: found) }
+        if action == .merge { merge(save.insertions[position], into: found) }
     }
 
     /// The row that has these values in a constraint, with the changes of the request so far.
@@ -201,22 +201,25 @@ struct MergedInsertions {
     // MARK: Values
 
     /// Applies the values of an insertion to a row.
-    private mutating func merge(_ row: RowValues, into id: ObjectID) {
+    private mutating func merge(_ insertion: SaveRequest.Insertion, into id: ObjectID) {
         assert(insertions[id] != nil || storedRows[id] != nil, "\(id) is neither new nor was it read")
-        let attributes = schema.model.entities[schema.entityIndex(of: id)].attributes
+        let (entity, row) = (schema.model.entities[schema.entityIndex(of: id)], insertion.row)
         let new = insertions[id].map { newRows[$0] ?? save.insertions[$0].row.copy() }
         assert(new?.isShared != true, "the values of \(id) have another owner")
-        for slot in 0..<row.attributeCount where !attributes[slot].isTransient {
-            let value = row.attribute(at: slot)
-            guard value != attributes[slot].defaultValue else { continue }
+        var values: [(slot: Int, value: AttributeValue)] = []
+        for slot in 0..<row.attributeCount where insertion.merges(entity.attributes[slot]) {
+            values.append((slot, row.attribute(at: slot)))
+        }
+        // Values that are derived from these may be unique, too.
+        for (slot, value) in schema.derivations.completed(values, of: entity.index, at: save.moment) {
             if let new { new.setAttribute(value, at: slot) } else { storedRows[id]?.merged.attributes[slot] = value }
         }
-        for slot in 0..<row.relationshipCount {
-            guard let destination = row.destination(at: slot) else { continue }
+        for slot in 0..<row.relationshipCount where insertion.merges(entity.relationships[slot]) {
+            let destination = row.destination(at: slot)
             if let new {
                 new.setDestination(destination, at: slot)
             } else {
-                storedRows[id]?.merged.destinations[slot] = save.permanentIDs.permanent(destination)
+                storedRows[id]?.merged.destinations[slot] = destination.map(save.permanentIDs.permanent)
             }
         }
         if let position = insertions[id] { newRows[position] = new }

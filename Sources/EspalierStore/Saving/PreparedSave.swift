@@ -7,7 +7,8 @@
 //      delete rules its new destinations.
 //   3. Every value fits its attribute; transient attributes are null; to-many slots have no inline destination.
 //   4. Rows remain in the memory of the request, unless a part of them is replaced.
-// Not here: versions, uniqueness, existence of rows (each store checks its own rows).
+// Not here: versions, uniqueness, existence of rows (each store checks its own rows); IDs that the request has named
+// before they were given out (+EarlyNames).
 
 internal import EspalierModel
 internal import FoundationEssentials
@@ -30,6 +31,8 @@ struct PreparedSave {
         }
     }
 
+    /// The request as it was sent.
+    let request: SaveRequest
     /// The new rows as requested: their IDs are in `ids`, and their destinations may be temporary.
     private(set) var insertions: [SaveRequest.Insertion]
     /// The permanent IDs of the new rows.
@@ -58,7 +61,7 @@ struct PreparedSave {
         _ request: SaveRequest, schema: StoreSchema, storeTag: UInt32,
         newKey: (Entity) throws(StoreError) -> UInt64
     ) throws(StoreError) {
-        (insertions, updates) = (request.insertions, request.updates)
+        (self.request, insertions, updates) = (request, request.insertions, request.updates)
         (deletions, locks) = (request.deletions, request.locks)
         let assigned: IDAssignment
         (ids, assigned, hasReservedIDs) = try Self.assignIDs(to: insertions, schema, storeTag, newKey)
@@ -195,7 +198,7 @@ struct PreparedSave {
         for position in insertions.indices {
             let entity = checks.schema.entityIndex(of: ids[position])
             let row = plan.completed(insertions[position].row, of: entity, at: moment)
-            insertions[position] = .init(id: insertions[position].id, row)
+            insertions[position] = .init(id: insertions[position].id, row, naming: insertions[position].named)
         }
         for position in updates.indices {
             let entity = checks.schema.entityIndex(of: updates[position].id)

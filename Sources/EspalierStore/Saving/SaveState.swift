@@ -5,6 +5,9 @@ internal import EspalierModel
 
 /// Rows and lists in the state after the steps of a save so far.
 protocol SaveState: ListSource, ~Copyable {
+    /// The most destinations of a list, and rows that lead to deleted ones, that delete rules hold at a time: bounded
+    /// if they are read from a file, and all of them if the store has them in memory anyway.
+    static var heldCountMax: Int { get }
     /// The rows with these IDs, in this order; `nil` where there is none.
     func rows(_ ids: [ObjectID]) throws(StoreError) -> [ObjectSnapshot?]
     /// Those of `ids` that have no row; `ids` ascend by entity and key.
@@ -34,7 +37,11 @@ protocol SaveState: ListSource, ~Copyable {
         _ changes: [(row: ObjectSnapshot, value: AttributeValue)], at slot: Int
     ) throws(StoreError)
     /// Removes a destination from the list of a to-many relationship, if the list has it.
+    ///
+    /// It is not in the list for any later question; the list may be written only by `settleLinks`.
     mutating func removeLink(
         of owner: ObjectID, to destination: ObjectID, _ relationship: Relationship
     ) throws(StoreError)
+    /// Writes the lists from which `removeLink` has removed destinations, after the last of these calls.
+    mutating func settleLinks() throws(StoreError)
 }

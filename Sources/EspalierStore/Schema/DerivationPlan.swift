@@ -26,6 +26,8 @@ package final class DerivationPlan: Sendable {
     /// For each entity, by slot: whether other rows derive values from the attribute.
     private let watchedAttributes: [[Bool]]
     private let watchedLists: Set<RelationshipID>
+    /// For each entity, by slot: whether the value is computed after all rows are written.
+    private let lateAttributes: [[Bool]]
     private let model: ManagedObjectModel
 
     init(_ model: ManagedObjectModel) {
@@ -57,11 +59,25 @@ package final class DerivationPlan: Sendable {
         }
         watchedAttributes = watched
         watchedLists = lists
+        lateAttributes = Self.lateAttributes(members, model)
         let derived = byEntity.map { !$0.isEmpty }
         isNoted = model.entities.map { derived[$0.index] || sources.contains($0.index) }
         assert(
             zip(isNoted, watched).allSatisfy { isNoted, attributes in isNoted || !attributes.contains(true) },
             "invariant 2: of \(members.count) derived attributes one follows from rows whose changes are not noted")
+    }
+
+    private static func lateAttributes(_ members: [Member], _ model: ManagedObjectModel) -> [[Bool]] {
+        var late = model.entities.map { [Bool](repeating: false, count: $0.attributes.count) }
+        for member in members {
+            let isLate =
+                switch member.derivation.source {
+                case .own(let slot, _): late[member.entity.index][slot]
+                case .across, .list, .now: true
+                }
+            if isLate { for index in member.entity.family { late[index][member.slot] = true } }
+        }
+        return late
     }
 
     /// Whether the model has no derived attributes.
@@ -78,6 +94,13 @@ package final class DerivationPlan: Sendable {
     ) -> Bool {
         guard isNoted[entity] else { return false }
         return values.contains { watchedAttributes[entity][$0.slot] }
+    }
+
+    /// Whether the value of a property follows from other rows or from the time, so that it is computed after all rows
+    /// are written.
+    func isLate(_ property: Entity.Property, of entity: ManagedObjectModel.EntityIndex) -> Bool {
+        guard case .attribute(let slot) = property else { return false }
+        return lateAttributes[entity][slot]
     }
 
     // MARK: Values that follow from the row alone

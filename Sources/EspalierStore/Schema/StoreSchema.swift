@@ -152,6 +152,8 @@ package final class StoreSchema: Sendable {
     private let entityByTag: EntityTagTable<ManagedObjectModel.EntityIndex>
     /// The derived attributes.
     let derivations: DerivationPlan
+    /// The uniqueness constraints on values that follow from other rows, as positions in `groups`.
+    let lateConstraints: [Int]
 
     /// Names of trees that the file has for another model; a store opened read-only leaves them alone.
     let unusedTreeNames: Set<String>
@@ -223,11 +225,19 @@ package final class StoreSchema: Sendable {
                 return (relationship.slot, inverse)
             }
         }
-        derivations = DerivationPlan(model)
+        let derivations = DerivationPlan(model)
+        self.derivations = derivations
+        lateConstraints = groups.indices.filter { position in
+            groups[position].isUnique
+                && groups[position].sources.contains { derivations.isLate($0, of: groups[position].entity) }
+        }
         roots = model.entities.map(\.root)
         entityByTag = EntityTagTable(model.entities.map { ($0.tag, $0.index) })
         assert(checkInvariants())
     }
+
+    /// All uniqueness constraints, as positions in `groups`.
+    var constraints: [Int] { groups.indices.filter { groups[$0].isUnique } }
 
     /// The entity of the row with this ID, if the model has it.
     package func entity(of id: ObjectID) -> Entity? { entityByTag[id.entityTag].map { model.entities[$0] } }

@@ -79,6 +79,15 @@ public struct BinaryGraphFormat: GraphFormat {
         return try reader.storedModel()
     }
 
+    /// The metadata of a file (PS-05).
+    ///
+    /// - Throws: `StoreError.malformedFile` with the offset.
+    /// - Complexity: O(bytes), because the checksum is compared.
+    package func metadata(in bytes: [UInt8]) throws(StoreError) -> StoreMetadata {
+        var reader = try content(of: bytes)
+        return try reader.metadata()
+    }
+
     /// Whether bytes begin as a file of this format does.
     public static func isBeginning(_ bytes: [UInt8]) -> Bool { bytes.starts(with: magic) }
 

@@ -60,7 +60,14 @@ public final class GraphFile: GraphSource {
         else { return nil }
         let identity = file.identity
         known.withLock { $0 = identity }
-        let size = Int(clamping: try file.size())
+        let bytes = try Self.bytes(of: file)
+        try file.close()
+        return bytes
+    }
+
+    /// The bytes of an open file, or its first `countMax` bytes.
+    static func bytes(of file: any StorageFile, atMost countMax: Int = .max) throws(StorageError) -> [UInt8] {
+        let size = min(Int(clamping: try file.size()), countMax)
         var bytes = [UInt8](repeating: 0, count: size)
         // SAFETY: the array is not used otherwise during the call.
         let result = unsafe bytes.withUnsafeMutableBytes { buffer -> Result<Int, StorageError> in
@@ -71,7 +78,6 @@ public final class GraphFile: GraphSource {
         let count = try result.get()
         assert(count <= size, "\(count) bytes were read into \(size)")
         bytes.removeLast(size - count)
-        try file.close()
         return bytes
     }
 

@@ -97,6 +97,16 @@ struct GraphReader {
         return graph
     }
 
+    /// The metadata of the file, whose rows are not read.
+    mutating func metadata() throws(StoreError) -> StoreMetadata {
+        let model = try storedModel()
+        let identifier = UUID(bytes: Array(try take(16)))
+        guard let values = NamedValues.decode(Array(try block())) else {
+            throw malformed("the metadata are no values by name")
+        }
+        return StoreMetadata(identifier: identifier, model: model, values: values)
+    }
+
     private mutating func fileModel(_ model: ManagedObjectModel) throws(StoreError) -> ManagedObjectModel {
         let file = try storedModel()
         let differences = ModelComparison.differences(stored: file, given: model)

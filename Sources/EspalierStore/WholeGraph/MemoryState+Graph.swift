@@ -10,7 +10,7 @@ internal import FoundationEssentials
 extension InMemoryStore {
     /// Replaces everything but the UUID.
     func replaceContent(by graph: StoredGraph) throws(StoreError) {
-        try withState { state throws(StoreError) in try replace(&state, by: graph) }
+        try change { state throws(StoreError) in try replace(&state, by: graph) }
     }
 
     /// Replaces a state by a graph; keys that were given out before stay so.
@@ -40,15 +40,15 @@ extension MemoryState {
         let tag = Interned.stores.tag(of: graph.identifier)
         for row in graph.rows { try add(row, tag) }
         for root in rows.indices {
-            for row in rows[root].values { try checkDestinations(of: row, tag) }
+            for (_, row) in rows[root] { try checkDestinations(of: row, tag) }
         }
         try addLists(graph.lists, tag)
         try addDerivedLists()
         for root in rows.indices where schema.model.entities[root].root == root {
             let counters = try counters(of: schema.model.entities[root], in: graph)
-            lastKeys[root] = max(counters.lastKey, rows[root].keys.max() ?? 0)
+            lastKeys[root] = max(counters.lastKey, rows[root].lastKey ?? 0)
             goneVersions[root] = counters.goneVersion
-            for row in rows[root].values.sorted(by: { $0.id.key < $1.id.key }) { try addUniqueValues(of: row) }
+            for (_, row) in rows[root] { try addUniqueValues(of: row) }
         }
         assert(checkInvariants())
     }
@@ -115,6 +115,7 @@ extension MemoryState {
     }
 
     private mutating func addLists(_ given: [StoredGraph.List], _ tag: UInt32) throws(StoreError) {
+        var members: [ListID: Set<ObjectID>] = [:]
         for list in given {
             guard let owner = row(list.owner) else {
                 throw Self.damaged(list.owner, "there is a list of \(list.relationship.name), but no such row")
@@ -125,31 +126,39 @@ extension MemoryState {
                 relationships[slot].name == list.relationship.name
             else { throw Self.damaged(owner.id, "\(list.relationship.name) is no to-many relationship of the entity") }
             let relationship = relationships[slot]
-            guard Set(list.destinations).count == list.destinations.count else {
+            let destinations = Set(list.destinations)
+            guard destinations.count == list.destinations.count else {
                 throw Self.damaged(owner.id, "\(relationship.name) has a destination twice")
             }
             for id in list.destinations { try requireRow(id, relationship, of: owner.id) }
             let key = ListID(relationship, of: owner.id)
             guard lists[key] == nil else { throw Self.damaged(owner.id, "there are two lists of \(relationship.name)") }
             guard !list.destinations.isEmpty else { continue }
+            if relationship.isOrdered { members[key] = destinations }
             lists[key] =
                 relationship.isOrdered ? list.destinations : list.destinations.sorted { $0.key < $1.key }
         }
-        for (key, list) in lists { try checkOtherSide(of: key, list) }
+        for (key, list) in lists { try checkOtherSide(of: key, list, members) }
     }
 
     /// Requires that the destinations of a list lead back, if they can; notes the owner of a list without inverse.
-    private mutating func checkOtherSide(of key: ListID, _ list: [ObjectID]) throws(StoreError) {
+    ///
+    /// - Parameter members: the destinations of the ordered lists, in which they cannot be searched by key.
+    /// - Complexity: O(n log m) for n destinations, whose lists have m.
+    private mutating func checkOtherSide(
+        of key: ListID, _ list: [ObjectID], _ members: [ListID: Set<ObjectID>]
+    ) throws(StoreError) {
         let relationship = schema.model.entities[key.relationship.declaredBy].relationships[key.relationship.slot]
         assert(relationship.isToMany && !list.isEmpty, "\(relationship.name) of \(key.owner) has \(list.count) rows")
         guard let inverse = schema.model.inverse(of: relationship) else {
-            for id in list { owners[ListID(relationship, of: id), default: []].insert(key.owner) }
+            for id in list { insert(owner: key.owner, leadingTo: id, relationship) }
             return
         }
         for id in list {
             let leadsBack =
                 inverse.isToMany
-                ? lists[ListID(inverse, of: id)]?.contains(key.owner) == true
+                ? members[ListID(inverse, of: id)]?.contains(key.owner)
+                    ?? lists[ListID(inverse, of: id)]?.hasInKeyOrder(key.owner) == true
                 : row(id)?.destinations[inverse.slot] == key.owner
             guard leadsBack else {
                 throw Self.damaged(
@@ -185,7 +194,7 @@ extension MemoryState {
                 let names = schema.groups[group].properties.joined(separator: ", ")
                 throw Self.damaged(row.id, "it has the same \(names) as \(other), which must be unique")
             }
-            groups[group][values] = [row.id]
+            insert(row.id, having: values, inGroup: group)
         }
     }
 
@@ -196,7 +205,7 @@ extension MemoryState {
         var graph = StoredGraph(identifier: identifier)
         graph.metadata = metadata
         for root in rows.indices where schema.model.entities[root].root == root {
-            graph.rows += rows[root].values.sorted { $0.id.key < $1.id.key }.map(\.snapshot)
+            graph.rows += rows[root].map(\.value.snapshot)
             graph.counters[schema.model.entities[root].name] = .init(
                 lastKey: lastKeys[root], goneVersion: goneVersions[root])
         }

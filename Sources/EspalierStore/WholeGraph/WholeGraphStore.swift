@@ -22,6 +22,8 @@ public final class WholeGraphStore: PersistentStore, BuiltInStore {
     private let base: InMemoryStore
     /// Held during a change; the greatest keys that the source has as given out, by index of the root entity.
     private let savedKeys: Mutex<[UInt64]>
+    /// Whether the store accepts no changes any more (`holdChanges`); set and read during a change.
+    private let changesHaveEnded = Atomic(false)
 
     /// Loads the data, and makes a store of them.
     ///
@@ -125,6 +127,7 @@ public final class WholeGraphStore: PersistentStore, BuiltInStore {
             do throws(StoreError) {
                 var state = try base.withState { state throws(StoreError) in state }
                 guard !isReadOnly else { throw .readOnly(path: path) }
+                guard !changesHaveEnded.load(ordering: .relaxed) else { throw .closed }
                 let answer = try body(&state)
                 assert(state.lastKeys.count == saved.count, "\(state.lastKeys.count) keys, \(saved.count) are saved")
                 let isSaved = zip(state.lastKeys, saved).allSatisfy { $0 <= $1 }
@@ -143,6 +146,22 @@ public final class WholeGraphStore: PersistentStore, BuiltInStore {
                     saved = keys
                 }
                 try base.withState { present throws(StoreError) in present = state }
+                return .success(answer)
+            } catch {
+                return .failure(error)
+            }
+        }
+        return try outcome.get()
+    }
+
+    package func holdChanges<Answer: Sendable>(
+        endsChanges: Bool, _ body: () throws(StoreError) -> Answer
+    ) throws(StoreError) -> Answer {
+        let outcome = savedKeys.withLock { _ -> Result<Answer, StoreError> in
+            guard !changesHaveEnded.load(ordering: .relaxed) else { return .failure(.closed) }
+            do throws(StoreError) {
+                let answer = try body()
+                changesHaveEnded.store(endsChanges, ordering: .relaxed)
                 return .success(answer)
             } catch {
                 return .failure(error)

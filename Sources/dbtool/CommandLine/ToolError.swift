@@ -121,7 +121,7 @@ enum ToolError: Error, CustomStringConvertible {
         case .invalidRequest, .invalidPredicate, .invalidOption, .unknownStoreType: .usage
         case .outside, .brokenContract: .unavailable
         case .conflict, .constraint, .references, .brokenRules, .readOnly, .closed, .incompatibleModel, .modelChanged,
-            .migrationRefused, .migrationCancelled, .commandCancelled, .otherFormat:
+            .migrationRefused, .migrationCancelled, .commandCancelled, .fetchCancelled, .otherFormat:
             .unavailable
         }
     }

@@ -19,7 +19,8 @@ import Testing
     /// Runs `body` with the import of the zoo: in one batch, in batches of two, and each row and member in one of its
     /// own.
     private func withZoo(_ body: (ImportedStore) throws -> Void) throws {
-        for limits in [ImportLimits(), .init(rowCount: 2, memberCount: 2), .init(rowCount: 1, memberCount: 1)] {
+        for count in [2, 1, nil] {
+            let limits = count.map { ImportLimits(rowCount: $0, rowCountMax: $0, memberCount: $0) } ?? ImportLimits()
             try ImportedStore.with(
                 files: try Self.zooFiles(), name: "zoo.sqlite", model: try Files.zooModel(), limits: limits, body)
         }
@@ -137,11 +138,12 @@ import Testing
                     "metadata /0.list", "value Person/1.small", "value Person/1.flag", "destination Person/1.boss",
                     "value Person/2.name", "externalFile Person/2.photo", "column Bird/31.ZTITLE1", "row Animal/35.",
                     "row Animal/36.", "row Club/-4.", "destination Club/1.members", "destination Club/9.members",
-                    "inverse Passport/1.holder",
+                    "inverse Passport/1.holder", "value Person/3.amount",
                 ])
             #expect(zoo.report.findingCount == found.count)
             #expect(try zoo.value("Person", 1, "small") == .null)
             #expect(try zoo.value("Person", 1, "middle") == .integer(-70_000))
+            #expect(try zoo.value("Person", 3, "amount") == .null)
             #expect(try zoo.destinations("Club", 1, "members") == [2, 5, 1])
             #expect(zoo.report.objectCounts["Club"] == 2)
         }

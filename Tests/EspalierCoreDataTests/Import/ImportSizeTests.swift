@@ -13,7 +13,7 @@ import Testing
     /// The store of all ends, read once: to inflate its 30 MB takes longer than to import it.
     private static let edges = Result { try Files.bytes("zoo-edges.sqlite") }
     /// Limits of one row and one member, so that each is a save of its own.
-    private static let ones = ImportLimits(rowCount: 1, memberCount: 1)
+    private static let ones = ImportLimits(rowCount: 1, rowCountMax: 1, memberCount: 1)
 
     private func withEdges(_ limits: ImportLimits, _ body: (ImportedStore) throws -> Void) throws {
         try ImportedStore.with(
@@ -50,6 +50,23 @@ import Testing
             #expect(try zoo.value("Person", 255, "weight") == .double(.infinity))
             #expect(try zoo.value("Person", 256, "birth") == .date(Date(timeIntervalSinceReferenceDate: 9e300)))
         }
+    }
+
+    @Test func `a batch may have an eighth of the rows that are written, within its limits`() throws {
+        let system = try Files.system(["many": try Files.bytes("zoo-many.sqlite")])
+        var counts = [0]
+        let report = try CoreDataImport.importStore(
+            at: "many", to: "new", model: try Files.zooModel(), in: system,
+            limits: ImportLimits(rowCount: 4, rowCountMax: 16),
+            progress: { count in
+                counts.append(count)
+                return true
+            })
+        let batches = zip(counts, counts.dropFirst()).map { (before: $0, rows: $1 - $0) }
+
+        #expect(batches.allSatisfy { $0.rows <= min(max(4, $0.before / 8), 16) })
+        #expect(batches.map(\.rows).max() == 16)
+        #expect(counts.last == report.objectCounts.values.reduce(0, +))
     }
 
     @Test func `a store without a row is a store without a row`() throws {

@@ -63,14 +63,6 @@ import Testing
         try with("Bookmarks_V5", model: try bookmarksModel("BookmarksModel 5"), expectBookmarks)
     }
 
-    @Test(arguments: ["BookmarksModel", "BookmarksModel 2", "BookmarksModel 4", "BookmarksModel 6"])
-    func `another version of the model is refused with the name of the entity`(version: String) throws {
-        let error = #expect(throws: CoreDataImportError.self) {
-            try with("Bookmarks_V5", model: try bookmarksModel(version)) { _ in }
-        }
-        #expect(error?.otherEntities == ["BookmarkEntity"])
-    }
-
     @Test func `an older store arrives with two ordered relationships from one to many`() throws {
         try with("Bookmarks_V1") { bookmarks throws in
             let entity = "BookmarkEntity"

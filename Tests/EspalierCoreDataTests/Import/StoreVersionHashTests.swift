@@ -1,5 +1,5 @@
 // Two versions of an entity have equal hashes here exactly where Core Data gave them equal ones, as the metadata of the
-// stores record them that it wrote with these versions.
+// stores record them that it wrote with these versions; and a store is imported with exactly its version.
 
 import EspalierCoreData
 import EspalierModel
@@ -83,6 +83,67 @@ import Testing
                 let pair = "\(left.store) \(left.entity), \(right.store) \(right.entity)"
                 for own in left.own { #expect(right.own.allSatisfy { ($0 == own) == isEqual }, "\(pair)") }
             }
+        }
+    }
+
+    // MARK: All stores with all versions
+
+    /// All versions of both models, also those of which there is no store.
+    private static let documents =
+        ["", " 2", " 3", " 4", " 5", " 6"].map { "BookmarksModel.xcdatamodeld/BookmarksModel\($0).xcdatamodel" }
+        + ["", " 2", " 3", " 4"].map { "SyncMetadata.xcdatamodeld/SyncMetadata\($0).xcdatamodel" }
+
+    /// The entities of a store that a version lacks, or describes in another way than the version of the store.
+    ///
+    /// Of the metadata, the second version has one of both entities, and the fourth one adds an attribute to it.
+    private static func otherEntities(of store: String, in document: String) -> [String] {
+        if stores.contains(where: { $0.store == store && $0.document == document }) { return [] }
+        guard store == "SyncMetadata_V3" else { return ["BookmarkEntity"] }
+        switch document {
+        case "SyncMetadata.xcdatamodeld/SyncMetadata 2.xcdatamodel": return ["SyncableSettingsMetadata"]
+        case "SyncMetadata.xcdatamodeld/SyncMetadata 4.xcdatamodel": return ["SyncFeatureEntity"]
+        default: return ["SyncFeatureEntity", "SyncableSettingsMetadata"]
+        }
+    }
+
+    @Test func `each version has the hashes of a store for exactly those entities that it describes alike`() throws {
+        for (store, own) in Self.stores {
+            let former = try Self.model("Compiled/\(store).mom")
+            for document in Self.documents {
+                let model = try Self.model(document)
+
+                let others = former.entities.filter { model.entity(named: $0.name)?.versionHash != $0.versionHash }
+
+                let expected = Self.otherEntities(of: store, in: document)
+                #expect(others.map(\.name).sorted() == expected, "\(store), \(document)")
+                #expect((model.versionChecksum == former.versionChecksum) == (document == own), "\(store), \(document)")
+            }
+        }
+    }
+
+    @Test(arguments: stores.map(\.store))
+    func `a store is imported with its own version, and with each other one refused by the entities that differ`(
+        store: String
+    ) throws {
+        let files = try ["", "-wal"].map { ending -> (String, [UInt8]) in
+            let name = "\(store).sqlite\(ending)"
+            let bytes = try Data(contentsOf: Files.folder.appending(path: "\(Self.folder)/\(name)"))
+            return (name, [UInt8](bytes))
+        }
+        for document in Self.documents {
+            let model = try ModelDocument(contentsOf: Self.models.appending(path: document))
+            var others: [String] = []
+            do {
+                try ImportedStore.with(
+                    files: Dictionary(uniqueKeysWithValues: files), name: "\(store).sqlite", model: model
+                ) { imported throws in
+                    #expect(imported.report.isComplete, "\(document): \(imported.report.findings)")
+                }
+            } catch let error as CoreDataImportError {
+                others = try #require(error.otherEntities, "\(document): \(error)")
+            }
+
+            #expect(others == Self.otherEntities(of: store, in: document), "\(document)")
         }
     }
 }

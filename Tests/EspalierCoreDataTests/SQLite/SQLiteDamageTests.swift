@@ -130,6 +130,22 @@ import TestSupport
         #expect(error?.rule == .overflowChain)
     }
 
+    @Test func `cells of a page that overlap are refused`() throws {
+        var file = try Files.bytes("page-512.sqlite")
+        let start = (try page(ofKind: 10, in: file) - 1) * 512
+        // One cell of 101 bytes, a blob in a record of 100 bytes, to which six pointers lead.
+        file.replaceSubrange(start..<start + 512, with: [UInt8](repeating: 0, count: 512))
+        file.replaceSubrange(start..<start + 5, with: [10, 0, 0, 0, 6])
+        for pointer in stride(from: start + 8, to: start + 20, by: 2) {
+            file.replaceSubrange(pointer..<pointer + 2, with: [1, 144])
+        }
+        file.replaceSubrange(start + 400..<start + 404, with: [100, 3, 0x81, 0x4E])
+
+        let error = #expect(throws: SQLiteFileError.self) { _ = try readAll(["file": file]) }
+        #expect(error?.rule == .cell && error?.page == UInt32(start / 512 + 1))
+        #expect(error?.message.contains("overlap") == true)
+    }
+
     @Test func `a page that is a pointer map is refused as part of a tree`() throws {
         let file = try Files.bytes("vacuum.sqlite")
         let number = try page(ofKind: 5, in: file)

@@ -1,4 +1,4 @@
-"""Makes zoo.sqlite, zoo-broken.sqlite, zoo-edges.sqlite and zoo-empty.sqlite: stores with the tables and columns that Core Data makes for Zoo.xcdatamodel. And places.sqlite, whose model is Places.xcdatamodel, with an archive of it.
+"""Makes zoo.sqlite, zoo-broken.sqlite, zoo-edges.sqlite, zoo-empty.sqlite and zoo-many.sqlite: stores with the tables and columns that Core Data makes for Zoo.xcdatamodel. And places.sqlite, whose model is Places.xcdatamodel, with an archive of it; names.sqlite and names-unclear.sqlite of Names.xcdatamodel, in which names differ by digits at the end only; and shared.sqlite of Shared.xcdatamodel, with texts that are equal in other bytes.
 
 Run it in this folder: python3 make-zoo.py. The tests need neither Python nor SQLite.
 """
@@ -97,6 +97,67 @@ def fill_places(connection):
            [(1, 2, 1, 1, "Ada"), (2, 2, 1, None, "Bob"), (3, 2, 1, 1, "Eve")])
 
 
+def fill_names(connection):
+    """A store whose tables and columns have names that could be those of several relationships. Columns are in an order that tells nothing; the last digits in Z_7PARENTS1, Z_1NEAR1 and Z_1NEAR11 are ones that Core Data adds, those in the other names are the model's."""
+    row = "Z_PK INTEGER PRIMARY KEY, Z_ENT INTEGER, Z_OPT INTEGER"
+    connection.executescript(f"""
+        CREATE TABLE ZALBUM ( {row} );
+        CREATE TABLE ZITEM ( {row}, ZNAME VARCHAR, ZTITLE VARCHAR, ZTITLE1 VARCHAR, ZTITLE2 VARCHAR );
+        CREATE TABLE ZLABEL ( {row}, Z5MAPS INTEGER );
+        CREATE TABLE ZTAG ( {row} );
+        CREATE TABLE Z_1LABELS2 ( Z_6LABELS2 INTEGER, Z_1ALBUMS1 INTEGER );
+        CREATE TABLE Z_1LABELS ( Z_1ALBUMS INTEGER, Z_6LABELS INTEGER );
+        CREATE TABLE Z_1LINK ( Z_1LINK1 INTEGER, Z_1LINK INTEGER );
+        CREATE TABLE Z_1NEAR ( Z_1NEAR11 INTEGER, Z_1NEAR1 INTEGER );
+        CREATE TABLE Z_1TAGS ( Z_1ALBUMS INTEGER, Z_7TAGS INTEGER );
+        CREATE TABLE Z_1TAGS1 ( Z_7TAGS1 INTEGER, Z_1ALBUMS1 INTEGER );
+        CREATE TABLE Z_3NOTES1 ( Z_3BOOKS INTEGER, Z_6NOTES1 INTEGER );
+        CREATE TABLE Z_5MAPS2 ( Z_5GAMES INTEGER, Z_6MAPS2 INTEGER );
+        CREATE TABLE Z_7CHILDREN ( Z_7PARENTS INTEGER, Z_7CHILDREN INTEGER );
+        CREATE TABLE Z_7MARKS ( Z_7PARENTS1 INTEGER, Z_6MARKS INTEGER );
+        INSERT INTO ZALBUM VALUES (1, 1, 1), (2, 1, 1), (3, 1, 1);
+        INSERT INTO ZITEM VALUES (1, 3, 1, 'a book', 'Emma', NULL, NULL), (2, 4, 1, 'a disc', NULL, NULL, 'Blue'),
+            (3, 5, 1, 'a game', NULL, 'Go', NULL);
+        INSERT INTO ZLABEL VALUES (1, 6, 1, NULL), (2, 6, 1, 3), (3, 6, 1, NULL), (4, 6, 1, NULL);
+        INSERT INTO ZTAG VALUES (1, 7, 1), (2, 7, 1), (3, 7, 1);
+        INSERT INTO Z_1LABELS VALUES (1, 2), (1, 4); INSERT INTO Z_1LABELS2 VALUES (3, 1), (4, 2);
+        INSERT INTO Z_1LINK VALUES (1, 2), (1, 3);
+        INSERT INTO Z_1NEAR VALUES (1, 2);
+        INSERT INTO Z_1TAGS VALUES (1, 2), (3, 2); INSERT INTO Z_1TAGS1 VALUES (3, 1), (1, 2);
+        INSERT INTO Z_3NOTES1 VALUES (1, 4); INSERT INTO Z_5MAPS2 VALUES (3, 1);
+        INSERT INTO Z_7CHILDREN VALUES (1, 2), (1, 3); INSERT INTO Z_7MARKS VALUES (2, 4), (3, 4);
+    """ + SCHEMA[SCHEMA.index("CREATE TABLE Z_PRIMARYKEY"):])
+    names = ["Album", "Item", "Book", "Disc", "Game", "Label", "Tag"]
+    insert(connection, "Z_PRIMARYKEY", ["Z_ENT", "Z_NAME", "Z_SUPER", "Z_MAX"],
+           [(n + 1, name, 2 if name in ["Book", "Disc", "Game"] else 0, 4) for n, name in enumerate(names)])
+    metadata = {"NSStoreModelVersionHashes": {name: b"\x00" * 32 for name in names}}
+    insert(connection, "Z_METADATA", ["Z_VERSION", "Z_UUID", "Z_PLIST"],
+           [(1, "5B1D9C0E-7B8F-4C57-8F0E-3A7D2C6E9F10", plistlib.dumps(metadata, fmt=plistlib.FMT_BINARY))])
+
+
+def fill_shared(connection):
+    """A store whose unique texts differ in bytes, and are canonically equivalent; some other values that must be unique in the model are not."""
+    connection.executescript("""
+        CREATE TABLE ZPERSON ( Z_PK INTEGER PRIMARY KEY, Z_ENT INTEGER, Z_OPT INTEGER, ZBOSS INTEGER, ZTAG INTEGER,
+            ZROLE VARCHAR );
+        CREATE TABLE ZTAG ( Z_PK INTEGER PRIMARY KEY, Z_ENT INTEGER, Z_OPT INTEGER, ZCODE VARCHAR, ZKEY VARCHAR,
+            ZMARK VARCHAR, ZNAME VARCHAR, ZTITLE VARCHAR );
+        CREATE UNIQUE INDEX Z_Tag_UNIQUE_name ON ZTAG (ZNAME COLLATE BINARY ASC);
+        CREATE UNIQUE INDEX Z_Tag_UNIQUE_code_mark ON ZTAG (ZCODE COLLATE BINARY ASC, ZMARK COLLATE BINARY ASC);
+        CREATE UNIQUE INDEX Z_Person_UNIQUE_role_tag ON ZPERSON (ZROLE COLLATE BINARY ASC, ZTAG COLLATE BINARY ASC);
+    """ + SCHEMA[SCHEMA.index("CREATE TABLE Z_PRIMARYKEY"):])
+    insert(connection, "Z_PRIMARYKEY", ["Z_ENT", "Z_NAME", "Z_SUPER", "Z_MAX"], [(1, "Person", 0, 3), (2, "Tag", 0, 5)])
+    metadata = {"NSStoreModelVersionHashes": {"Person": b"\x00" * 32, "Tag": b"\x00" * 32}}
+    insert(connection, "Z_METADATA", ["Z_VERSION", "Z_UUID", "Z_PLIST"],
+           [(1, "C0A1D7B2-0F6E-4B8B-9C55-7E1A2B3C4D5E", plistlib.dumps(metadata, fmt=plistlib.FMT_BINARY))])
+    insert(connection, "ZTAG", ["Z_PK", "Z_ENT", "Z_OPT", "ZCODE", "ZKEY", "ZMARK", "ZNAME", "ZTITLE"], [
+        (1, 2, 1, "a", "ada", None, "\u1ebf", "Ada"), (2, 2, 1, "b", None, None, "\u00ea\u0301", None),
+        (3, 2, 1, "\u00e9", "ADA", "m", "x", "ADA"), (4, 2, 1, "e\u0301", None, "m", None, None),
+        (5, 2, 1, "c", None, None, "e\u0302\u0301", "Eve")])
+    insert(connection, "ZPERSON", ["Z_PK", "Z_ENT", "Z_OPT", "ZBOSS", "ZTAG", "ZROLE"], [
+        (1, 1, 1, 3, 1, "\u00e9"), (2, 1, 1, 3, 1, "e\u0301"), (3, 1, 1, None, 2, "\u00e9")])
+
+
 def keep(name, change=None, fill=fill):
     path = os.path.join(tempfile.mkdtemp(), name)
     connection = sqlite3.connect(path)
@@ -116,6 +177,7 @@ keep("zoo.sqlite")
 keep("zoo-broken.sqlite", """
     UPDATE ZPERSON SET ZSMALL = 70000, ZFLAG = 5, ZBOSS = 99 WHERE Z_PK = 1;
     UPDATE ZPERSON SET ZNAME = CAST(X'FF41' AS TEXT), ZPHOTO = X'0378' WHERE Z_PK = 2;
+    UPDATE ZPERSON SET ZAMOUNT = '1-2' WHERE Z_PK = 3;
     UPDATE ZPASSPORT SET ZHOLDER = 2 WHERE Z_PK = 1;
     UPDATE ZANIMAL SET ZTITLE1 = 'not a bird''s' WHERE Z_PK = 31;
     INSERT INTO ZANIMAL (Z_PK, Z_ENT) VALUES (35, 77), (36, 1);
@@ -138,4 +200,16 @@ keep("zoo-empty.sqlite", """
     DELETE FROM ZANIMAL; DELETE FROM ZCLUB; DELETE FROM ZLABEL; DELETE FROM ZPASSPORT; DELETE FROM ZPERSON;
     DELETE FROM Z_4MEMBERS; DELETE FROM Z_7FRIENDS; UPDATE Z_PRIMARYKEY SET Z_MAX = 0;
 """)
+keep("zoo-many.sqlite", """
+    INSERT INTO ZLABEL (Z_PK, Z_ENT, Z_OPT, ZTEXT) SELECT value, 5, 1, 'label' FROM (
+        WITH RECURSIVE n(value) AS (SELECT 5 UNION ALL SELECT value + 1 FROM n LIMIT 400) SELECT value FROM n);
+    UPDATE Z_PRIMARYKEY SET Z_MAX = 404 WHERE Z_NAME = 'Label';
+""")
 keep("places.sqlite", fill=fill_places)
+keep("names.sqlite", fill=fill_names)
+# Two tables that could be that of Album.tags and Tag.albums, and none with its very name.
+keep("names-unclear.sqlite", """
+    ALTER TABLE Z_1TAGS RENAME TO Z_1TAGS8;
+    CREATE TABLE Z_1TAGS9 ( Z_1ALBUMS INTEGER, Z_7TAGS INTEGER );
+""", fill=fill_names)
+keep("shared.sqlite", fill=fill_shared)

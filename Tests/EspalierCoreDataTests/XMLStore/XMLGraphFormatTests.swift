@@ -234,6 +234,39 @@ import Testing
         #expect(try XMLGraphFormat().graph(in: written, model).metadata == graph.metadata)
     }
 
+    @Test func `a file tells its UUID, hashes and metadata without a model, and is removed; other XML is not`() throws {
+        XMLGraphFormat.register()
+        try withTemporaryFolder { folder in
+            let (file, model) = (folder.appending(path: "store.xml"), try Self.model())
+            let store = try StoreType.open(StoreOpening(.xml, model: model, path: file.path))
+            try store.setMetadata(["note": .string("ours")])
+            try store.close()
+
+            let metadata = try StoreType.metadata(ofFileAt: file.path)
+
+            #expect(metadata.identifier == store.identifier && metadata.values == ["note": .string("ours")])
+            #expect(metadata.model == nil && metadata.entityVersionHashesByName == model.entityVersionHashesByName)
+            #expect(metadata.isCompatible(with: model))
+            #expect(!metadata.isCompatible(with: try ManagedObjectModel(entities: [EntityDescription("Other")])))
+            try StoreType.xml.removeFile(at: file.path)
+            #expect(try FileManager.default.contentsOfDirectory(atPath: folder.path).isEmpty)
+
+            // A file of Core Data without hashes.
+            try Data(Self.text(Self.objects)).write(to: file)
+            let other = try StoreType.metadata(ofFileAt: file.path)
+            #expect(other.identifier.uuidString == Self.identifier && other.entityVersionHashesByName.isEmpty)
+            for text in ["<html></html>", "<database", ""] {
+                try Data(text.utf8).write(to: file)
+                #expect(throws: StoreError.self) { try StoreType.metadata(ofFileAt: file.path) }
+            }
+            for text in ["<html></html>", ""] {
+                try Data(text.utf8).write(to: file)
+                #expect(throws: StoreError.self) { try StoreType.xml.removeFile(at: file.path) }
+            }
+            #expect(FileManager.default.fileExists(atPath: file.path))
+        }
+    }
+
     @Test func `permissions for a migration are refused, because an XML file is not migrated`() throws {
         XMLGraphFormat.register()
         try withTemporaryFolder { folder in

@@ -14,13 +14,6 @@ import Testing
 
     private struct Refusal: Error {}
 
-    /// The peak of this process's resident memory in bytes.
-    private static func peakByteCount() throws -> Int {
-        let status = try String(contentsOfFile: "/proc/self/status", encoding: .utf8)
-        let line = try #require(status.split(separator: "\n").first { $0.hasPrefix("VmHWM:") })
-        return try #require(line.split(whereSeparator: \.isWhitespace).dropFirst().first.flatMap { Int($0) }) << 10
-    }
-
     private static func value(_ key: UInt64) -> [UInt8] { [UInt8](repeating: UInt8(key % 251), count: 1000) }
 
     private static func options(_ mebibytes: Int) -> DatabaseOptions {

@@ -168,6 +168,63 @@ import Testing
         }
     }
 
+    @Test func `a store knows the whole copies of its commits, until somebody writes to one`() throws {
+        try withStorePath { path in
+            let database = try Database.open(path, options: RandomChanges.options)
+            var changes = RandomChanges(seed: testSeed(default: 16))
+            for _ in 0..<5 { try changes.commit(to: database) }
+            let copy = path + ".copy"
+            try database.requireNoFile(at: copy)
+            try database.backUp(to: copy)
+
+            let point = try database.newestPoint()
+            #expect(try database.point(ofCopyAt: copy) == point && BackupPoint(of: copy) == point)
+            #expect(throws: StorageError.maintenance(.destinationExists)) { try database.requireNoFile(at: copy) }
+            func write(to database: Database) throws {
+                var write = try database.beginWrite()
+                _ = try write.createTree(named: "own", keys: UInt64.self)
+                try write.commit()
+            }
+            try write(to: database)
+            #expect(try database.point(ofCopyAt: copy) == point)
+            #expect(try database.newestPoint().transactionID == point.transactionID + 1)
+            let written = try Database.open(copy)
+            try write(to: written)
+            try written.close()
+            #expect(try database.point(ofCopyAt: copy) == nil)
+
+            try database.removeCopy(at: copy)
+            #expect(try database.point(ofCopyAt: copy) == nil)
+            try Data("a text".utf8).write(to: URL(fileURLWithPath: copy))
+            #expect(try database.point(ofCopyAt: copy) == nil)
+            let other = try Database.open(path + ".other")
+            try other.backUp(to: path + ".foreign")
+            #expect(try database.point(ofCopyAt: path + ".foreign") == nil)
+            try other.close()
+            try database.close()
+        }
+    }
+
+    @Test func `a copy for a trial has the identifier of its store, and is written without it`() throws {
+        try withStorePath { path in
+            let database = try Database.open(path, options: RandomChanges.options)
+            var changes = RandomChanges(seed: testSeed(default: 17))
+            for _ in 0..<5 { try changes.commit(to: database) }
+            let image = try StoreImage(of: database)
+
+            try database.copyForTrial(to: path + ".trial")
+
+            let trial = try Database.open(path + ".trial")
+            #expect(try trial.storeIdentifier == database.storeIdentifier && StoreImage(of: trial) == image)
+            for _ in 0..<3 { try changes.commit(to: trial) }
+            try trial.close()
+            #expect(try StoreImage(of: database) == image)
+            try database.removeCopy(at: path + ".trial")
+            try database.close()
+            #expect(try fileNames(beside: path) == ["test.espalier"])
+        }
+    }
+
     /// A second bitmap page needs a store of 126 MiB, which is too slow for everyday debug builds.
     @Test(.enabled(if: campaignCount("ESPALIER_LARGE_COPY", default: 0) > 0))
     func `a store of more than one bitmap page is copied and compacted`() throws {

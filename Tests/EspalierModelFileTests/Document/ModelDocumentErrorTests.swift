@@ -164,6 +164,13 @@ import Testing
                     + "'o' too; only one property can have it"
             ),
             (
+                "<model><entity name='A'><attribute name='x' attributeType='String' elementID='o'/></entity>\n<entity "
+                    + "name='B' parentEntity='A'><attribute name='y' attributeType='String' elementID='o'/></entity>"
+                    + "</model>", .invalidModel,
+                "f: line 2: entity 'B', attribute 'y': a property of superentity 'A' has the renaming identifier 'o' "
+                    + "too; only one property can have it"
+            ),
+            (
                 "<model><entity name='A' elementID='O'/>\n<entity name='B' elementID='O'/></model>", .invalidModel,
                 "f: line 2: entity 'B': entity 'A' has the renaming identifier 'O' too; only one entity can have it"
             ),

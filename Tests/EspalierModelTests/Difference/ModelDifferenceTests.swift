@@ -148,6 +148,40 @@ import Testing
         #expect(down.changes.first?.kind == .propertyMoved(from: ["Person"]))
     }
 
+    @Test func `another superentity costs what the rows get, leave and join there`() throws {
+        let base = [
+            EntityDescription("Thing", attributes: [AttributeDescription("code", .string)]),
+            EntityDescription("Book", superentity: "Thing"), EntityDescription("Disc", superentity: "Thing"),
+            EntityDescription("Shelf", relationships: [RelationshipDescription("best", to: "Thing")]),
+        ]
+        func cost(_ change: (inout [EntityDescription]) -> Void, _ properties: EntityDescription) throws -> String? {
+            var entities = base
+            entities[1] = properties
+            let former = entities
+            change(&entities)
+            let difference = ModelDifference(
+                from: try ManagedObjectModel(entities: former), to: try ManagedObjectModel(entities: entities))
+            let found = difference.changes.first { if case .superentityChanged = $0.kind { true } else { false } }
+            return found.map { "\($0.cost) of \($0.rows.joined(separator: ", "))" }
+        }
+        func book(_ attributes: AttributeDescription..., unique: [[String]] = []) -> EntityDescription {
+            EntityDescription(
+                "Book", superentity: "Thing", attributes: attributes, uniquenessConstraints: unique)
+        }
+        let number = AttributeDescription("number", .integer32)
+        func join(_ entities: inout [EntityDescription]) { entities[2].superentity = "Book" }
+
+        #expect(try cost(join, book(number)) == "constant of ")
+        #expect(try cost(join, book(number, unique: [["number"]])) == "index build of Disc")
+        #expect(
+            try cost(join, book(AttributeDescription("number", .integer32, isOptional: false))) == "check of Disc")
+        #expect(
+            try cost(join, book(AttributeDescription("loud", .string, derivation: .uppercase(of: "code"))))
+                == "rewrite of Disc")
+        // The rows get a tree of their own.
+        #expect(try cost({ $0[2].superentity = nil }, book()) == "rewrite of Disc")
+    }
+
     @Test func `names that are exchanged are followed, and identifiers of earlier versions are not taken for new ones`()
         throws
     {
@@ -176,6 +210,30 @@ import Testing
         try difference(change, from: base)
     }
 
+    @Test func `values that stores compute from now on are a loss of each entity whose objects had them set (MG-05)`()
+        throws
+    {
+        let code = AttributeDescription("code", .integer64)
+        let size = AttributeDescription("size", .integer64)
+        let computed = AttributeDescription("size", .integer64, derivation: .value(of: "code"))
+        func model(_ thing: [AttributeDescription], _ parts: [AttributeDescription]...) throws -> ManagedObjectModel {
+            let subentities = zip(["Disc", "Book", "Page"], parts).map { name, attributes in
+                EntityDescription(name, superentity: "Thing", isAbstract: name == "Page", attributes: attributes)
+            }
+            return try ManagedObjectModel(
+                entities: [EntityDescription("Thing", isAbstract: true, attributes: thing)] + subentities)
+        }
+        let apart = try model([code], [computed], [size], [size])
+        let together = try model([code, computed], [], [], [])
+
+        // A page is abstract and has no objects.
+        #expect(ModelDifference(from: apart, to: together).losses == [.removal(of: "Book.size")])
+        let here = try model([code], [computed], [computed], [computed])
+        #expect(ModelDifference(from: apart, to: here).losses == [.removal(of: "Book.size")])
+        #expect(ModelDifference(from: here, to: apart).losses.isEmpty)
+        #expect(ModelDifference(from: here, to: together).losses.isEmpty)
+    }
+
     @Test func `elements of a composite that go are named`() throws {
         func model(_ names: [String]) throws -> ManagedObjectModel {
             let elements = names.map { AttributeDescription($0, .double) }
@@ -186,6 +244,104 @@ import Testing
         let less = ModelDifference(from: try model(["x", "y"]), to: try model(["x"]))
         #expect(less.losses == [.removal(of: "Place.at.y")])
         #expect(ModelDifference(from: try model(["x"]), to: try model(["x", "y"])).isConstantTime)
+    }
+
+    @Test func `elements of composites are compared by their paths, at any depth`() throws {
+        func model(_ place: [AttributeDescription], isTransient: Bool = false) throws -> ManagedObjectModel {
+            let home = AttributeDescription(
+                "home", .composite, isTransient: isTransient,
+                elements: [AttributeDescription("place", .composite, elements: place)])
+            return try ManagedObjectModel(entities: [EntityDescription("Person", attributes: [home])])
+        }
+        let older = [
+            AttributeDescription("x", .double), AttributeDescription("y", .double),
+            AttributeDescription("code", .string, isOptional: false), AttributeDescription("old", .string),
+        ]
+        let newer = [
+            AttributeDescription("x", .float, isOptional: false, defaultValue: .float(1)),
+            AttributeDescription("height", .double, isOptional: false, renamingIdentifier: "y"),
+            AttributeDescription("code", .string), AttributeDescription("new", .string, isOptional: false),
+            AttributeDescription("more", .string, defaultValue: .string("-")), AttributeDescription("less", .string),
+        ]
+
+        let difference = ModelDifference(from: try model(older), to: try model(newer))
+
+        #expect(
+            difference.changes.map(\.description) == [
+                "Person.home.place.x: type float, before double (rewrites the rows of Person)",
+                "Person.home.place.x: must now have a value (rewrites the rows of Person)",
+                "Person.home.place.x: default 1.0, before nil",
+                "Person.home.place.height: was called y (rewrites the rows of Person)",
+                "Person.home.place.height: must now have a value (reads the rows of Person)",
+                "Person.home.place.code: no longer needs a value",
+                "Person.home.place.new: new attribute of type string (reads the rows of Person)",
+                "Person.home.place.more: new attribute of type string (rewrites the rows of Person)",
+                "Person.home.place.less: new attribute of type string",
+                "Person.home.place.old: removed attribute (rewrites the rows of Person); loses: removal of "
+                    + "Person.home.place.old",
+            ])
+        // No row has them.
+        let transient = ModelDifference(
+            from: try model(older, isTransient: true), to: try model(newer, isTransient: true))
+        #expect(transient.changes.count == 10 && transient.isConstantTime && transient.losses.isEmpty)
+    }
+
+    @Test func `an element that goes is a loss of each entity that declared its composite`() throws {
+        func model(isMoved: Bool) throws -> ManagedObjectModel {
+            func home(_ names: [String]) -> AttributeDescription {
+                AttributeDescription("home", .composite, elements: names.map { AttributeDescription($0, .string) })
+            }
+            return try ManagedObjectModel(entities: [
+                EntityDescription("Being", isAbstract: true, attributes: isMoved ? [home(["town"])] : []),
+                EntityDescription(
+                    "Person", superentity: "Being", attributes: isMoved ? [] : [home(["town", "zip"])]),
+                EntityDescription(
+                    "Pet", superentity: "Being", attributes: isMoved ? [] : [home(["town", "basket"])]),
+            ])
+        }
+
+        let difference = ModelDifference(from: try model(isMoved: false), to: try model(isMoved: true))
+
+        #expect(difference.losses == [.removal(of: "Person.home.zip"), .removal(of: "Pet.home.basket")])
+        #expect(ModelDifference(from: try model(isMoved: true), to: try model(isMoved: false)).losses == [])
+    }
+
+    @Test func `names and messages by language are compared on request, under new names too (MD-07)`() throws {
+        func table(_ texts: [String: String]) throws -> MessageTable {
+            try MessageTable(localizationDictionary: texts)
+        }
+        let old = try ManagedObjectModel(entities: Self.base).localized([
+            "de": try table([
+                "Entity/Person": "Person", "Property/name/Entity/Person": "Name", "Property/owner": "Halter",
+                "ErrorString/1570": "fehlt",
+            ])
+        ])
+        var entities = Self.base
+        (entities[0].name, entities[0].renamingIdentifier) = ("Human", "Person")
+        (entities[0].attributes[0].name, entities[0].attributes[0].renamingIdentifier) = ("title", "name")
+        entities[1].superentity = "Human"
+        entities[2].relationships[0].destination = "Human"
+        func changes(_ tables: [String: MessageTable]) throws -> [String] {
+            let new = try ManagedObjectModel(entities: entities).localized(tables)
+            #expect(ModelDifference(from: old, to: new).changes.count == 2)
+            return ModelDifference(from: old, to: new, comparing: .whole).changes.map(\.description).filter {
+                !$0.contains("was called")
+            }
+        }
+        let same = [
+            "Entity/Human": "Person", "Property/title/Entity/Human": "Name", "Property/owner": "Halter",
+            "ErrorString/1570": "fehlt",
+        ]
+
+        #expect(try changes(["de": try table(same), "en": MessageTable()]) == [])
+        #expect(
+            try changes(["de": try table(same.merging(["ErrorString/1570": "leer"]) { $1 })]) == [
+                "the model: messages in de ErrorString/1570=leer, before ErrorString/1570=fehlt"
+            ])
+        #expect(
+            try changes(["de": try table(same), "en": try table(["Entity/Pet": "Animal"])]) == [
+                "the model: messages in en Entity/Pet=Animal, before none"
+            ])
     }
 
     @Test func `a value becomes one of another type only if it is the same value`() {

@@ -282,6 +282,31 @@ import Testing
         }
     }
 
+    @Test(arguments: ["album", "album.artist", "objectID", "album.objectID", "SELF"])
+    func `a sort key that is an object or its ID is refused, as a path, an expression and for values (PX-10)`(
+        path: String
+    ) throws {
+        let entity = try #require(library.model.entity(named: "Track"))
+        var values = ValueRequest(entityName: "Track", columns: [FetchColumn("name"), FetchColumn(path)])
+        values.sortKeys = [SortKey(path, ascending: false)]
+        let expression = SortKey(expression: try FetchExpression(format: path))
+        let attempts: [() throws -> Void] = [
+            { _ = try ResolvedSortKey(SortKey(path), for: entity, in: library.model) },
+            { _ = try ResolvedSortKey(inMemory: SortKey(path, ascending: false), for: entity, in: library.model) },
+            { _ = try ResolvedSortKey(expression, for: entity, in: library.model) },
+            { _ = try ResolvedValues(values, for: entity, in: library.model) },
+        ]
+        for (number, attempt) in attempts.enumerated() {
+            do {
+                try attempt()
+                Issue.record("attempt \(number) is accepted")
+            } catch let error as FetchPredicateError {
+                #expect("\(error)".contains("an order"), "attempt \(number): \(error)")
+                #expect(error.subject.hasPrefix("sort key"), "attempt \(number): \(error.subject)")
+            }
+        }
+    }
+
     @Test func `De Morgan and double negation hold for all predicates and objects`() throws {
         var random = RandomPredicates(seed: testSeed(default: 40))
         let entity = try #require(library.model.entity(named: "Album"))

@@ -44,6 +44,31 @@ import Testing
         #expect(try names("Named", to: "Album") == [])
     }
 
+    @Test func `of an entity's properties, inherited ones too, one continues an older property (MD-33)`() throws {
+        func entity(_ name: String, _ superentity: String?, _ identifier: String) -> EntityDescription {
+            let attribute = AttributeDescription(name.lowercased(), .string, renamingIdentifier: identifier)
+            return EntityDescription(name, superentity: superentity, attributes: [attribute])
+        }
+        let (person, staff) = (entity("Person", nil, "x"), entity("Staff", "Person", "y"))
+        let link = RelationshipDescription("link", to: "Person", renamingIdentifier: "x")
+        let chief = EntityDescription("Chief", superentity: "Staff", relationships: [link])
+        func problem(_ property: String) -> [String] {
+            [
+                "\(property): a property of superentity 'Person' has the renaming identifier 'x' too; only one "
+                    + "property can have it"
+            ]
+        }
+
+        #expect(problems(entity("Guest", "Person", "x"), person) == problem("Guest.guest"))
+        #expect(problems(person, staff, chief) == problem("Chief.link"))
+        // Subentities of one entity may have got a property each of it.
+        #expect(problems(person, staff, entity("Guest", "Person", "y")) == [])
+        // A store of an older library may have such a model.
+        let stored = try ManagedObjectModel(
+            entities: [person, staff, chief], versionIdentifiers: [], classes: [:], judgesKeeping: false)
+        #expect(stored.entities.count == 3)
+    }
+
     @Test func `all problems are reported at once, each with its place`() {
         let found = problems(
             EntityDescription(
@@ -119,6 +144,16 @@ import Testing
         (AttributeDescription("x", .string, valueTransformerName: "T"), "value transformer"),
         (AttributeDescription("x", .decimal, defaultValue: .double(0.5)), "a default of type decimal is written"),
         (AttributeDescription("x", .string, renamingIdentifier: ""), "renaming identifier is empty"),
+        (
+            AttributeDescription("x", .composite, elements: [AttributeDescription("y", .uri, renamingIdentifier: "")]),
+            "renaming identifier is empty"
+        ),
+        (
+            AttributeDescription(
+                "x", .composite,
+                elements: ["y", "z"].map { AttributeDescription($0, .string, renamingIdentifier: "w") }),
+            "A.x.z: another element has the renaming identifier 'w' too"
+        ),
     ]) func `an attribute that makes no sense is refused`(attribute: AttributeDescription, part: String) {
         let found = problems(entity("A", attribute))
         #expect(found.count == 1)

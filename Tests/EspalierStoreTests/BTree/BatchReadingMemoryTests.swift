@@ -19,13 +19,6 @@ import Testing
     /// ID, its place among the candidates of an index, and its sort key.
     private static var allowance: Int { 3 << 20 + 128 * count }
 
-    /// The peak of this process's resident memory in bytes.
-    private static func peakByteCount() throws -> Int {
-        let status = try String(contentsOfFile: "/proc/self/status", encoding: .utf8)
-        let line = try #require(status.split(separator: "\n").first { $0.hasPrefix("VmHWM:") })
-        return try #require(line.split(whereSeparator: \.isWhitespace).dropFirst().first.flatMap { Int($0) }) << 10
-    }
-
     private static func fill(_ store: BTreeStore, _ item: Entity) throws {
         var rest = (0..<count).makeIterator()
         let filling = String(repeating: "x", count: textByteCount)

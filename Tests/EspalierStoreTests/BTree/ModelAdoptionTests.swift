@@ -1,4 +1,5 @@
-// A file that is opened with a model whose indexes, constraints or required values differ from those of the file.
+// A file that is opened with a model whose indexes, constraints or required values differ from those of the file: it is
+// migrated, or it adopts the model if it may not be migrated.
 
 import EspalierEngine
 import EspalierModel
@@ -8,6 +9,9 @@ import TestSupport
 import Testing
 
 @Suite struct ModelAdoptionTests {
+    /// With a migration, and without one.
+    private static let ways = [MigrationOptions.automatic, .off]
+
     /// A model of people with the subentity of workers; `change` may alter the descriptions.
     private func model(_ change: (inout [EntityDescription]) -> Void = { _ in }) throws -> ManagedObjectModel {
         var entities = [
@@ -71,6 +75,14 @@ import Testing
         return nil
     }
 
+    /// The rows for which a migration is refused.
+    private func failures(_ body: () throws -> Void) -> [MigrationFailure] {
+        do throws(any Error) { try body() } catch {
+            if case .migrationRefused(_, let refusal)? = error as? StoreError { return refusal.failures }
+        }
+        return []
+    }
+
     private func conflicts(_ body: () throws -> Void) -> [ConstraintConflict] {
         do throws(any Error) { try body() } catch {
             if case .constraint(let conflicts)? = error as? StoreError { return conflicts }
@@ -80,7 +92,10 @@ import Testing
 
     // MARK: Indexes
 
-    @Test func `a new index is built from the rows, of subentities too, and used`() throws {
+    @Test(arguments: ways)
+    func `a new index is built from the rows, of subentities too, and used`(
+        _ way: MigrationOptions
+    ) throws {
         try withStorePath { path in
             try makeStore(at: path, (0..<200).map { "name \($0 % 50)" })
             let indexed = try model { entities in
@@ -88,7 +103,7 @@ import Testing
                 entities[1].indexes = [.init("byRoom", on: [.init("room", isAscending: false), .init("boss")])]
             }
 
-            let store = try BTreeStore.open(path: path, model: indexed)
+            let store = try BTreeStore.open(path: path, model: indexed, migration: way)
 
             #expect(try treeNames(store).isSuperset(of: ["index:Person.name", "index:Worker.byRoom"]))
             #expect(try find(store, "Person", "name == 'name 7'") == [8, 58, 108, 158])
@@ -103,14 +118,17 @@ import Testing
         }
     }
 
-    @Test func `an index that is gone takes its tree and its counter along`() throws {
+    @Test(arguments: ways)
+    func `an index that is gone takes its tree and its counter along`(
+        _ way: MigrationOptions
+    ) throws {
         try withStorePath { path in
             let long = String(repeating: "x", count: 600)
             let indexed = try model { $0[0].attributes[0].isIndexed = true }
             try makeStore(at: path, [long + "1", long + "2", "short"])
-            try BTreeStore.open(path: path, model: indexed).close()
+            try BTreeStore.open(path: path, model: indexed, migration: way).close()
 
-            let store = try BTreeStore.open(path: path, model: model { $0[0].indexes = [] })
+            let store = try BTreeStore.open(path: path, model: model { $0[0].indexes = [] }, migration: way)
 
             #expect(try treeNames(store).isDisjoint(with: ["index:Person.name", "index:Person.byBirth"]))
             #expect(try find(store, "Person", "born == 1 AND name == '\(long)2'") == [2])
@@ -122,23 +140,29 @@ import Testing
         }
     }
 
-    @Test func `an index of the same name over other properties is built anew`() throws {
+    @Test(arguments: ways)
+    func `an index of the same name over other properties is built anew`(
+        _ way: MigrationOptions
+    ) throws {
         try withStorePath { path in
             try makeStore(at: path, ["b", "a", "c"])
             let other = try model { $0[0].indexes = [.init("byBirth", on: [.init("born", isAscending: false)])] }
 
-            let store = try BTreeStore.open(path: path, model: other)
+            let store = try BTreeStore.open(path: path, model: other, migration: way)
 
             #expect(try find(store, "Person", "born >= 1") == [2, 3])
             #expect(try store.check().isOK && store.check().indexEntryCount == 6)
             try store.close()
-            let back = try BTreeStore.open(path: path, model: model())
+            let back = try BTreeStore.open(path: path, model: model(), migration: way)
             #expect(try back.check().isOK && find(back, "Person", "born >= 1") == [2, 3])
             try back.close()
         }
     }
 
-    @Test func `an index of entries larger than the cache is built in several batches`() throws {
+    @Test(arguments: ways)
+    func `an index of entries larger than the cache is built in several batches`(
+        _ way: MigrationOptions
+    ) throws {
         try withStorePath { path in
             var options = DatabaseOptions()
             (options.pageSize, options.cacheByteCount) = (4096, 64 * 4096)
@@ -146,7 +170,8 @@ import Testing
             try makeStore(at: path, (0..<2000).map { "\($0 * 7919 % 2000) \(tail)" }, options: options)
 
             let store = try BTreeStore.open(
-                path: path, model: model { $0[0].attributes[0].isIndexed = true }, options: options)
+                path: path, model: model { $0[0].attributes[0].isIndexed = true }, migration: way,
+                options: options)
 
             for number in stride(from: 0, to: 2000, by: 17) {
                 #expect(try find(store, "Person", "name BEGINSWITH '\(number) '").count == 1)
@@ -158,13 +183,16 @@ import Testing
 
     // MARK: Constraints
 
-    @Test func `a constraint that rows obey is kept from then on, and nulls do not take part`() throws {
+    @Test(arguments: ways)
+    func `a constraint that rows obey is kept from then on, and nulls do not take part`(
+        _ way: MigrationOptions
+    ) throws {
         try withStorePath { path in
             let long = String(repeating: "x", count: 600)
             try makeStore(at: path, ["a", nil, nil, long + "1", long + "2"])
             let unique = try model { $0[0].uniquenessConstraints = [["name"]] }
 
-            let store = try BTreeStore.open(path: path, model: unique)
+            let store = try BTreeStore.open(path: path, model: unique, migration: way)
 
             #expect(try store.check().isOK)
             for name in ["a", long + "2"] {
@@ -190,12 +218,15 @@ import Testing
                 $0[0].indexes = []
             }
 
-            let found = conflicts { _ = try BTreeStore.open(path: path, model: unique) }
+            let found = conflicts { _ = try BTreeStore.open(path: path, model: unique, migration: .off) }
+            let refused = failures { _ = try BTreeStore.open(path: path, model: unique) }
 
             let pairs = found.map { [$0.object.key, $0.other.key].sorted() }.sorted { $0[0] < $1[0] }
             #expect(pairs.count == 3 && pairs.first == [1, 7] && pairs.flatMap(\.self).contains(6), "\(pairs)")
             #expect(found.allSatisfy { $0.entityName == "Person" && $0.properties == ["name"] })
             #expect(Set(found.map { "\($0.values)" }).count == 2)
+            #expect(refused.map(\.subject) == ["Person"] && refused.map(\.reason) == [.notUnique(["name"])])
+            #expect(refused.map(\.rowCount) == [3] && refused.first?.objects.map(\.key).sorted() == [4, 6, 7])
             let store = try BTreeStore.openWithStoredModel(path: path)
             #expect(try store.model.descriptions == model().descriptions)
             #expect(try treeNames(store).contains("index:Person.byBirth") && store.check().isOK)
@@ -210,10 +241,14 @@ import Testing
 
             try BTreeStore.open(path: path, model: model { $0[0].uniquenessConstraints = [["name", "born"]] }).close()
             let single = conflicts {
+                _ = try BTreeStore.open(
+                    path: path, model: model { $0[0].uniquenessConstraints = [["born"]] }, migration: .off)
+            }
+            let refused = failures {
                 _ = try BTreeStore.open(path: path, model: model { $0[0].uniquenessConstraints = [["born"]] })
             }
 
-            #expect(single.count == 11)
+            #expect(single.count == 11 && refused.map(\.rowCount) == [11] && refused.first?.objects.count == 11)
         }
     }
 
@@ -225,10 +260,20 @@ import Testing
             let required = try model { $0[0].attributes[0].isOptional = false }
 
             for isReadOnly in [false, true] {
-                let text = reason { _ = try BTreeStore.open(path: path, model: required, isReadOnly: isReadOnly) } ?? ""
+                let text =
+                    reason {
+                        _ = try BTreeStore.open(
+                            path: path, model: required, isReadOnly: isReadOnly,
+                            migration: isReadOnly ? .automatic : .off)
+                    } ?? ""
                 #expect(text.contains("entity Person: name must now have a value, but 2 rows have none"), "\(text)")
                 #expect(text.contains("(first: Worker/3); "))
             }
+            let refused = failures { _ = try BTreeStore.open(path: path, model: required) }
+            #expect(refused.map(\.subject) == ["Person.name"] && refused.map(\.reason) == [.noValue])
+            #expect(refused.first?.objects.map { "\($0.entityName)/\($0.key)" } == ["Worker/3", "Person/5"])
+            let plan = try BTreeStore.migrationPlan(at: path, to: required, checkingRows: true)
+            #expect(plan.refusal?.failures == refused)
 
             let store = try BTreeStore.open(path: path, model: model())
             var request = SaveRequest()
@@ -257,11 +302,13 @@ import Testing
                 entities[0].attributes[0].isOptional = false
             }
 
-            let text = reason { _ = try BTreeStore.open(path: path, model: required) } ?? ""
+            let text = reason { _ = try BTreeStore.open(path: path, model: required, migration: .off) } ?? ""
+            let refused = failures { _ = try BTreeStore.open(path: path, model: required) }
 
             #expect(text.contains("entity Person: boss must now have a value, but 3 rows have none"), "\(text)")
             #expect(text.contains("(first: Person/1); ") && !text.contains("room") && !text.contains("title"))
             #expect(!text.contains("name must"))
+            #expect(refused.map(\.subject) == ["Person.boss"] && refused.first?.objects.map(\.key) == [1, 2, 3])
         }
     }
 
@@ -287,7 +334,9 @@ import Testing
             }
 
             try save([(1, 2), (2, 1)])
-            let text = reason { _ = try BTreeStore.open(path: path, model: required) } ?? ""
+            let text = reason { _ = try BTreeStore.open(path: path, model: required, migration: .off) } ?? ""
+            let refused = failures { _ = try BTreeStore.open(path: path, model: required) }
+            #expect(refused.map(\.subject) == ["Person.team"] && refused.first?.objects.map(\.key) == [3])
             #expect(
                 text.contains("team must now have a value, but 1 row has none (first: Worker/3)"), "\(text)")
 

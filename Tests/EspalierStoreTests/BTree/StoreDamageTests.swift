@@ -136,9 +136,11 @@ import Testing
 
         #expect(try findings(fixture).filter { $0.contains("refers to no row") }.count == 2)
         #expect(try fixture.find("Song", "title == 'ghost'").isEmpty)
-        let error = #expect(throws: StoreError.self) {
-            try fixture.store.fetch(fixture.request("Song", sort: [SortKey("title")], limit: 5))
-        }
+        // More rows, without which they would be sorted.
+        for number in 0..<20 { _ = try fixture.insert("Song", ["title": .string("song \(number)")]) }
+        let request = try fixture.request("Song", sort: [SortKey("title")], limit: 5)
+        #expect(try fixture.store.explain(request).contains("order: by index"))
+        let error = #expect(throws: StoreError.self) { try fixture.store.fetch(request) }
         if case .damagedContent = error {} else { Issue.record("\(String(describing: error))") }
     }
 

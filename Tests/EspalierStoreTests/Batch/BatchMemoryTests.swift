@@ -28,13 +28,6 @@ import Testing
         ])
     }
 
-    /// The peak of this process's resident memory in bytes.
-    private static func peakByteCount() throws -> Int {
-        let status = try String(contentsOfFile: "/proc/self/status", encoding: .utf8)
-        let line = try #require(status.split(separator: "\n").first { $0.hasPrefix("VmHWM:") })
-        return try #require(line.split(whereSeparator: \.isWhitespace).dropFirst().first.flatMap { Int($0) }) << 10
-    }
-
     /// The bytes by which the peak may grow with the commands over all rows: a constant for what the allocator keeps,
     /// 16 bytes for each row, and 200 for each page of rows and entries, whose places in the log the transaction keeps.
     private static var allowance: Int {

@@ -73,6 +73,40 @@ import Testing
         }
     }
 
+    @Test func `an index alone is a migration, with a fraction, a cancellation and a backup`() throws {
+        try withStorePath { path in
+            try Self.fill(path, count: 3000)
+            let (indexed, backup) = (try MigrationLibrary.model { $0[1].attributes[1].isIndexed = true }, path + ".0")
+            let holder = Mutex<MigrationProgress?>(nil)
+            let cancelled = MigrationProgress { if $0 > 0.2 { holder.withLock { $0 }?.cancel() } }
+            holder.withLock { $0 = cancelled }
+            let error = #expect(throws: StoreError.self) {
+                try BTreeStore.open(
+                    path: path, model: indexed, migration: MigrationOptions(backupPath: backup, progress: cancelled))
+            }
+            holder.withLock { $0 = nil }
+            guard case .migrationCancelled(path)? = error else {
+                Issue.record("\(String(describing: error))")
+                return
+            }
+            #expect(!FileManager.default.fileExists(atPath: backup))
+
+            let seen = Mutex<[Double]>([])
+            let progress = MigrationProgress { fraction in seen.withLock { $0.append(fraction) } }
+            let options = MigrationOptions(backupPath: backup, progress: progress)
+            try BTreeStore.open(path: path, model: indexed, migration: options).close()
+
+            let fractions = seen.withLock { $0 }
+            #expect(fractions.count > 4 && fractions.last == 1 && progress.fractionCompleted == 1)
+            let former = try BTreeStore.openWithStoredModel(path: backup)
+            #expect(former.model.descriptions == MigrationLibrary.library())
+            try former.close()
+            let store = try BTreeStore.openWithStoredModel(path: path)
+            #expect(try store.model.descriptions == indexed.descriptions && store.check().isOK)
+            try store.close()
+        }
+    }
+
     @Test func `a step without work can be cancelled before it, and is complete after it`() throws {
         try withStorePath { path in
             try MigrationLibrary.makeStore(at: path)

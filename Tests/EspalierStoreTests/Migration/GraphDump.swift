@@ -29,9 +29,12 @@ struct GraphDump: Equatable {
         for entity in store.model.entities where !entity.isAbstract {
             let ids = try snapshot.fetchIDs(StoreFetch(entity: entity, includesSubentities: false))
             let rows = try snapshot.snapshots(of: ids)
-            let slot = entity.attributes.firstIndex { $0.name.hasPrefix("serial") }
+            // An entity that has joined a hierarchy may have several of them, of which its older rows have one.
+            let slots = entity.attributes.indices.filter { entity.attributes[$0].name.hasPrefix("serial") }
             for (id, row) in zip(ids, rows) {
-                if let slot, case .integer(let serial)? = row?.value(at: slot) { serials[id] = serial }
+                for slot in slots {
+                    if case .integer(let serial)? = row?.value(at: slot) { serials[id] = serial }
+                }
             }
             found.append((entity, ids, rows))
         }

@@ -29,24 +29,60 @@ extension MigrationWalk {
 
     /// Adds an attribute that is derived from an attribute or a list of the entity, if there is one.
     mutating func derive(in entity: Int) {
+        let name = newName("d")
+        guard let rule = rule(in: entity) else { return }
+        entities[entity].attributes.append(
+            AttributeDescription(name, rule.type, isIndexed: chance(3), derivation: rule.derivation))
+        log.append("derive \(name)")
+    }
+
+    /// A rule for an attribute of the entity, and the type of its values; `nil` if there is nothing to derive from.
+    private mutating func rule(
+        in entity: Int, exceptFor name: String = ""
+    ) -> (derivation: Derivation, type: AttributeType)? {
         let lists = entities[entity].relationships.filter { $0.cardinality != .toOne }
         let sources = entities[entity].attributes.filter {
-            $0.type.hasKeyOrder && $0.derivation == nil && !$0.name.hasPrefix("serial")
+            $0.type.hasKeyOrder && $0.derivation == nil && !$0.name.hasPrefix("serial") && $0.name != name
         }
-        let name = newName("d")
-        if let list = lists.randomElement(using: &random), chance(2) {
-            entities[entity].attributes.append(
-                AttributeDescription(name, .integer64, isIndexed: chance(3), derivation: .count(of: list.name)))
-        } else if let source = sources.randomElement(using: &random) {
-            let isLoud = source.type == .string && chance(2)
-            entities[entity].attributes.append(
-                AttributeDescription(
-                    name, source.type, isIndexed: chance(3),
-                    derivation: isLoud ? .uppercase(of: source.name) : .value(of: source.name)))
-        } else {
-            return
-        }
-        log.append("derive \(name)")
+        if let list = lists.randomElement(using: &random), chance(2) { return (.count(of: list.name), .integer64) }
+        guard let source = sources.randomElement(using: &random) else { return nil }
+        let isLoud = source.type == .string && chance(2)
+        return (isLoud ? .uppercase(of: source.name) : .value(of: source.name), source.type)
+    }
+
+    /// Lets stores compute an attribute that the application has set until now and that no rule reads.
+    mutating func deriveAttribute() {
+        let read = entities.flatMap(\.attributes).compactMap { $0.derivation.flatMap(Self.source) }
+        let sources = Set(read).union(indexSources.values)
+        let taken = takeAttribute { $0.type.hasKeyOrder && !sources.contains($0.name) }
+        guard let (entity, slot) = taken else { return }
+        let name = entities[entity].attributes[slot].name
+        guard let rule = rule(in: entity, exceptFor: name) else { return }
+        entities[entity].attributes[slot] = AttributeDescription(
+            name, rule.type, isIndexed: entities[entity].attributes[slot].isIndexed,
+            renamingIdentifier: entities[entity].attributes[slot].renamingIdentifier, derivation: rule.derivation)
+        losses.insert(.removal(of: "\(entities[entity].name).\(name)"))
+        log.append("derive \(name) by \(rule.derivation.expression)")
+    }
+
+    /// Gives a derived attribute another rule, and the type of its values.
+    mutating func changeRule() {
+        guard let entity = takeEntity(where: { $0.attributes.contains { $0.derivation != nil } }),
+            let slot = entities[entity].attributes.firstIndex(where: { $0.derivation != nil }),
+            let rule = rule(in: entity)
+        else { return }
+        (entities[entity].attributes[slot].type, entities[entity].attributes[slot].derivation) =
+            (rule.type, rule.derivation)
+        log.append("derive \(entities[entity].attributes[slot].name) by \(rule.derivation.expression)")
+    }
+
+    /// Lets the application set an attribute that stores have computed until now.
+    mutating func freeAttribute() {
+        guard let entity = takeEntity(where: { $0.attributes.contains { $0.derivation != nil } }),
+            let slot = entities[entity].attributes.firstIndex(where: { $0.derivation != nil })
+        else { return }
+        entities[entity].attributes[slot].derivation = nil
+        log.append("set \(entities[entity].attributes[slot].name)")
     }
 
     /// Adds an index with a condition or of an expression, if the entity has an attribute for it.
@@ -66,8 +102,9 @@ extension MigrationWalk {
         log.append("compute index \(name) of \(source.name)")
     }
 
-    /// Follows a new name of an attribute or relationship in the rules that read it.
+    /// Follows a new name of an attribute or relationship in the rules and constraints that read it.
     mutating func renameSource(_ old: String, to new: String, in entity: String) {
+        renameInConstraints(old, to: new, in: entity)
         for position in entities.indices where family(entity).contains(entities[position].name) {
             for slot in entities[position].attributes.indices {
                 guard let derivation = entities[position].attributes[slot].derivation,
@@ -134,7 +171,7 @@ extension MigrationWalk {
     }
 
     /// The properties that an entity declares or inherits.
-    private func visibleProperties(
+    func visibleProperties(
         of position: Int
     ) -> (attributes: [AttributeDescription], relationships: [RelationshipDescription]) {
         var (attributes, relationships) = (entities[position].attributes, entities[position].relationships)

@@ -24,6 +24,7 @@ extension MigrationWalk {
     mutating func renameRelationship() {
         guard let (entity, slot) = takeRelationship() else { return }
         let (old, new) = (entities[entity].relationships[slot].name, newName("r"))
+        guard !isFormerName(old, around: entities[entity].name) else { return }
         if let (other, back) = inverse(entities[entity].relationships[slot]) {
             entities[other].relationships[back].inverse = new
         }
@@ -45,7 +46,9 @@ extension MigrationWalk {
             entity.superentity != nil && entity.relationships.contains { $0.inverse == nil }
         }
         guard let entity = free, let parent = entities[entity].superentity, touch([parent]),
-            let slot = entities[entity].relationships.firstIndex(where: { $0.inverse == nil })
+            let slot = entities[entity].relationships.firstIndex(where: {
+                $0.inverse == nil && canMoveUp($0.name, formerly: $0.renamingIdentifier, to: parent)
+            })
         else { return }
         let moved = entities[entity].relationships.remove(at: slot)
         entities[position(of: parent)].relationships.append(moved)

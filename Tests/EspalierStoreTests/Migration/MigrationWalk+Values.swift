@@ -27,16 +27,20 @@ extension MigrationWalk {
     }
 
     /// A new element of a composite; one in eight is a composite itself.
-    mutating func newElement() -> AttributeDescription {
+    mutating func newElement(mayHaveDefault: Bool = false) -> AttributeDescription {
         var element = AttributeDescription(newName("e"), Self.types.dropLast().randomElement(using: &random) ?? .string)
         if chance(8) {
             element.type = .composite
             element.elements = [AttributeDescription(newName("e"), .integer32)]
         }
+        if mayHaveDefault, chance(3) {
+            element.defaultValue = value(of: element)
+            element.isOptional = chance(2)
+        }
         return element
     }
 
-    /// A value of an attribute, not null; a composite has any of its elements.
+    /// A value of an attribute, not null; a composite has those of its elements that must have a value, and any others.
     mutating func value(of attribute: AttributeDescription) -> AttributeValue {
         switch attribute.type {
         case .integer16, .integer32, .integer64: return .integer(Int64.random(in: -300...300, using: &random))
@@ -57,7 +61,9 @@ extension MigrationWalk {
             return .uri(URL(string: text) ?? URL(filePath: "/"))
         case .composite:
             var parts: [String: AttributeValue] = [:]
-            for element in attribute.elements where !chance(4) { parts[element.name] = value(of: element) }
+            for element in attribute.elements where !element.isOptional || !chance(4) {
+                parts[element.name] = value(of: element)
+            }
             return .composite(parts)
         case .string, .undefined, .objectID: return .string("text \(Int.random(in: 0...40, using: &random))")
         }

@@ -1,7 +1,8 @@
 // Random models that change at random, and the effects of the changes on plain values.
 //
 // Invariants
-//   1. A walk uses each name of a property or entity once, so that no name is confused with an earlier use.
+//   1. A walk uses each name of an entity once, and each name of a property for one property, which several entities
+//      may declare after they have inherited it, so that no name is confused with an earlier use.
 //   2. A version changes each entity at most once, because losses have the names of the older model.
 //   3. The changes of a version alter `expected` without any help of the library.
 //   4. Derived attributes and computed indexes read properties that their entity has: those whose source is gone go too
@@ -21,6 +22,8 @@ struct MigrationWalk {
     var losses: Set<MigrationLoss> = []
     /// The names of the lists that become ordered in this version; any order of them is right.
     var newlyOrdered: Set<String> = []
+    /// Whether composites have got elements in this version.
+    var fillsElements = false
     /// The changes of this version, for messages.
     var log: [String] = []
     /// The attribute that each index with a condition or of an expression reads.
@@ -162,7 +165,7 @@ struct MigrationWalk {
 
     /// Makes the next version: a few changes of different entities.
     mutating func advance() {
-        (touched, losses, newlyOrdered, log) = ([], [], [], [])
+        (touched, losses, newlyOrdered, log, fillsElements) = ([], [], [], [], false)
         let changes: [(inout MigrationWalk) -> Void] = [
             { $0.addAttribute() }, { $0.removeAttribute() }, { $0.renameAttribute() }, { $0.retypeAttribute() },
             { $0.requireAttribute() }, { $0.indexAttribute() }, { $0.changeElements() }, { $0.changeElements() },
@@ -172,11 +175,14 @@ struct MigrationWalk {
             { $0.addEntity() }, { $0.addParent() }, { $0.moveAttributeUp() }, { $0.moveAttributesDown() },
             { $0.addDerivation() }, { $0.addComputedIndex() }, { $0.changeAttributeAtOnce() },
             { $0.changeAttributeAtOnce() }, { $0.moveRelationshipUp() }, { $0.moveRelationshipDown() },
+            { $0.deriveAttribute() }, { $0.changeRule() }, { $0.freeAttribute() },
+            { $0.changeParent() }, { $0.changeParent() }, { $0.removeParent() }, { $0.changeConstraint() },
         ]
         for _ in 0..<Int.random(in: 1...4, using: &random) {
             changes.randomElement(using: &random)?(&self)
         }
         settleComputed()
+        settleConstraints()
     }
 
     mutating func addEntity() {

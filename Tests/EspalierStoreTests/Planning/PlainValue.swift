@@ -19,6 +19,8 @@ enum PlainValue {
     case text(Int)
     /// The seconds since the beginning of 2001.
     case day(Double)
+    /// Bytes, those of a UUID, and the ASCII text of a URI.
+    case bytes([UInt8])
     /// The position of a row in its world; later rows were created later.
     case row(Int)
 
@@ -35,6 +37,8 @@ enum PlainValue {
         case (.text(let left), .text(let right)): Self.compared(fold.ranks[left], fold.ranks[right])
         case (.flag(let left), .flag(let right)): Self.compared(left ? 1 : 0, right ? 1 : 0)
         case (.row(let left), .row(let right)): Self.compared(left, right)
+        case (.bytes(let left), .bytes(let right)):
+            left == right ? 0 : left.lexicographicallyPrecedes(right) ? -1 : 1
         default: preconditionFailure("\(self) and \(other) are of two kinds")
         }
     }
@@ -76,6 +80,59 @@ enum PlainValue {
     }
 }
 
+extension PlainValue {
+    /// The value as an attribute of a type has it; decimals end with zeros.
+    func stored(as type: AttributeType) -> AttributeValue {
+        switch (self, type) {
+        case (.null, _): .null
+        case (.flag(let flag), _): .boolean(flag)
+        case (.text(let text), _): .string(PlainText.all[text].text)
+        case (.day(let seconds), _): .date(Date(timeIntervalSinceReferenceDate: seconds))
+        case (.number(let number), .double): .double(number)
+        case (.number(let number), .float): .float(Float(number))
+        case (.number(let number), .decimal):
+            .decimal(Decimal(sign: number < 0 ? .minus : .plus, exponent: -2, significand: Decimal(abs(number) * 100)))
+        case (.number(let number), _): .integer(Int64(number))
+        case (.bytes(let bytes), .uuid): .uuid(PlainBytes.uuid(bytes))
+        case (.bytes(let bytes), .uri):
+            .uri(URL(string: String(decoding: bytes, as: UTF8.self)) ?? URL(fileURLWithPath: "/"))
+        case (.bytes(let bytes), .transformable): .transformable(Data(bytes))
+        case (.bytes(let bytes), _): .binary(Data(bytes))
+        case (.row(let row), _): preconditionFailure("row \(row) is no value of type \(type)")
+        }
+    }
+}
+
+/// The bytes that rows have.
+enum PlainBytes {
+    /// The values of attributes of a type.
+    static func all(of type: AttributeType) -> [[UInt8]] {
+        switch type {
+        case .uuid: [0, 1, 255].map { [$0] + Array(repeating: 7, count: 14) + [$0] }
+        case .uri: ["https://a.example/1", "https://a.example/10", "https://b.example/"].map { Array($0.utf8) }
+        default: [[], [0], [0, 0], [0, 255], [1], [255]]
+        }
+    }
+
+    static func of(_ uuid: UUID) -> [UInt8] {
+        let bytes = uuid.uuid
+        return [
+            bytes.0, bytes.1, bytes.2, bytes.3, bytes.4, bytes.5, bytes.6, bytes.7, bytes.8, bytes.9, bytes.10,
+            bytes.11, bytes.12, bytes.13, bytes.14, bytes.15,
+        ]
+    }
+
+    /// The UUID with 16 bytes.
+    static func uuid(_ bytes: [UInt8]) -> UUID {
+        precondition(bytes.count == 16, "a UUID of \(bytes.count) bytes")
+        return UUID(
+            uuid: (
+                bytes[0], bytes[1], bytes[2], bytes[3], bytes[4], bytes[5], bytes[6], bytes[7], bytes[8], bytes[9],
+                bytes[10], bytes[11], bytes[12], bytes[13], bytes[14], bytes[15]
+            ))
+    }
+}
+
 /// The differences between texts that a comparison ignores.
 enum PlainFold: Int, CaseIterable {
     case plain, caseless, markless, both
@@ -106,6 +163,9 @@ struct PlainText {
     /// A text without case, accents and signs of several scalars.
     private init(_ text: String) { self.init(text, text, text, text, text) }
 
+    /// The position of the text that this one is in a form.
+    func position(of fold: PlainFold) -> Int { Self.positions[folded[fold.rawValue]] ?? 0 }
+
     private static let long = String(repeating: "x", count: 600)
 
     /// The texts that rows have.
@@ -118,6 +178,8 @@ struct PlainText {
         PlainText("日本"), PlainText("a\u{0}"), PlainText("😀"),
         // An index cuts these two after the same bytes.
         PlainText(long + "a"), PlainText(long + "b"),
+        // "aß" and "ASS" without case.
+        PlainText("ass"),
     ]
 
     /// The texts that conditions look for within others.

@@ -40,7 +40,10 @@ import Testing
             ["read all rows of Media", "order: keep the first 8 by lossless", "skip 5", "stop after 3"]),
         Choice(
             nil, sort: [SortKey("rating", ascending: false)], limit: 3,
-            [byRating + ", backwards", forValues, "order: by index", "stop after 3"]),
+            [
+                byRating + ", backwards", forValues, "order: by index", "cost: 9 by this index, 600 by sorting",
+                "stop after 3",
+            ]),
         Choice(
             "bitrate == 3", offset: 2, limit: 5,
             [
@@ -69,8 +72,15 @@ import Testing
         Choice(
             titles, sort: [SortKey("lossless")], as: .ids,
             ["tree \"index:Media.title\", 3 ranges", "exact: rows are read only for their order", "order: sort by"]),
-        Choice(nil, sort: [SortKey("rating")], as: .rows, ["read all rows of Media", "order: sort by rating"]),
-        Choice(nil, sort: [SortKey("rating")], as: .ids, [byRating, "exact: no row is read", "order: by index"]),
+        Choice(
+            nil, sort: [SortKey("rating")], as: .rows,
+            [
+                "read all rows of Media", "order: sort by rating",
+                "cost: 800 by sorting, 803 by tree \"index:Media.rating\", all keys",
+            ]),
+        Choice(
+            nil, sort: [SortKey("rating")], as: .ids,
+            [byRating, "exact: no row is read", "order: by index", "cost: 203 by this index, 800 by sorting"]),
         Choice(nil, sort: [SortKey("rating")], as: .count, ["count rows"]),
         Choice(
             titles, sort: [SortKey("rating")], as: .count,

@@ -6,6 +6,7 @@ import TestSupport
 
 /// A condition, and the same in terms of plain values.
 struct RandomCondition {
+    /// It has variables in place of the IDs of rows, which differ from store to store (`RequestStore.bound`).
     let predicate: FetchPredicate
     /// Whether it holds for the row at a position.
     let holds: (Int) -> Bool
@@ -65,13 +66,13 @@ struct ConditionMaker {
         if isThing, random.oneIn(6) {
             let position = random.pick(world.attributes(of: 4))
             return Operand(
-                expression: Self.path(["owner", world.attribute(position).name]), attribute: world.attribute(position)
+                expression: Self.path(["owner"] + world.attribute(position).path), attribute: world.attribute(position)
             ) { row in world.rows[row].owner.map { world.rows[$0].values[position] } ?? .null }
         }
         if isThing, world.hasNext, random.oneIn(8) {
             let position = random.pick(world.attributes(of: 0))
             return Operand(
-                expression: Self.path(["next", world.attribute(position).name]), attribute: world.attribute(position)
+                expression: Self.path(["next"] + world.attribute(position).path), attribute: world.attribute(position)
             ) { row in world.rows[row].next.map { world.rows[$0].values[position] } ?? .null }
         }
         return own(random.pick(world.attributes(of: entity)))
@@ -80,7 +81,7 @@ struct ConditionMaker {
     private func own(_ position: Int) -> Operand {
         let world = world
         let attribute = world.attribute(position)
-        return Operand(expression: Self.path([attribute.name]), attribute: attribute) { row in
+        return Operand(expression: Self.path(attribute.path), attribute: attribute) { row in
             world.rows[row].values[position]
         }
     }
@@ -92,7 +93,7 @@ struct ConditionMaker {
     /// A comparison of a property with constants; with a prefix, of the element of a SUBQUERY.
     private mutating func test(_ operand: Operand, prefix: String?) -> RandomCondition {
         var expression = operand.expression
-        if let prefix { expression = Self.path([prefix, operand.attribute.name]) }
+        if let prefix { expression = Self.path([prefix] + operand.attribute.path) }
         let (holds, operation, right, options) = constantTest(of: operand.attribute)
         let value = operand.value
         return RandomCondition(
@@ -109,7 +110,7 @@ struct ConditionMaker {
         let equality: [Operator] = [.equal, .notEqual]
         switch attribute.kind {
         case .flag where random.oneIn(8), .number where random.oneIn(12), .text where random.oneIn(12),
-            .day where random.oneIn(12):
+            .day where random.oneIn(12), .bytes where random.oneIn(12), .opaque where random.oneIn(4):
             let operation = random.pick(equality)
             return ({ $0.satisfies(operation, .null) }, operation, .value(.null), [])
         case .text where random.oneIn(3): return textTest(fold)
@@ -120,14 +121,16 @@ struct ConditionMaker {
                 $0.satisfies(.greaterThanOrEqual, low.plain) && $0.satisfies(.lessThanOrEqual, high.plain)
             }
             return (isBetween, .between, bounds, [])
-        case .number where random.oneIn(5), .text where random.oneIn(4), .day where random.oneIn(4):
+        case .number where random.oneIn(5), .text where random.oneIn(4), .day where random.oneIn(4),
+            .bytes where random.oneIn(4), .opaque where random.oneIn(4):
             var members = (0..<1 + random.next() % 3).map { _ in constant(of: attribute) }
             if random.oneIn(6) { members.append((.null, .null)) }
             let plain = members.map(\.plain)
             let isMember: (PlainValue) -> Bool = { value in plain.contains { value.order($0, fold) == 0 } }
             return (isMember, .in, .list(members.map { .value($0.value) }), fold.options)
         default:
-            let operation = random.pick(attribute.kind == .flag ? equality : Self.orders)
+            let hasOrder = attribute.kind != .flag && attribute.kind != .opaque
+            let operation = random.pick(hasOrder ? Self.orders : equality)
             let (value, plain) = constant(of: attribute)
             return ({ $0.satisfies(operation, plain, fold) }, operation, .value(value), fold.options)
         }
@@ -160,6 +163,9 @@ struct ConditionMaker {
         case .day:
             let seconds = random.pick([0, 1, 86_400, -1.5])
             return (.date(.init(timeIntervalSinceReferenceDate: seconds)), .day(seconds))
+        case .bytes, .opaque:
+            let plain = PlainValue.bytes(random.pick(PlainBytes.all(of: attribute.type)))
+            return (plain.stored(as: attribute.type), plain)
         case .number:
             let hasNaN = attribute.type == .double || attribute.type == .float
             let numbers: [Double] = hasNaN && random.oneIn(6) ? [.nan, .infinity] : [-2, 0, 1, 1, 2, 2.5, 3]
@@ -206,7 +212,7 @@ struct ConditionMaker {
             world.isThing(entity) ? world.isThing(world.rows[place].entity) : world.rows[place].entity == entity
         }
         let chosen = (0..<1 + random.next() % 3).map { _ in random.pick(candidates) }
-        let ids = chosen.map { FetchExpression.value(.objectID(world.rows[$0].id)) }
+        let ids = chosen.map { RequestStore.variable(of: $0) }
         if ids.count == 1 {
             return RandomCondition(predicate: .comparison(.init(.evaluatedObject, .equal, ids[0]))) { $0 == chosen[0] }
         }
@@ -216,10 +222,10 @@ struct ConditionMaker {
     private mutating func toOne() -> RandomCondition {
         let world = world
         let owner = random.oneIn(4) ? nil : random.pick([0, 1, 2])
-        let right: AttributeValue = owner.map { .objectID(world.rows[$0].id) } ?? .null
+        let right = owner.map { RequestStore.variable(of: $0) } ?? .value(.null)
         let isEqual = !random.oneIn(4)
         return RandomCondition(
-            predicate: .comparison(.init(Self.path(["owner"]), isEqual ? .equal : .notEqual, .value(right)))
+            predicate: .comparison(.init(Self.path(["owner"]), isEqual ? .equal : .notEqual, right))
         ) { (world.rows[$0].owner == owner) == isEqual }
     }
 
@@ -235,7 +241,7 @@ struct ConditionMaker {
         let position = random.pick(world.attributes(of: list.entity))
         let modifier: FetchPredicate.Comparison.Modifier = random.pick([.any, .any, .all, .none])
         let (holds, operation, right, options) = constantTest(of: world.attribute(position))
-        let path = Self.path([list.name, world.attribute(position).name])
+        let path = Self.path([list.name] + world.attribute(position).path)
         return RandomCondition(
             predicate: .comparison(.init(path, operation, right, modifier: modifier, options: options))
         ) { row in

@@ -9,7 +9,7 @@ extension RandomQuestion {
     private struct Column {
         let name: String
         let isNumber: Bool
-        let isObject: Bool
+        let hasOrder: Bool
         let value: (Int) -> PlainValue
     }
 
@@ -25,6 +25,8 @@ extension RandomQuestion {
         var isAscending: Bool?
         /// The column of the order.
         var column = 0
+        /// The columns by which rows can be sorted.
+        let sortable: [Int]
 
         /// The rows in the order, within offset and limit; equal ones stay as they are.
         func shown(_ offset: Int, _ limit: Int) -> [[PlainValue]] {
@@ -49,11 +51,8 @@ extension RandomQuestion {
         case 2: answer = distinct(selection, &request)
         default: answer = columns(selection, &request)
         }
-        if let first = request.propertiesToFetch.indices.first, !answer.rows.isEmpty, random.oneIn(3),
-            case let place = first + Int(random.next() % UInt64(request.propertiesToFetch.count)),
-            request.propertiesToFetch[place].name != "owner"
-        {
-            let isAscending = random.oneIn(2)
+        if !answer.sortable.isEmpty, !answer.rows.isEmpty, random.oneIn(3) {
+            let (place, isAscending) = (random.pick(answer.sortable), random.oneIn(2))
             answer.isAscending = isAscending
             answer.column = place
             request.sortKeys = [SortKey(request.propertiesToFetch[place].name, ascending: isAscending)]
@@ -64,19 +63,20 @@ extension RandomQuestion {
         }
         let expected = answer.shown(request.fetchOffset, request.fetchLimit)
         let entity = try world.entity(selection.entity)
-        let fetch = StoreValueFetch(
-            try ResolvedValues(request, for: entity, in: world.model),
-            includesSubentities: selection.includesSubentities, predicate: selection.resolved)
         var outcome = QuestionOutcome()
-        for (name, snapshot) in [("trees", world.tree), ("memory", world.memory)] {
-            let found = try snapshot.values(fetch).rows().map { row in row.values.map { world.plain($0) } }
+        for store in askedStores() {
+            let fetch = StoreValueFetch(
+                try ResolvedValues(request, for: entity, in: world.model),
+                includesSubentities: selection.includesSubentities,
+                predicate: try condition(of: selection, in: store))
+            let found = try store.snapshot.values(fetch).rows().map { row in row.values.map { store.plain($0) } }
             guard !Self.isSame(found, expected) else { continue }
-            let plan = try world.tree.explain(fetch)
+            let plan = try store.snapshot.explain(fetch)
             outcome.problem =
-                "\(selection.text), \(request.propertiesToFetch.map(\.name)) by "
+                "\(selection.text), \(request.propertiesToFetch.map { "\($0.expression)" }) by "
                 + "\(request.propertiesToGroupBy.map(\.name)), distinct \(request.returnsDistinctResults), sorted "
-                + "\(request.sortKeys), \(request.fetchOffset), \(request.fetchLimit): \(name) \(found), expected "
-                + "\(expected), by \(plan)"
+                + "\(request.sortKeys), \(request.fetchOffset), \(request.fetchLimit): \(store.kind) \(found), "
+                + "expected \(expected), by \(plan)"
         }
         return outcome
     }
@@ -93,7 +93,7 @@ extension RandomQuestion {
     private mutating func totals(_ selection: Selection, _ request: inout ValueRequest) -> Answer {
         let aggregates = (0..<1 + random.next() % 3).map { aggregate(selection.entity, "a\($0)") }
         request.propertiesToFetch = aggregates.map(\.column)
-        return Answer(rows: [aggregates.map { $0.value(selection.matching) }])
+        return Answer(rows: [aggregates.map { $0.value(selection.matching) }], sortable: Array(aggregates.indices))
     }
 
     private mutating func groups(_ selection: Selection, _ request: inout ValueRequest) -> Answer {
@@ -107,20 +107,26 @@ extension RandomQuestion {
                 .init(.keyPath(FetchKeyPath(["n"])), .greaterThan, .value(.integer(Int64(least)))))
         }
         let groups = Self.classes(selection.matching, columns).filter { $0.members.count > least }
-        return Answer(rows: groups.map { group in group.key + aggregates.map { $0.value(group.members) } })
+        return Answer(
+            rows: groups.map { group in group.key + aggregates.map { $0.value(group.members) } },
+            sortable: Self.sortable(columns) + [columns.count, columns.count + 1])
     }
 
     private mutating func distinct(_ selection: Selection, _ request: inout ValueRequest) -> Answer {
         let columns = someColumns(selection.entity)
         (request.propertiesToFetch, request.returnsDistinctResults) = (columns.map { FetchColumn($0.name) }, true)
-        return Answer(rows: Self.classes(selection.matching, columns).map(\.key))
+        return Answer(
+            rows: Self.classes(selection.matching, columns).map(\.key), sortable: Self.sortable(columns))
     }
 
     private mutating func columns(_ selection: Selection, _ request: inout ValueRequest) -> Answer {
         let columns = someColumns(selection.entity)
         request.propertiesToFetch = columns.map { FetchColumn($0.name) }
-        return Answer(rows: selection.matching.map { row in columns.map { $0.value(row) } })
+        return Answer(
+            rows: selection.matching.map { row in columns.map { $0.value(row) } }, sortable: Self.sortable(columns))
     }
+
+    private static func sortable(_ columns: [Column]) -> [Int] { columns.indices.filter { columns[$0].hasOrder } }
 
     /// One or two properties.
     private mutating func someColumns(_ entity: Int) -> [Column] {
@@ -128,7 +134,7 @@ extension RandomQuestion {
         var columns = world.attributes(of: entity).map { attributeColumn($0) }
         if world.isThing(entity) {
             columns.append(
-                Column(name: "owner", isNumber: false, isObject: true) { row in
+                Column(name: "owner", isNumber: false, hasOrder: false) { row in
                     world.rows[row].owner.map { .row($0) } ?? .null
                 })
         }
@@ -138,7 +144,8 @@ extension RandomQuestion {
 
     private func attributeColumn(_ position: Int) -> Column {
         let (world, attribute) = (world, world.attribute(position))
-        return Column(name: attribute.name, isNumber: attribute.kind == .number, isObject: false) { row in
+        let (isNumber, hasOrder) = (attribute.kind == .number, attribute.kind != .opaque)
+        return Column(name: attribute.name, isNumber: isNumber, hasOrder: hasOrder) { row in
             world.rows[row].values[position]
         }
     }
@@ -147,10 +154,14 @@ extension RandomQuestion {
         let column = attributeColumn(random.pick(world.attributes(of: entity)))
         let value = column.value
         func known(_ rows: [Int]) -> [PlainValue] { rows.map(value).filter { !$0.isNull } }
-        switch random.next() % 6 {
-        case 0 where !isCount:
+        func named(_ function: String) -> FetchColumn {
+            let path = FetchKeyPath(column.name.split(separator: ".").map(String.init))
+            return FetchColumn(name, .function(function, [.keyPath(path)]))
+        }
+        switch random.next() % 9 {
+        case 0 where !isCount && column.hasOrder:
             return Aggregate(column: .min(column.name, as: name)) { known($0).min { $0.order($1) < 0 } ?? .null }
-        case 1 where !isCount:
+        case 1 where !isCount && column.hasOrder:
             return Aggregate(column: .max(column.name, as: name)) { known($0).max { $0.order($1) < 0 } ?? .null }
         case 2 where !isCount && column.isNumber:
             return Aggregate(column: .sum(column.name, as: name)) { Self.sum(known($0)) }
@@ -162,6 +173,12 @@ extension RandomQuestion {
             }
         case 4 where !isCount:
             return Aggregate(column: .count(column.name, as: name)) { .number(Double(known($0).count)) }
+        case 5 where !isCount && column.hasOrder:
+            return Aggregate(column: named("mode")) { Self.mode(known($0)) }
+        case 6 where !isCount && column.isNumber:
+            return Aggregate(column: named("median")) { Self.median(known($0)) }
+        case 7 where !isCount && column.isNumber:
+            return Aggregate(column: named("stddev")) { Self.deviation(known($0)) }
         default: return Aggregate(column: .count(as: name)) { .number(Double($0.count)) }
         }
     }
@@ -171,6 +188,35 @@ extension RandomQuestion {
         var sum = 0.0
         for case .number(let number) in numbers { sum += number }
         return sum.isNaN ? .null : .number(sum)
+    }
+
+    /// The value that most others equal; of several, the least one.
+    private static func mode(_ values: [PlainValue]) -> PlainValue {
+        func frequency(_ value: PlainValue) -> Int { values.count { $0.order(value) == 0 } }
+        let most = values.map(frequency).max() ?? 0
+        return values.filter { frequency($0) == most }.min { $0.order($1) < 0 } ?? .null
+    }
+
+    /// The middle number, or the average of both in the middle; null if that is no number.
+    private static func median(_ numbers: [PlainValue]) -> PlainValue {
+        let sorted = numbers.sorted { $0.order($1) < 0 }
+        guard !sorted.isEmpty else { return .null }
+        let (low, high) = (sorted[(sorted.count - 1) / 2], sorted[sorted.count / 2])
+        guard sorted.count.isMultiple(of: 2), case .number(let sum) = Self.sum([low, high]) else {
+            return sorted.count.isMultiple(of: 2) ? .null : high
+        }
+        return .number(sum / 2)
+    }
+
+    /// The standard deviation of all; it is added up in ascending order, as rounding depends on it.
+    private static func deviation(_ numbers: [PlainValue]) -> PlainValue {
+        let sorted = numbers.sorted { $0.order($1) < 0 }
+        guard !sorted.isEmpty, case .number(let sum) = Self.sum(sorted) else { return .null }
+        let (count, mean) = (Double(sorted.count), sum / Double(sorted.count))
+        var squares = 0.0
+        for case .number(let number) in sorted { squares += (number - mean) * (number - mean) }
+        let deviation = (squares / count).squareRoot()
+        return deviation.isNaN ? .null : .number(deviation)
     }
 
     /// The classes of rows that are equal in all columns, in the order of their values.

@@ -1,5 +1,6 @@
-// Random requests to stores of random models with random rows, answered by a B-tree store, by a store in memory and by
-// a naive evaluator that shares nothing with them but the requests.
+// Random requests to stores of random models with random rows, answered by a B-tree store, by a store of another kind
+// (in memory, a binary file, an XML file, the data of an application) and by a naive evaluator that shares nothing with
+// them but the requests. Models have attributes of all types, composites, derived and unique values, and ordered lists.
 //
 // `ESPALIER_REQUESTS` is the number of requests of all models together, and `ESPALIER_REQUEST_MODELS` that of models.
 
@@ -15,7 +16,7 @@ import Testing
     private static let changeCount = 3
 
     @Test(arguments: 0..<modelCount)
-    func `random requests have the same answers from trees, from memory and from a naive evaluator`(
+    func `random requests have the same answers from stores of all kinds and from a naive evaluator`(
         number: Int
     ) throws {
         let first = testSeed(default: 131_900)

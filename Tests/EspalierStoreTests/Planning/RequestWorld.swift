@@ -1,9 +1,9 @@
-// A random model with rows in a B-tree store, in a store in memory and as plain values: things of four entities, which
-// inherit from one another, their owners and tags.
+// A random model with rows as plain values and in stores of several kinds: things of four entities, which inherit from
+// one another, their owners and tags.
 //
 // Invariants
-//   1. Both stores have one model and one identifier, so they give the same IDs, and one request serves both.
-//   2. A row keeps its position when it is deleted, and later rows have greater keys.
+//   1. All stores have one model and the same rows, each under IDs of its own.
+//   2. A row keeps its position when it is deleted, and later rows have greater keys in each store.
 
 import EspalierModel
 import EspalierStore
@@ -12,18 +12,44 @@ import TestSupport
 import Testing
 
 final class RequestWorld {
-    /// An attribute, at its position among those of all entities.
+    /// An attribute or an element of a composite, at its position among those of all entities.
     struct Attribute {
-        enum Kind { case number, text, flag, day }
+        enum Kind {
+            case number, text, flag, day
+            /// Binary data, UUIDs and URIs.
+            case bytes
+            /// Transformed values, which have no order.
+            case opaque
+        }
+
+        /// The way in which values follow from others; nobody sets them.
+        enum Rule {
+            /// The position of the row: unique.
+            case code
+            /// The text `base1` without case and accents.
+            case canonical
+            case tagCount
+            /// The text `owner0` of the owner.
+            case ownerText
+            /// The greatest `base0` of the things of an owner, and the sum of all.
+            case greatest, total
+        }
 
         let name: String
         let type: AttributeType
+        /// `nil` for values that are set.
+        var rule: Rule?
+
+        /// The name, and that of the element.
+        var path: [String] { name.split(separator: ".").map(String.init) }
 
         var kind: Kind {
             switch type {
             case .string: .text
             case .boolean: .flag
             case .date: .day
+            case .binary, .uuid, .uri: .bytes
+            case .transformable: .opaque
             default: .number
             }
         }
@@ -31,13 +57,19 @@ final class RequestWorld {
 
     struct Row {
         let entity: Int
-        var id: ObjectID
         /// By position of the attribute; null for those of other entities.
         var values: [PlainValue]
         var owner: Int?
         var next: Int?
+        /// In their order, or ascending.
         var tags: [Int] = []
         var isAlive = true
+    }
+
+    /// What changes in a row.
+    private enum Change {
+        case value(Int), owner
+        case tags(former: [Int])
     }
 
     static let names = ["Base", "Left", "Right", "Leaf", "Owner", "Tag"]
@@ -55,28 +87,29 @@ final class RequestWorld {
     private let positions: [[Int]]
     /// The entities that can have things.
     private let thingEntities: [Int]
+    private let isOrdered: Bool
     let treeStore: BTreeStore
-    private let memoryStore: InMemoryStore
-    private(set) var tree: any StoreSnapshot
-    private(set) var memory: any StoreSnapshot
+    /// The tree first.
+    private(set) var stores: [RequestStore] = []
     private(set) var rows: [Row] = []
     /// By owner and tag: the living things that lead to it.
     private var members: [[Int]] = []
-    private var numbers: [ObjectID: Int] = [:]
 
     init(_ random: inout SeededGenerator) throws {
         let made = RequestModel(&random)
-        (attributes, hasNext) = (made.attributes, made.hasNext)
+        (attributes, hasNext, isOrdered) = (made.attributes, made.hasNext, made.isOrdered)
         positions = Self.superentities.indices.map { entity in
             var (chain, next): ([Int], Int?) = ([], entity)
             while let place = next { (chain, next) = ([place] + chain, Self.superentities[place]) }
             return chain.flatMap { made.ownPositions[$0] }
         }
         thingEntities = made.isBaseAbstract ? [1, 2, 3] : [0, 1, 2, 3]
-        model = try ManagedObjectModel(entities: made.descriptions(&random))
-        treeStore = try BTreeStore.inMemory(model: model)
-        memoryStore = InMemoryStore(model: model, identifier: treeStore.identifier)
-        (tree, memory) = (try treeStore.snapshot(), try memoryStore.snapshot())
+        let model = try ManagedObjectModel(entities: made.descriptions(&random))
+        self.model = model
+        let kinds = RequestStore.Kind.allCases.filter { $0 != .application || !made.derivesAcross }
+        let opened = try kinds.map { try RequestStore($0, model) }
+        treeStore = try #require(opened[0].store as? BTreeStore)
+        stores = opened
         try fill(&random)
     }
 
@@ -100,20 +133,17 @@ final class RequestWorld {
     /// others.
     func list(_ row: Int) -> [Int] { isThing(rows[row].entity) ? rows[row].tags : members[row] }
 
-    /// A value of a result.
-    func plain(_ value: AttributeValue) -> PlainValue {
-        switch value {
-        case .null: .null
-        case .integer(let number): .number(Double(number))
-        case .double(let number): .number(number)
-        case .float(let number): .number(Double(number))
-        case .decimal(let number): .number(Double(number.description) ?? .nan)
-        case .boolean(let flag): .flag(flag)
-        case .string(let text): .text(PlainText.positions[text] ?? 0)
-        case .date(let date): .day(date.timeIntervalSinceReferenceDate)
-        case .objectID(let id): .row(numbers[id] ?? -1)
-        case .binary, .uuid, .uri, .transformable, .composite: preconditionFailure("\(value) is of no such model")
-        }
+    /// Whether the destinations in `list` have an order that stores keep.
+    func keepsOrder(_ entity: Int) -> Bool { isThing(entity) && isOrdered }
+
+    /// The value of an attribute in a row of a store.
+    func value(_ position: Int, of row: ObjectSnapshot, in store: RequestStore) throws -> PlainValue {
+        let path = attributes[position].path
+        let entity = try #require(model.entity(named: row.id.entityName))
+        let value = row.value(at: try #require(entity.attribute(named: path[0])).slot)
+        guard path.count > 1 else { return store.plain(value) }
+        guard case .composite(let parts) = value else { return .null }
+        return store.plain(parts[path[1]] ?? .null)
     }
 
     // MARK: Changes
@@ -130,8 +160,10 @@ final class RequestWorld {
 
     private func row(of entity: Int, _ random: inout SeededGenerator) -> Row {
         var values = [PlainValue](repeating: .null, count: attributes.count)
-        for position in positions[entity] { values[position] = random.plainValue(attributes[position]) }
-        return Row(entity: entity, id: ObjectID(temporaryFor: Self.names[entity]), values: values)
+        for position in positions[entity] where attributes[position].rule == nil {
+            values[position] = random.plainValue(attributes[position])
+        }
+        return Row(entity: entity, values: values)
     }
 
     private func thing(
@@ -140,22 +172,32 @@ final class RequestWorld {
         var row = row(of: random.pick(thingEntities), &random)
         if !random.oneIn(4) { row.owner = random.pick(Array(owners)) }
         if hasNext, !random.oneIn(3), !things.isEmpty { row.next = random.pick(Array(things)) }
-        row.tags = tags.filter { _ in random.oneIn(2) }
+        row.tags = someTags(tags, &random)
         return row
+    }
+
+    private func someTags(_ tags: Range<Int>, _ random: inout SeededGenerator) -> [Int] {
+        let chosen = tags.filter { _ in random.oneIn(2) }
+        return isOrdered ? chosen.shuffled(using: &random) : chosen
     }
 
     /// Changes, deletes and inserts some things.
     func change(_ random: inout SeededGenerator) throws {
         let alive = living([0, 1, 2, 3]).shuffled(using: &random)
-        var changed: [(row: Int, position: Int?)] = []
+        var changed: [(row: Int, change: Change)] = []
         for row in alive.prefix(4) {
-            let position = random.oneIn(3) ? nil : random.pick(positions[rows[row].entity])
-            if let position {
-                rows[row].values[position] = random.plainValue(attributes[position])
-            } else {
+            switch random.next() % 4 {
+            case 0:
                 rows[row].owner = random.oneIn(3) ? nil : random.pick([0, 1, 2])
+                changed.append((row, .owner))
+            case 1:
+                changed.append((row, .tags(former: rows[row].tags)))
+                rows[row].tags = someTags(3..<6, &random)
+            default:
+                let position = random.pick(positions[rows[row].entity].filter { attributes[$0].rule == nil })
+                rows[row].values[position] = random.plainValue(attributes[position])
+                changed.append((row, .value(position)))
             }
-            changed.append((row, position))
         }
         let led = Set(rows.filter(\.isAlive).compactMap(\.next))
         let gone = alive.dropFirst(4).filter { !led.contains($0) }.prefix(2)
@@ -164,78 +206,120 @@ final class RequestWorld {
     }
 
     private func save(
-        inserting new: [Row], _ changed: [(row: Int, position: Int?)] = [], deleting gone: [Int] = []
+        inserting new: [Row], _ changed: [(row: Int, change: Change)] = [], deleting gone: [Int] = []
     ) throws {
         let first = rows.count
         rows += new
-        var request = SaveRequest()
-        for row in rows.indices.dropFirst(first) {
-            request.insertions.append(try insertion(rows[row]))
-            guard !rows[row].tags.isEmpty else { continue }
-            let slot = try #require(try entity(rows[row].entity).relationship(named: "tags")).slot
-            request.links.append(.init(owner: rows[row].id, slot: slot, added: rows[row].tags.map { rows[$0].id }))
+        for place in stores.indices {
+            for row in new { stores[place].append(ObjectID(temporaryFor: Self.names[row.entity])) }
+            let request = try self.request(
+                for: stores[place], insertingFrom: first, changed, deleting: gone)
+            try stores[place].save(request)
         }
-        for (row, position) in changed {
-            let entity = try entity(rows[row].entity)
-            var update = SaveRequest.Update(id: rows[row].id, expectedVersion: try version(row))
-            if let position {
-                let slot = try #require(entity.attribute(named: attributes[position].name)).slot
-                update.values = [(slot, stored(rows[row].values[position], attributes[position].type))]
-            } else {
-                let slot = try #require(entity.relationship(named: "owner")).slot
-                update.destinations = [(slot, rows[row].owner.map { rows[$0].id })]
-            }
-            request.updates.append(update)
-        }
-        for row in gone { request.deletions.append(.init(id: rows[row].id, expectedVersion: try version(row))) }
-        let ids = try [treeStore.save(request), memoryStore.save(request)].map { Array($0.inserted.ids) }
-        try #require(ids[0] == ids[1], "the stores give different IDs")
-        for (row, id) in zip(rows.indices.dropFirst(first), ids[0]) { rows[row].id = id }
         for row in gone { rows[row].isAlive = false }
-        (tree, memory) = (try treeStore.snapshot(), try memoryStore.snapshot())
-        note()
-    }
-
-    /// Notes which rows lead to which, and the IDs.
-    private func note() {
         members = Array(repeating: [], count: rows.count)
         for (number, row) in rows.enumerated() where row.isAlive {
             if let owner = row.owner { members[owner].append(number) }
             for tag in row.tags { members[tag].append(number) }
         }
-        numbers = Dictionary(uniqueKeysWithValues: rows.enumerated().map { ($1.id, $0) })
+        derive()
     }
 
-    private func version(_ row: Int) throws -> UInt64 {
-        try #require(try memory.snapshots(of: [rows[row].id])[0]).version
+    private func request(
+        for store: RequestStore, insertingFrom first: Int, _ changed: [(row: Int, change: Change)],
+        deleting gone: [Int]
+    ) throws -> SaveRequest {
+        var request = SaveRequest()
+        for row in rows.indices.dropFirst(first) {
+            request.insertions.append(try insertion(row, in: store))
+            if !rows[row].tags.isEmpty { request.links.append(try link(row, former: [], in: store)) }
+        }
+        for (row, change) in changed {
+            let entity = try entity(rows[row].entity)
+            var update = SaveRequest.Update(id: store.ids[row], expectedVersion: try store.version(row))
+            switch change {
+            case .value(let position):
+                let name = attributes[position].path[0]
+                let slot = try #require(entity.attribute(named: name)).slot
+                update.values = [(slot, stored(name, ofRow: row))]
+            case .owner:
+                let slot = try #require(entity.relationship(named: "owner")).slot
+                update.destinations = [(slot, rows[row].owner.map { store.ids[$0] })]
+            case .tags(let former): request.links.append(try link(row, former: former, in: store))
+            }
+            request.updates.append(update)
+        }
+        for row in gone {
+            request.deletions.append(.init(id: store.ids[row], expectedVersion: try store.version(row)))
+        }
+        return request
     }
 
-    private func insertion(_ row: Row) throws -> SaveRequest.Insertion {
-        let entity = try entity(row.entity)
-        let values = Dictionary(
-            uniqueKeysWithValues: positions[row.entity].map { position in
-                (attributes[position].name, stored(row.values[position], attributes[position].type))
-            })
-        let destinations = ["owner": row.owner, "next": row.next].compactMapValues { $0.map { rows[$0].id } }
+    /// The change that gives a row its tags.
+    private func link(_ row: Int, former: [Int], in store: RequestStore) throws -> SaveRequest.LinkChange {
+        let slot = try #require(try entity(rows[row].entity).relationship(named: "tags")).slot
+        func ids(_ tags: [Int]) -> [ObjectID] { tags.map { store.ids[$0] } }
+        let tags = rows[row].tags
+        if isOrdered { return .init(owner: store.ids[row], slot: slot, order: ids(tags)) }
+        return .init(
+            owner: store.ids[row], slot: slot, added: ids(tags.filter { !former.contains($0) }),
+            removed: ids(former.filter { !tags.contains($0) }))
+    }
+
+    private func insertion(_ row: Int, in store: RequestStore) throws -> SaveRequest.Insertion {
+        let entity = try entity(rows[row].entity)
+        let destinations = ["owner": rows[row].owner, "next": rows[row].next].compactMapValues { place in
+            place.map { store.ids[$0] }
+        }
         return SaveRequest.Insertion(
-            id: row.id, values: entity.attributes.map { values[$0.name] ?? .null },
+            id: store.ids[row], values: entity.attributes.map { stored($0.name, ofRow: row) },
             destinations: entity.relationships.map { destinations[$0.name] })
     }
 
-    /// A value as an attribute of a type has it; decimals end with zeros.
-    private func stored(_ value: PlainValue, _ type: AttributeType) -> AttributeValue {
-        switch (value, type) {
-        case (.null, _): .null
-        case (.flag(let flag), _): .boolean(flag)
-        case (.text(let text), _): .string(PlainText.all[text].text)
-        case (.day(let seconds), _): .date(Date(timeIntervalSinceReferenceDate: seconds))
-        case (.number(let number), .double): .double(number)
-        case (.number(let number), .float): .float(Float(number))
-        case (.number(let number), .decimal):
-            .decimal(Decimal(sign: number < 0 ? .minus : .plus, exponent: -2, significand: Decimal(abs(number) * 100)))
-        case (.number(let number), _): .integer(Int64(number))
-        case (.row(let row), _): .objectID(rows[row].id)
+    /// The value that a request to save has for an attribute, with all elements of a composite.
+    private func stored(_ name: String, ofRow row: Int) -> AttributeValue {
+        var parts: [String: AttributeValue] = [:]
+        for position in positions[rows[row].entity] where attributes[position].path[0] == name {
+            let attribute = attributes[position]
+            if attribute.rule == .code { return .integer(Int64(row)) }
+            let value = attribute.rule == nil ? rows[row].values[position].stored(as: attribute.type) : .null
+            guard attribute.path.count > 1 else { return value }
+            if !value.isNull { parts[attribute.path[1]] = value }
         }
+        return parts.isEmpty ? .null : .composite(parts)
+    }
+
+    // MARK: Derived values
+
+    /// Computes the values that follow from others.
+    private func derive() {
+        for row in rows.indices where rows[row].isAlive {
+            for position in positions[rows[row].entity] {
+                guard let rule = attributes[position].rule else { continue }
+                rows[row].values[position] = value(rule, of: row)
+            }
+        }
+    }
+
+    private func value(_ rule: Attribute.Rule, of row: Int) -> PlainValue {
+        switch rule {
+        case .code: return .number(Double(row))
+        case .canonical:
+            guard case .text(let text) = read("base1", of: row) else { return .null }
+            return .text(PlainText.all[text].position(of: .both))
+        case .tagCount: return .number(Double(rows[row].tags.count))
+        case .ownerText: return rows[row].owner.map { read("owner0", of: $0) } ?? .null
+        case .greatest, .total:
+            let values = members[row].map { read("base0", of: $0) }.filter { !$0.isNull }
+            if rule == .greatest { return values.max { $0.order($1) < 0 } ?? .null }
+            var sum = 0.0
+            for case .number(let number) in values { sum += number }
+            return sum.isNaN ? .null : .number(sum)
+        }
+    }
+
+    private func read(_ name: String, of row: Int) -> PlainValue {
+        attributes.firstIndex { $0.name == name }.map { rows[row].values[$0] } ?? .null
     }
 }
 
@@ -247,6 +331,7 @@ extension SeededGenerator {
         case .text: return .text(Int(next() % UInt64(PlainText.all.count)))
         case .flag: return .flag(oneIn(2))
         case .day: return .day(pick([0, 1, 86_400, -1.5]))
+        case .bytes, .opaque: return .bytes(pick(PlainBytes.all(of: attribute.type)))
         case .number:
             switch attribute.type {
             case .double, .float: return .number(pick([0, -0.0, 1, 1, 2.5, 2.5, -1, .nan, .infinity]))

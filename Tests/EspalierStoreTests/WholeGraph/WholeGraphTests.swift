@@ -207,7 +207,8 @@ private final class HeldSource: GraphSource {
         request.insertions = [.init(id: ObjectID(temporaryFor: "Note"), values: [.null], destinations: [])]
         let error = #expect(throws: StoreError.self) { try store.save(request) }
         if case .damagedContent(_, "Note", _, _)? = error {} else { Issue.record("\(String(describing: error))") }
-        let saved = try #require(source.held.withLock(\.graph))
+        let held = source.held.withLock { $0.graph }
+        let saved = try #require(held)
         let read = try BinaryGraphFormat().graph(
             in: BinaryGraphFormat().bytes(of: saved, fixture.model), fixture.model)
         let again = try WholeGraphStore(HeldSource(read), type: .binary, model: fixture.model)
@@ -237,7 +238,8 @@ private final class HeldSource: GraphSource {
         let error = #expect(throws: StoreError.self) { try change(from: greatest) }
 
         if case .damagedContent(_, "Album", _, _)? = error {} else { Issue.record("\(String(describing: error))") }
-        let saved = try #require(source.held.withLock(\.graph))
+        let held = source.held.withLock { $0.graph }
+        let saved = try #require(held)
         let read = try BinaryGraphFormat().graph(
             in: BinaryGraphFormat().bytes(of: saved, fixture.model), fixture.model)
         #expect(read.rows.first { $0.id == old.id }?.version == greatest)

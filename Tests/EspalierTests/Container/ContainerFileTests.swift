@@ -320,6 +320,67 @@ import Testing
         }
     }
 
+    @MainActor @Test func `a container with a binary file is erased, and its file is destroyed (SD-13, PS-03)`() throws
+    {
+        try withTemporaryFolder { folder in
+            let description = PersistentStoreDescription(type: .binary, path: folder.appending(path: "a").path)
+            let container = try PersistentContainer(
+                model: ManagedObjectModel(for: musicClasses), stores: [description])
+            let (context, coordinator) = (container.viewContext, container.persistentStoreCoordinator)
+            Artist(context: context).name = "Miles"
+            try context.save()
+            let former = try #require(coordinator.persistentStores.first).identifier
+            let path = try #require(description.path)
+            let metadata = try PersistentStoreCoordinator.metadataForPersistentStore(atPath: path)
+            #expect(metadata.identifier == former && metadata.isCompatible(with: container.managedObjectModel))
+
+            try container.erase()
+
+            #expect(try context.count(for: FetchRequest<Artist>()) == 0)
+            #expect(coordinator.persistentStores.first?.identifier != former)
+            Artist(context: context).name = "Nina"
+            try context.save()
+            try container.close()
+            let again = try PersistentContainer(model: container.managedObjectModel, stores: [description])
+            #expect(try again.viewContext.fetch(FetchRequest<Artist>()).map(\.name) == ["Nina"])
+            try again.close()
+            for _ in 0..<2 { try coordinator.destroyPersistentStore(description) }
+            #expect(try FileManager.default.contentsOfDirectory(atPath: folder.path).isEmpty)
+        }
+    }
+
+    @MainActor @Test
+    func `a container with a kind of the application's own is not erased, and no store of it is closed`() throws {
+        try withTemporaryFolder { folder in
+            let own = PersistentStoreDescription(type: StoreType(rawValue: "Not erased"))
+            own.type.register { InMemoryStore(model: $0.model) }
+            let container = try PersistentContainer(
+                model: ManagedObjectModel(for: musicClasses),
+                stores: [PersistentStoreDescription(url: folder.appending(path: "a")), own])
+            let context = container.viewContext
+            let artist = Artist(context: context)
+            artist.name = "Miles"
+            try context.save()
+            artist.founded = 1944
+
+            let errors = [
+                contextError { try container.erase() },
+                contextError { try container.persistentStoreCoordinator.destroyPersistentStore(own) },
+            ]
+            for error in errors {
+                guard case .unsupportedStore(own.type)? = error else {
+                    Issue.record("only the application can remove such a store")
+                    return
+                }
+            }
+
+            #expect(context.updatedObjects == [artist] && artist.name == "Miles")
+            try context.save()
+            #expect(try context.count(for: FetchRequest<Artist>()) == 1)
+            try container.close()
+        }
+    }
+
     @MainActor @Test func `a container with a store for reading only is not erased`() throws {
         try withTemporaryFolder { folder in
             let path = folder.appending(path: "a").path

@@ -120,6 +120,58 @@ import Testing
         #expect(throws: ContextError.self) { try stack.context.fetch(request) }
     }
 
+    @Test(arguments: [0, 3])
+    func `a wrong path for prefetching is refused before rows are read, however many there are (FR-10)`(
+        count: Int
+    ) throws {
+        let model = try ManagedObjectModel(
+            entities: [
+                EntityDescription("Region", attributes: [AttributeDescription("name", .string)]),
+                EntityDescription(
+                    "State", superentity: "Region",
+                    relationships: [RelationshipDescription("towns", to: "Town", inverse: "state", .toMany)]),
+                EntityDescription(
+                    "Town", attributes: [AttributeDescription("name", .string)],
+                    relationships: [RelationshipDescription("state", to: "State", inverse: "towns")]),
+            ],
+            fetchRequestTemplates: [
+                FetchRequestTemplate("all", entity: "Region", relationshipKeyPathsForPrefetching: ["streets"])
+            ])
+        let coordinator = PersistentStoreCoordinator(managedObjectModel: model)
+        try coordinator.addPersistentStore(.inMemory)
+        let context = ManagedObjectContext(coordinator)
+        for _ in 0..<count { _ = try context.insertNewObject(forEntityName: "State") }
+        try context.save()
+        func prefetching(_ path: String, from entity: String) -> FetchRequest<ManagedObject> {
+            var request = FetchRequest<ManagedObject>(entityName: entity)
+            request.relationshipKeyPathsForPrefetching = [path]
+            return request
+        }
+        let template = try FetchRequest<ManagedObject>(try #require(model.fetchRequestTemplates.first))
+
+        // All rows are states, which have towns; but not every region has.
+        let wrong: [(FetchRequest<ManagedObject>, name: String, entity: String)] = [
+            (template, "streets", "Region"), (prefetching("towns", from: "Region"), "towns", "Region"),
+            (prefetching("name", from: "Region"), "name", "Region"), (prefetching("", from: "Region"), "", "Region"),
+            (prefetching("towns.streets", from: "State"), "streets", "Town"),
+            (prefetching("towns..state", from: "State"), "", "Town"),
+        ]
+        for (request, name, entity) in wrong {
+            let attempts: [() throws -> Void] = [
+                { _ = try context.fetch(request) }, { _ = try context.fetchIDs(request) },
+                { _ = try context.count(for: request) }, { _ = try context.fetchPages(request) },
+                { try context.enumerate(request) { _ in } }, { _ = try context.explain(request) },
+            ]
+            for (number, attempt) in attempts.enumerated() {
+                guard case .unknownRelationship(name, entity: entity)? = contextError(attempt) else {
+                    Issue.record("\(request.relationshipKeyPathsForPrefetching) is not refused by attempt \(number)")
+                    continue
+                }
+            }
+        }
+        #expect(try context.fetch(prefetching("towns.state", from: "State")).count == count)
+    }
+
     @Test(arguments: StoreKind.allCases)
     func `a fault shows what it is without firing, and fires on first use`(_ kind: StoreKind) throws {
         let stack = try Stack(kind)

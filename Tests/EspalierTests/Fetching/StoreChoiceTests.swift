@@ -61,6 +61,48 @@ import Testing
         #expect(request(stores).terms.debugDescription.contains("in 2 stores"))
     }
 
+    @Test func `a new object of a child is found in the store to which the root will save it (FR-15)`() throws {
+        try context.save()
+        let child = ManagedObjectContext(parent: context)
+        let grandchild = ManagedObjectContext(parent: child)
+        for maker in [child, grandchild] {
+            let (plain, chosen) = (Track(context: maker), Track(context: maker))
+            (plain.bytes, chosen.bytes) = (6, 7)
+            try maker.assign(chosen, to: stores[1])
+            #expect(try maker.fetch(request([stores[0]])).map(\.bytes) == [0, 2, 4, 6])
+            #expect(try maker.fetch(request([stores[1]])).map(\.bytes) == [1, 3, 5, 7])
+            #expect(try maker.count(for: request([stores[1]])) == 4)
+            try maker.delete(plain)
+            try maker.delete(chosen)
+        }
+    }
+
+    @Test func `what leads to a changed object is found in its own store only, also by children (FR-15)`() throws {
+        let album = Album(context: context)
+        album.title = "old"
+        try context.assign(album, to: stores[1])
+        let owned = try context.fetch(request([stores[1]]))
+        for track in owned { track.album = album }
+        try context.save()
+        let child = ManagedObjectContext(parent: context)
+        let grandchild = ManagedObjectContext(parent: child)
+        let reader = ManagedObjectContext(parent: grandchild)
+        for (number, maker) in [context, child, grandchild].enumerated() {
+            let found = try #require(try maker.fetch(FetchRequest<Album>()).first)
+            found.title = "new \(number)"
+            for asking in [maker, maker === grandchild ? reader : grandchild] {
+                for (store, bytes) in [(stores[0], [Int]()), (stores[1], [1, 3, 5])] {
+                    var request = request([store])
+                    request.predicate = try FetchPredicate(format: "album.title == %@", "new \(number)")
+                    #expect(try asking.fetch(request).map(\.bytes) == bytes)
+                    #expect(try asking.count(for: request) == bytes.count)
+                    #expect(try asking.fetch(ValueRequest(request.terms, columns: ["bytes"])).count == bytes.count)
+                }
+            }
+            maker.rollback()
+        }
+    }
+
     /// The numbers and lengths of the tracks of a store, as another context reads them.
     private func rows(_ store: any PersistentStore) throws -> [[Int]] {
         let reader = ManagedObjectContext(context.persistentStoreCoordinator)

@@ -1,5 +1,5 @@
 // Random requests for values against an evaluator over plain dictionaries: before and after each save, in every kind of
-// store, in child contexts, and after the store was opened again (F-3).
+// store, in child contexts, and after the store was opened again (F-3). Columns also read the lists of the sales' shops.
 
 import Espalier
 import EspalierModel
@@ -30,6 +30,12 @@ private struct PlainSale {
     var values: [String: AttributeValue] = [:]
     var shop: Int?
     var isRefund = false
+}
+
+/// A shop as a dictionary, with its sales in the order of their creation.
+private struct PlainShop {
+    let values: [String: AttributeValue]
+    let sales: [PlainSale]
 }
 
 private struct ValueWalk {
@@ -167,6 +173,9 @@ private struct ValueWalk {
     // MARK: Requests
 
     private mutating func compare(_ context: ManagedObjectContext, _ moment: String) throws {
+        let shops = self.shops.enumerated().map { number, values in
+            values.map { PlainShop(values: $0, sales: sales.compactMap(\.self).filter { $0.shop == number }) }
+        }
         for _ in 0..<20 where failure == nil {
             let plain = PlainRequest(&random)
             let expected = plain.rows(sales, shops)
@@ -175,7 +184,12 @@ private struct ValueWalk {
                 failure = "\(moment): \(plain): \(error)"
                 return
             }
-            let isSame = found.count == expected.count && zip(found, expected).allSatisfy { $0.isSame(as: $1) }
+            // A median of whole numbers may be a double, and one of equal rows represents them.
+            let isSame =
+                found.count == expected.count
+                && zip(found, expected).allSatisfy {
+                    plain.hasMedian ? $0.isEqual(to: $1) : $0.isSame(as: $1)
+                }
             if !isSame { failure = "\(moment): \(plain):\nfound \(found)\nexpected \(expected)" }
         }
     }
@@ -183,7 +197,7 @@ private struct ValueWalk {
 
 /// A request, and the same in terms of dictionaries.
 private struct PlainRequest: CustomStringConvertible {
-    private typealias Shops = [[String: AttributeValue]?]
+    private typealias Shops = [PlainShop?]
 
     private struct Column {
         let column: FetchColumn
@@ -194,12 +208,18 @@ private struct PlainRequest: CustomStringConvertible {
     private static let paths = [
         "text", "whole", "big", "real", "money", "day", "flag", "shop.town", "shop.rank", "entity.name",
     ]
+    /// Values of the list at the end of a path.
+    private static let listPaths = [
+        "shop.sales.@count", "shop.sales.@sum.whole", "shop.sales.@avg.money", "shop.sales.@min.text",
+        "shop.sales.@max.real",
+    ]
 
     private(set) var request: ValueRequest
     private var columns: [Column] = []
     private var groups: [String] = []
     private var includes: (PlainSale, Shops) -> Bool = { _, _ in true }
     private var having: ([PlainSale], Shops) -> Bool = { _, _ in true }
+    private(set) var hasMedian = false
     private var sort: [(name: String, isAscending: Bool)] = []
 
     var description: String {
@@ -216,33 +236,15 @@ private struct PlainRequest: CustomStringConvertible {
         let familyIsWhole = request.terms.includesSubentities
         func isWanted(_ sale: PlainSale) -> Bool { isRefund ? sale.isRefund : familyIsWhole || !sale.isRefund }
         includes = { sale, _ in isWanted(sale) }
-        switch Int.random(in: 0..<6, using: &random) {
-        case 0:
-            let least = Int64.random(in: -2...2, using: &random)
-            request.predicate = try? FetchPredicate(format: "whole >= %d", least)
-            includes = { sale, _ in
-                guard case .integer(let whole)? = sale.values["whole"] else { return false }
-                return isWanted(sale) && whole >= least
-            }
-        case 1:
-            request.predicate = try? FetchPredicate(format: "shop.town == 'a' OR flag == YES")
-            includes = { sale, shops in
-                isWanted(sale)
-                    && (Self.read("shop.town", sale, shops) == .string("a") || sale.values["flag"] == .boolean(true))
-            }
-        case 2:
-            request.predicate = try? FetchPredicate(format: "whole == 1")
-            includes = { sale, _ in isWanted(sale) && sale.values["whole"] == .integer(1) }
-        default: break
-        }
+        addCondition(isWanted, &random)
         let isGrouped = Int.random(in: 0..<3, using: &random) == 0
         if isGrouped {
-            groups = Array(Self.paths.shuffled(using: &random).prefix(Int.random(in: 1...2, using: &random)))
+            groups = somePaths(&random, 1...2)
             request.propertiesToGroupBy = groups.map { FetchColumn($0) }
         }
         let hasAggregates = isGrouped || Bool.random(using: &random)
         let hasPlain = isGrouped || !hasAggregates || Bool.random(using: &random)
-        if hasPlain { for path in isGrouped ? groups : somePaths(&random) { add(path) } }
+        if hasPlain { for path in isGrouped ? groups : somePaths(&random, 1...3) { add(path) } }
         if hasAggregates {
             for _ in 0..<Int.random(in: hasPlain ? 0...2 : 1...3, using: &random) { addAggregate(&random) }
         }
@@ -267,8 +269,53 @@ private struct PlainRequest: CustomStringConvertible {
         }
     }
 
-    private func somePaths(_ random: inout SeededGenerator) -> [String] {
-        Array(Self.paths.shuffled(using: &random).prefix(Int.random(in: 1...3, using: &random)))
+    /// Mostly, a condition on the sales that the request may find.
+    private mutating func addCondition(
+        _ isWanted: @escaping (PlainSale) -> Bool, _ random: inout SeededGenerator
+    ) {
+        switch Int.random(in: 0..<9, using: &random) {
+        case 0:
+            let least = Int64.random(in: -2...2, using: &random)
+            request.predicate = try? FetchPredicate(format: "whole >= %d", least)
+            includes = { sale, _ in
+                guard case .integer(let whole)? = sale.values["whole"] else { return false }
+                return isWanted(sale) && whole >= least
+            }
+        case 1:
+            request.predicate = try? FetchPredicate(format: "shop.town == 'a' OR flag == YES")
+            includes = { sale, shops in
+                isWanted(sale)
+                    && (Self.read("shop.town", sale, shops) == .string("a") || sale.values["flag"] == .boolean(true))
+            }
+        case 2:
+            request.predicate = try? FetchPredicate(format: "whole == 1")
+            includes = { sale, _ in isWanted(sale) && sale.values["whole"] == .integer(1) }
+        case 3:
+            let count = Int.random(in: 0...3, using: &random)
+            request.predicate = try? FetchPredicate(format: "shop.sales.@count > %d", count)
+            includes = { sale, shops in isWanted(sale) && Self.members(sale, shops).count > count }
+        case 4:
+            request.predicate = try? FetchPredicate(format: "ANY shop.sales.whole == 2")
+            includes = { sale, shops in
+                isWanted(sale) && Self.members(sale, shops).contains { $0.values["whole"] == .integer(2) }
+            }
+        case 5:
+            request.predicate = try? FetchPredicate(
+                format: "SUBQUERY(shop.sales, $x, $x.flag == YES AND $x.whole > 0).@count == 0")
+            includes = { sale, shops in
+                let found = Self.members(sale, shops).contains { member in
+                    guard case .integer(let whole)? = member.values["whole"] else { return false }
+                    return member.values["flag"] == .boolean(true) && whole > 0
+                }
+                return isWanted(sale) && !found
+            }
+        default: break
+        }
+    }
+
+    private func somePaths(_ random: inout SeededGenerator, _ counts: ClosedRange<Int>) -> [String] {
+        let paths = (Self.paths + Self.listPaths).shuffled(using: &random)
+        return Array(paths.prefix(Int.random(in: counts, using: &random)))
     }
 
     private mutating func add(_ path: String) {
@@ -279,10 +326,18 @@ private struct PlainRequest: CustomStringConvertible {
     }
 
     private mutating func addAggregate(_ random: inout SeededGenerator) {
-        let numbers = ["whole", "big", "real", "money", "shop.rank"]
-        let function = ["count", "sum", "average", "min", "max", "all"].randomElement(using: &random) ?? "all"
-        let path =
-            (["sum", "average"].contains(function) ? numbers : Self.paths).randomElement(using: &random) ?? "whole"
+        let functions = ["count", "sum", "average", "min", "max", "median", "mode", "stddev", "all"]
+        let function = functions.randomElement(using: &random) ?? "all"
+        let paths: [String] =
+            switch function {
+            case "sum", "average", "median":
+                ["whole", "big", "real", "money", "shop.rank", "shop.sales.@count", "shop.sales.@sum.whole"]
+            // Without decimals, whose deviation is that of rounded doubles.
+            case "stddev": ["whole", "big", "real", "shop.rank", "shop.sales.@count"]
+            default: Self.paths + Self.listPaths
+            }
+        let path = paths.randomElement(using: &random) ?? "whole"
+        if function == "median" { hasMedian = true }
         let name = "a\(columns.count)"
         guard function != "all" else {
             let format = "count:(SELF) * 10 + count:(text)"
@@ -297,7 +352,7 @@ private struct PlainRequest: CustomStringConvertible {
             name, .function(function, [.keyPath(FetchKeyPath(path.split(separator: ".").map(String.init)))]))
         columns.append(
             Column(column: column, isAggregate: true) { sales, shops in
-                Self.aggregate(function, sales.map { Self.read(path, $0, shops) })
+                PlainAggregate.result(function, sales.map { Self.read(path, $0, shops) })
             })
     }
 
@@ -306,45 +361,19 @@ private struct PlainRequest: CustomStringConvertible {
     private static func read(_ path: String, _ sale: PlainSale, _ shops: Shops) -> AttributeValue {
         if path == "entity.name" { return .string(sale.isRefund ? "Refund" : "Sale") }
         guard path.hasPrefix("shop.") else { return sale.values[path] ?? .null }
-        return sale.shop.flatMap { shops[$0]?[String(path.dropFirst(5))] } ?? .null
+        let list = "shop.sales.@"
+        guard path.hasPrefix(list) else {
+            return sale.shop.flatMap { shops[$0]?.values[String(path.dropFirst(5))] } ?? .null
+        }
+        let (members, names) = (members(sale, shops), path.dropFirst(list.count).split(separator: "."))
+        guard let name = names.last, names.count == 2 else { return .integer(Int64(members.count)) }
+        let function = names[0] == "avg" ? "average" : String(names[0])
+        return PlainAggregate.result(function, members.map { $0.values[String(name)] ?? .null })
     }
 
-    private static func aggregate(_ function: String, _ all: [AttributeValue]) -> AttributeValue {
-        let values = all.filter { !$0.isNull }
-        switch function {
-        case "count": return .integer(Int64(values.count))
-        case "min": return values.min { $0.compare($1) == .orderedAscending } ?? .null
-        case "max": return values.max { $0.compare($1) == .orderedAscending } ?? .null
-        case "sum": return sum(values)
-        default:
-            let sum = sum(values)
-            guard !values.isEmpty, !sum.isNull else { return .null }
-            switch sum {
-            case .integer(let number): return .double(Double(number) / Double(values.count))
-            case .double(let number): return .double(number / Double(values.count))
-            case .decimal(let number): return .decimal(number / Decimal(values.count))
-            default: return .null
-            }
-        }
-    }
-
-    /// The sum, of sorted numbers, so that it does not depend on their order; the numbers of a walk are few.
-    private static func sum(_ values: [AttributeValue]) -> AttributeValue {
-        var (whole, real, money): (Int128, [Double], Decimal?) = (0, [], nil)
-        for value in values {
-            switch value {
-            case .integer(let number): whole += Int128(number)
-            case .double(let number): real.append(number)
-            case .decimal(let number): money = (money ?? 0) + number
-            default: return .null
-            }
-        }
-        if real.contains(where: \.isNaN) { return .null }
-        if let money { return .decimal(money) }
-        guard !real.isEmpty else { return Int64(exactly: whole).map { .integer($0) } ?? .double(Double(whole)) }
-        // Each number is a whole multiple of 2^-60: the sum is exact in 128 bits, and rounded once.
-        let exact = real.reduce(Int128(0)) { $0 + Int128($1 * 0x1p60) }
-        return .double(Double(exact) * 0x1p-60)
+    /// The sales of the shop of a sale.
+    private static func members(_ sale: PlainSale, _ shops: Shops) -> [PlainSale] {
+        sale.shop.flatMap { shops[$0]?.sales } ?? []
     }
 
     private struct Row {
@@ -354,7 +383,7 @@ private struct PlainRequest: CustomStringConvertible {
         let last: [AttributeValue]
     }
 
-    func rows(_ all: [PlainSale?], _ shops: [[String: AttributeValue]?]) -> [[AttributeValue]] {
+    func rows(_ all: [PlainSale?], _ shops: [PlainShop?]) -> [[AttributeValue]] {
         let sales = all.compactMap(\.self).filter { includes($0, shops) }
         let isGrouped = !groups.isEmpty
         var rows: [Row] = []
@@ -384,7 +413,7 @@ private struct PlainRequest: CustomStringConvertible {
         }
         if request.returnsDistinctResults {
             var distinct: [Row] = []
-            for row in rows where !distinct.contains(where: { $0.values.isSame(as: row.values) }) {
+            for row in rows where !distinct.contains(where: { $0.values.isEqual(to: row.values) }) {
                 distinct.append(Row(values: row.values, sortValues: row.sortValues, last: row.values))
             }
             rows = distinct

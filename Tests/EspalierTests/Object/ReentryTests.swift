@@ -133,6 +133,11 @@ enum Hook: String, CaseIterable {
 /// The action inside such a method.
 enum Action: String, CaseIterable {
     case reset, drop, rollback, fetch, save, delete, insert, refreshAll, processChanges
+    case merge, refreshOne, setGeneration, obtainIDs, assign, setUndoManager, setObservable, undo, undoNested
+    case transact, failTransaction, saveChild, dropChild
+
+    /// Whether the context has an undo manager for it from the beginning.
+    var needsUndoManager: Bool { self == .undo || self == .undoNested }
 }
 
 /// A context, the application's calls on it, and the action of a hook during them.
@@ -146,6 +151,8 @@ private final class Scene: @unchecked Sendable {
     private(set) var actionCount = 0
     /// The objects of the last fetch, which the context does not hold by itself.
     private var kept: [Bird] = []
+    /// A child with changes, for the action that releases it.
+    private var child: ManagedObjectContext?
     /// The hook that acts; `nil` for the `deinit` of an object.
     private let hook: Hook?
     private let action: Action
@@ -165,6 +172,7 @@ private final class Scene: @unchecked Sendable {
         case .undoHandler, .awakeFromSnapshotEvents: context.undoManager = undoStack
         default: break
         }
+        if action.needsUndoManager { context.undoManager = undoStack }
     }
 
     /// An observer for each message of a context.
@@ -236,25 +244,67 @@ private final class Scene: @unchecked Sendable {
         guard isArmed, called == hook, !isActing, actionCount < 20 else { return }
         (isActing, actionCount) = (true, actionCount + 1)
         defer { isActing = false }
-        do { try act(on: bird) } catch { #expect(error is ContextError, "\(error)") }
+        do { try act(on: bird) } catch { #expect(error is ContextError || error is UndoError, "\(error)") }
     }
 
     private func act(on bird: Bird?) throws {
+        guard let context else { return }
         switch action {
-        case .reset: context?.reset()
-        case .drop:
-            dropped = context ?? dropped
-            context = nil
-        case .rollback: context?.rollback()
+        case .reset: context.reset()
+        case .drop: (dropped, self.context) = (context, nil)
+        case .rollback: context.rollback()
         case .fetch:
-            kept = try context?.fetch(FetchRequest<Bird>()) ?? []
+            kept = try context.fetch(FetchRequest<Bird>())
             for found in kept { _ = (found.name, found.parent) }
-        case .save: try context?.save()
-        case .delete: if let other = bird ?? context?.registeredObjects.first { try context?.delete(other) }
-        case .insert: if let context { Bird(context: context).name = "inserted by a hook" }
-        case .refreshAll: context?.refreshAllObjects()
-        case .processChanges: context?.processPendingChanges()
+        case .save: try context.save()
+        case .delete: if let other = bird ?? context.registeredObjects.first { try context.delete(other) }
+        case .insert: Bird(context: context).name = "inserted by a hook"
+        case .refreshAll: context.refreshAllObjects()
+        case .processChanges: context.processPendingChanges()
+        case .merge: try merge(into: context)
+        case .refreshOne:
+            let other = context.registeredObjects.min { "\($0.objectID)" < "\($1.objectID)" }
+            if let other = bird ?? other { context.refresh(other, mergesChanges: false) }
+        case .setGeneration:
+            try context.setQueryGeneration(from: .current)
+            try context.setQueryGeneration(from: nil)
+        case .obtainIDs: try context.obtainPermanentIDs(for: Array(context.insertedObjects))
+        case .assign:
+            let stores = context.persistentStoreCoordinator.persistentStores
+            if let store = stores.first { try context.assign(Array(context.insertedObjects), to: store) }
+        case .setUndoManager: context.undoManager = context.undoManager == nil ? undoStack : nil
+        case .setObservable: context.isObservable.toggle()
+        case .undo: try context.undo()
+        case .undoNested:
+            undoStack.beginUndoGrouping()
+            undoStack.registerUndo(withTarget: self) { _ in }
+            try undoStack.endUndoGrouping()
+            try undoStack.undoNestedGroup()
+        case .transact: try context.transaction { Bird(context: context).name = "of a transaction" }
+        case .failTransaction:
+            try context.transaction {
+                Bird(context: context).name = "of a transaction that fails"
+                throw ContextError.noStore(entity: "of no store")
+            }
+        case .saveChild:
+            let child = ManagedObjectContext(parent: context)
+            if let found = try child.fetch(FetchRequest<Bird>()).first, found.isRead { found.name += "c" }
+            try child.save()
+        case .dropChild:
+            guard child == nil else { return child = nil }
+            let made = ManagedObjectContext(parent: context)
+            for found in try made.fetch(FetchRequest<Bird>()) where found.isRead { found.name += "d" }
+            child = made
         }
+    }
+
+    /// Changes all birds in another context, which saves, and merges that.
+    private func merge(into context: ManagedObjectContext) throws {
+        let rival = ManagedObjectContext(context.persistentStoreCoordinator)
+        let birds = try rival.fetch(FetchRequest<Bird>())
+        for bird in birds where bird.isRead { bird.name += "~" }
+        try rival.save()
+        context.mergeChanges(from: SavedChanges(updated: birds.map(\.objectID)))
     }
 
     // MARK: The application

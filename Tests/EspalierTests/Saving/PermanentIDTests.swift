@@ -37,32 +37,6 @@ import Testing
         #expect(try stack.stored(Artist.self).contains { $0.objectID == new.objectID && $0.name == "New" })
     }
 
-    /// The application makes objects by IDs of rows that do not exist yet, and then a new object gets one of them.
-    @Test(arguments: StoreKind.allCases, [false, true])
-    func `an object that was made by the ID of a later row makes room for the object of that row`(
-        _ kind: StoreKind, isReserved: Bool
-    ) throws {
-        let stack = try Stack(kind)
-        try stack.makeMusic(artists: 2, tracks: 1)
-        let context = stack.context
-        let last = try #require(try context.fetchIDs(FetchRequest<Artist>()).max { $0.key < $1.key })
-        let store = try #require(last.storeIdentifier)
-        let early = try (UInt64(1)...3).map { step in
-            try context.object(with: ObjectID(entityName: "Artist", storeIdentifier: store, key: last.key + step))
-        }
-        let new = Artist(context: context)
-        new.name = "New"
-
-        if isReserved { try context.obtainPermanentIDs(for: [new]) } else { try context.save() }
-
-        let made = try #require(early.first { $0.objectID == new.objectID }, "no object has the ID \(new.objectID)")
-        #expect(made !== new && made.managedObjectContext == nil && !made.hasChanges)
-        #expect(try context.object(with: new.objectID) === new && new.name == "New")
-        #expect(context.registeredObjects.filter { $0.objectID == new.objectID } == [new])
-        try context.save()
-        #expect(try stack.stored(Artist.self).filter { $0.name == "New" }.map(\.objectID) == [new.objectID])
-    }
-
     @Test(arguments: StoreKind.allCases)
     func `its lists are not asked of the store, and are right after the save`(_ kind: StoreKind) throws {
         let stack = try Stack(kind, classes: teamClasses)
@@ -155,5 +129,91 @@ import Testing
         new.name = "New"
         try stack.context.saveAndCompare()
         #expect(!new.isInserted && new.objectID == id && artists[0].name == "Theirs")
+    }
+
+    // MARK: Calls that fail
+
+    private struct Failure: Error {}
+
+    @Test(arguments: StoreKind.allCases, [false, true])
+    func `a transaction that fails leaves the IDs that a child has read in it (MC-45)`(
+        _ kind: StoreKind, _ isNested: Bool
+    ) throws {
+        let stack = try Stack(kind)
+        let (root, child) = (stack.context, ManagedObjectContext(parent: stack.context))
+        let (artist, album) = (Artist(context: root), Album(context: root))
+        (artist.name, album.title, album.artist) = ("Ada", "first", artist)
+        var read: Artist?
+        func fail() throws {
+            read = try child.fetch(FetchRequest<Artist>()).first
+            album.artist = nil
+            Artist(context: root).name = "lost"
+            throw Failure()
+        }
+
+        #expect(throws: Failure.self) {
+            try root.transaction {
+                guard isNested else { return try fail() }
+                #expect(throws: Failure.self) { try root.transaction { try fail() } }
+                throw Failure()
+            }
+        }
+
+        let seen = try #require(read)
+        let id = seen.objectID
+        #expect(artist.objectID == id && !id.isTemporary && root.registeredObject(for: id) === artist)
+        #expect(album.artist === artist && artist.albums == [album] && root.insertedObjects == [artist, album])
+        child.processPendingChanges()
+        #expect(!seen.isDeleted && seen.albums.map(\.title) == ["first"])
+        seen.name = "Bea"
+        try child.save()
+        try root.saveAndCompare()
+        #expect(artist.objectID == id && seen.objectID == id && seen.name == "Bea")
+        let stored = try stack.stored(Artist.self)
+        #expect(stored.map(\.objectID) == [id] && stored.map(\.name) == ["Bea"] && stored[0].albums.count == 1)
+    }
+
+    @Test func `a save that fails leaves the IDs that a child has read in a hook of it (MC-45)`() throws {
+        let board = try BeadBoard(.memory, count: 1)
+        let root = ManagedObjectContext(board.coordinator)
+        let child = ManagedObjectContext(parent: root)
+        try board.bead(0, in: root).setValue(.integer(7), forKey: "code")
+        try root.save()
+        let (new, next) = (Bead(context: root), Bead(context: root))
+        // The store refuses a second bead of this code.
+        try new.setValue(.integer(7), forKey: "code")
+        try next.setValue(.toOne(new), forKey: "best")
+        var read: [ObjectID] = []
+        new.onSave = { _ in read = (try? child.fetchIDs(FetchRequest<Bead>())) ?? [] }
+
+        guard case .constraints? = contextError({ try root.save() }) else {
+            Issue.record("two beads have one code")
+            return
+        }
+
+        #expect(read.count == 3 && Set(read).isSuperset(of: [new.objectID, next.objectID]))
+        #expect(try next.objectIDs(forRelationshipNamed: "best") == [new.objectID])
+        #expect(try new.objectIDs(forRelationshipNamed: "fans") == [next.objectID])
+        try new.setValue(.integer(8), forKey: "code")
+        try root.save()
+        #expect(try Set(ManagedObjectContext(board.coordinator).fetchIDs(FetchRequest<Bead>())) == Set(read))
+        #expect(try child.existingObject(with: next.objectID).objectIDs(forRelationshipNamed: "best") == [new.objectID])
+    }
+
+    @Test func `IDs that new objects get are no changes that can be undone`() throws {
+        let stack = try Stack(.inMemory)
+        let (context, manager) = (stack.context, UndoStack())
+        context.undoManager = manager
+        let (artist, album) = (Artist(context: context), Album(context: context))
+        (artist.name, album.title, album.artist) = ("Ada", "first", artist)
+        context.processPendingChanges()
+        #expect(manager.undoCount == 1)
+
+        try context.obtainPermanentIDs(for: [artist, album])
+        context.processPendingChanges()
+
+        #expect(manager.undoCount == 1 && album.artist === artist)
+        try context.undo()
+        #expect(!context.hasChanges && artist.managedObjectContext == nil)
     }
 }

@@ -122,4 +122,24 @@ import Testing
         try context.saveAndCompare()
         #expect(try storedNames() == ["Bea", "Zoë", "Blue in Green"])
     }
+
+    @Test func `a transaction of which one store has saved its part is not taken back (SD-15)`() throws {
+        let listener = makeListener("Ann")
+        try context.save()
+        try rename("Ann", to: "Theirs")
+
+        let error = contextError {
+            try context.transaction {
+                _ = makeTrack()
+                listener.name = "Mine"
+            }
+        }
+
+        guard case .partlySaved(.conflicts)? = error else {
+            Issue.record("\(error.map { "\($0)" } ?? "no error")")
+            return
+        }
+        #expect(listener.name == "Mine" && context.updatedObjects == [listener] && context.insertedObjects.isEmpty)
+        #expect(try storedNames() == ["Theirs", "So What"])
+    }
 }

@@ -134,4 +134,28 @@ import Testing
         }
         #expect(try names(stack) == ["inner", "outer"])
     }
+
+    @Test func `an error of a closure is taken back whatever it is, also one that another context's save has thrown`()
+        throws
+    {
+        let stack = try Stack(.inMemory)
+        let context = stack.context
+        let artist = Artist(context: context)
+        artist.name = "before"
+        func fail(_ isNested: Bool) throws {
+            if isNested { return try context.transaction { try fail(false) } }
+            Artist(context: context).name = "lost"
+            artist.name = "lost"
+            throw ContextError.partlySaved(underlying: .noStore(entity: "Artist"))
+        }
+        for isNested in [false, true] {
+            let error = contextError { try context.transaction { try fail(isNested) } }
+
+            guard case .partlySaved(.noStore)? = error else {
+                Issue.record("\(String(describing: error))")
+                return
+            }
+            #expect(context.insertedObjects == [artist] && artist.name == "before")
+        }
+    }
 }

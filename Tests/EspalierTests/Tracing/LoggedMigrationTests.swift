@@ -102,7 +102,7 @@ import Testing
         }
     }
 
-    @Test func `an index is in the log, and so is a trial (DB-03)`() throws {
+    @Test func `an index is in the log, migrated or adopted, and so is a trial (DB-03)`() throws {
         try withTemporaryFolder { folder in
             let (path, records) = (try Self.store(folder), Records())
             let coordinator = PersistentStoreCoordinator(managedObjectModel: try Self.model(Self.renamed))
@@ -116,8 +116,16 @@ import Testing
             try Self.open(path, try Self.model { $0.attributes[0].isIndexed = true }, options)
 
             lines = records.take()
-            #expect(lines.first?.hasSuffix("of the same rows: indexes, constraints and records") == true)
+            #expect(lines.first?.hasSuffix("inferred from names and renaming identifiers") == true)
             #expect(lines.contains { $0.hasPrefix("  step: ") && $0.hasSuffix(", 5 rows") }, "\(lines)")
+            #expect(
+                lines.contains { $0.hasPrefix("  part: index ") } && lines.last?.contains("1 indexes built") == true)
+
+            let unmigrated = MigrationOptions(isAutomatic: false, log: records.log(.parts))
+            try Self.open(path, try Self.model { $0.attributes[1].isIndexed = true }, unmigrated)
+
+            lines = records.take()
+            #expect(lines.first?.hasSuffix("of the same rows: indexes, constraints and records") == true)
             #expect(
                 lines.contains { $0.hasPrefix("  part: index ") } && lines.last?.contains("1 indexes built") == true)
         }

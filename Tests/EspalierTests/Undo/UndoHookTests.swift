@@ -170,7 +170,7 @@ import Testing
         #expect(!undoManager.canUndo && !context.hasChanges)
         let errors: [UndoError] = [
             .nothingToUndo, .nothingToRedo, .openGroup(level: 2), .noGroup, .registrationIsEnabled, .isBusy,
-            .noUndoManager, .contextIsSaving,
+            .noUndoManager, .contextIsSaving, .contextIsMerging,
         ]
         #expect(Set(errors.map(\.description)).count == errors.count)
 
@@ -187,8 +187,80 @@ import Testing
     }
 }
 
-/// A target of actions that no variable keeps alive.
-private final class Witness {}
+extension UndoHookTests {
+    // MARK: What is freed
+
+    @Test func `what an action retains may call the undo manager when it is freed`() throws {
+        let undoManager = undoManager
+        undoManager.groupsByEvent = false
+        let target = Witness()
+        /// Registers an action that retains an object which calls the undo manager when it is freed.
+        func register(withTarget target: Witness, freedBy witness: Witness) {
+            witness.freedCount = 0
+            let asker = Asker(undoManager, witness)
+            undoManager.registerUndo(withTarget: target) { _ in withExtendedLifetime(asker) {} }
+        }
+
+        register(withTarget: target, freedBy: target)
+        undoManager.removeAllActions()
+        #expect(target.freedCount == 1)
+
+        register(withTarget: target, freedBy: target)
+        undoManager.removeAllActions(withTarget: target)
+        #expect(target.freedCount == 1)
+
+        undoManager.registerUndo(withTarget: target) { register(withTarget: $0, freedBy: $0) }
+        try undoManager.undo()
+        #expect(target.freedCount == 0 && undoManager.canRedo)
+        undoManager.registerUndo(withTarget: target) { _ in }
+        #expect(target.freedCount == 1 && !undoManager.canRedo)
+
+        undoManager.levelsOfUndo = 1
+        register(withTarget: target, freedBy: target)
+        undoManager.registerUndo(withTarget: target) { _ in }
+        #expect(target.freedCount == 1 && undoManager.undoCount == 1)
+
+        undoManager.removeAllActions()
+        register(withTarget: Witness(), freedBy: target)
+        #expect(undoError { try undoManager.undo() } == .nothingToUndo)
+        #expect(target.freedCount == 1)
+    }
+
+    @Test func `an object that only steps keep may change others when it is freed`() throws {
+        let other = Gauge(context: context)
+        do {
+            let gauge = Gauge(context: context)
+            try context.save()
+            undoManager.removeAllActions()
+            gauge.number = 5
+            context.refresh(gauge, mergesChanges: false)
+            gauge.onEnd = { other.number = 9 }
+        }
+        #expect(other.number == 3)
+
+        context.undoManager = nil
+
+        #expect(other.number == 9)
+    }
+}
+
+/// A target of actions, most of which no variable keeps alive.
+private final class Witness {
+    var freedCount = 0
+}
+
+/// An object that calls an undo manager when it is freed.
+private final class Asker {
+    private let undoManager: UndoStack
+    private let witness: Witness
+
+    init(_ undoManager: UndoStack, _ witness: Witness) { (self.undoManager, self.witness) = (undoManager, witness) }
+
+    deinit {
+        undoManager.setActionName("\(undoManager.undoCount) and \(undoManager.redoCount)")
+        witness.freedCount += 1
+    }
+}
 
 /// An object that records the calls of its accessors and hooks.
 private final class Gauge: ManagedObject {
@@ -217,6 +289,10 @@ private final class Gauge: ManagedObject {
     var onSave: ((Gauge) -> Void)?
     /// The action of its next `didSave`, which runs once.
     var afterSave: (() -> Void)?
+    /// The action of its end.
+    var onEnd: (() -> Void)?
+
+    deinit { onEnd?() }
 
     override func awakeFromInsert() {
         calls.append("insert")

@@ -1,45 +1,14 @@
 // `dbtool diff-models` and `dbtool migrate`, with model files of other projects and generated rows.
+//
+// Not here: whole chains of versions (VersionChainTests).
 
 import EspalierModel
-import EspalierModelFile
 import EspalierStore
 import Foundation
 import TestSupport
 import Testing
 
 @Suite struct MigrateVerbTests {
-    private static var models: URL { Checkout.root.appending(path: "Tests/EspalierModelFileTests/Models") }
-
-    /// The paths of the versions of models that have several, oldest first.
-    private static let chains: [[String]] = [
-        [""] + (2...6).map { " \($0)" }, [""] + (2...4).map { " \($0)" }, (1...3).map { " \($0)" },
-        [""] + (2...6).map { " \($0)" }, [".V1", ".V2"], ["", ".V2"],
-    ].enumerated().map { number, endings in
-        let names = [
-            "duckduckgo+BrowserServicesKit/BookmarksModel.xcdatamodeld/BookmarksModel",
-            "duckduckgo+BrowserServicesKit/SyncMetadata.xcdatamodeld/SyncMetadata",
-            "jessesquires+JSQCoreDataKit/ExampleModel.xcdatamodeld/Version",
-            "objcio+core-data/Moody.xcdatamodeld/Moody",
-            "JohnEstropia+CoreStore/Advanced.EvolutionDemo.V1.xcdatamodeld/Advanced.EvolutionDemo",
-            "JohnEstropia+CoreStore/Advanced.EvolutionDemo.xcdatamodeld/Advanced.EvolutionDemo",
-        ]
-        return endings.map { "\(names[number])\($0).xcdatamodel" }
-    }
-
-    private static func model(_ path: String) throws -> ManagedObjectModel {
-        try ManagedObjectModel(contentsOf: models.appending(path: path), ignoring: Set(ModelFeature.allCases))
-    }
-
-    /// The model at `path` with required relationships made optional, because rows of older versions lack new ones.
-    private static func relaxedModel(_ path: String) throws -> ManagedObjectModel {
-        try ManagedObjectModel(
-            entities: try model(path).descriptions.map { entity in
-                var entity = entity
-                for index in entity.relationships.indices { entity.relationships[index].isOptional = true }
-                return entity
-            })
-    }
-
     private func value(_ type: AttributeType, _ number: Int) -> AttributeValue {
         switch type {
         case .integer16, .integer32, .integer64: .integer(Int64(number))
@@ -105,109 +74,33 @@ import Testing
         return found
     }
 
-    /// The sorted keys of the destinations of all relationships of an entity, by name, in the order of the rows.
-    private func lists(_ path: String, _ entityName: String) throws -> [String: [[UInt64]]] {
-        let store = try BTreeStore.openWithStoredModel(path: path)
-        defer { try? store.close() }
-        let entity = try #require(store.model.entity(named: entityName))
-        let ids = try store.fetchIDs(StoreFetch(entity: entity, includesSubentities: false))
-        let rows = try store.snapshots(of: ids)
-        var found: [String: [[UInt64]]] = [:]
-        for relationship in entity.relationships {
-            found[relationship.name] =
-                relationship.isToMany
-                ? try store.destinations(of: relationship, for: ids).map { $0.map(\.key).sorted() }
-                : rows.map { $0?.destination(at: relationship.slot).map { [$0.key] } ?? [] }
-        }
-        return found
-    }
-
-    /// The newer name of a property of an entity that keeps its name, and the change that renames it.
-    private func successor(
-        of name: String, in entity: Entity, _ difference: ModelDifference, _ model: ManagedObjectModel
-    ) -> (name: String, change: ModelChange?) {
-        let change = difference.changes.first { change in
-            change.kind == .propertyRenamed(from: name)
-                && model.entity(named: change.entity).map { entity.isKind(of: $0) } == true
-        }
-        return (change?.property ?? name, change)
-    }
-
-    @Test(arguments: zip(chains, [1, 0, 0, 1, 0, 0]))
-    func `the versions of real models are migrated one after the other, from the first to the last`(
-        chain: [String], renamedCount: Int
-    ) throws {
-        var renamed: Set<String> = []
-        try withTemporaryFolder { folder in
-            let path = folder.appending(path: "store.espalier").path
-            try makeStore(at: path, try Self.relaxedModel(chain[0]))
-            for (old, new) in zip(chain, chain.dropFirst()) {
-                let (before, after) = (try Self.relaxedModel(old), try Self.relaxedModel(new))
-                // A store without rows carries the model to the tool.
-                let file = folder.appending(path: "\(UUID())").path
-                try BTreeStore.open(path: file, model: after).close()
-                let difference = ModelDifference(from: before, to: after)
-                let losses = difference.losses.map(\.name).joined(separator: ",")
-                let kept = try before.entities.filter { !$0.isAbstract && after.entity(named: $0.name) != nil }
-                    .map { ($0.name, try values(path, $0.name), try lists(path, $0.name)) }
-                if !losses.isEmpty { #expect(ToolRun("migrate", path, "--model", file).code == 1) }
-
-                let dry = ToolRun("migrate", path, "--model", file, "--allow", losses, "--dry-run")
-                let run = ToolRun("migrate", path, "--model", file, "--allow", losses)
-
-                #expect(dry.code == run.code && run.code == 0, "\(new): \(run.output)\(run.errors)")
-                #expect(ToolRun("check", path).code == 0 && ToolRun("audit", path).code == 0)
-                for (name, columns, former) in kept {
-                    let (values, lists) = (try values(path, name), try lists(path, name))
-                    let older = try #require(before.entity(named: name))
-                    let newer = try #require(after.entity(named: name))
-                    for (attribute, column) in columns {
-                        let next = successor(of: attribute, in: newer, difference, after)
-                        guard older.attribute(named: attribute)?.type == newer.attribute(named: next.name)?.type else {
-                            continue
-                        }
-                        #expect(values[next.name] == column, "\(new): \(name).\(attribute)")
-                        if let change = next.change { renamed.insert(change.subject) }
-                    }
-                    for (relationship, list) in former {
-                        let next = successor(of: relationship, in: newer, difference, after)
-                        guard newer.relationship(named: next.name) != nil else { continue }
-                        #expect(lists[next.name] == list, "\(new): \(name).\(relationship)")
-                        if let change = next.change { renamed.insert(change.subject) }
-                    }
-                }
-                #expect(ToolRun("diff-models", path, file).code == 0)
-            }
-            #expect(renamed.count == renamedCount, "\(renamed)")
-        }
-    }
-
     @Test func `a version of a real model that requires a new relationship is refused, and a version between helps`()
         throws
     {
         try withTemporaryFolder { folder in
             let path = folder.appending(path: "store.espalier").path
-            let (old, new) = (Self.chains[3][1], Self.chains[3][2])
-            try makeStore(at: path, try Self.model(old))
+            let (old, new) = (RealVersions.chains[3][1], RealVersions.chains[3][2])
+            try makeStore(at: path, try RealVersions.model(old))
 
-            let run = ToolRun("migrate", path, "--model", Self.models.appending(path: new).path)
+            let run = ToolRun("migrate", path, "--model", RealVersions.models.appending(path: new).path)
 
             #expect(run.code == 1)
             #expect(run.output.contains("Continent.moods must now have a value, but 10 rows (Continent/"))
             #expect(run.output.contains("make it optional in an intermediate version"))
-            #expect(try BTreeStore.migrate(at: path, to: try Self.relaxedModel(new)).refusal == nil)
+            let between = try RealVersions.between(RealVersions.model(old), RealVersions.model(new))
+            #expect(try BTreeStore.migrate(at: path, to: between).refusal == nil)
         }
     }
 
     @Test func `a to-one relationship of a real model becomes many-to-many under another name`() throws {
         try withTemporaryFolder { folder in
             let path = folder.appending(path: "store.espalier").path
-            let chain = Self.chains[0]
-            let old = try Self.model(chain[2])
+            let chain = RealVersions.chains[0]
+            let old = try RealVersions.model(chain[2])
             try makeStore(at: path, old)
-            let file = Self.models.appending(path: chain[3]).path
+            let file = RealVersions.models.appending(path: chain[3]).path
 
-            let difference = ToolRun("diff-models", Self.models.appending(path: chain[2]).path, file)
+            let difference = ToolRun("diff-models", RealVersions.models.appending(path: chain[2]).path, file)
             let run = ToolRun("migrate", path, "--model", file)
 
             #expect(difference.code == 1 && difference.output.contains("was called favoriteFolder"))
@@ -257,16 +150,16 @@ import Testing
     {
         try withTemporaryFolder { folder in
             let path = folder.appending(path: "store.espalier").path
-            let chain = Self.chains[2]
-            try makeStore(at: path, try Self.model(chain[0]))
-            let (old, new) = (try Self.model(chain[0]), Self.models.appending(path: chain[1]).path)
+            let chain = RealVersions.chains[2]
+            try makeStore(at: path, try RealVersions.model(chain[0]))
+            let (old, new) = (try RealVersions.model(chain[0]), RealVersions.models.appending(path: chain[1]).path)
             let files = Checkout.root.appending(path: "Tests/EspalierModelFileTests/Models")
             func mapping(_ name: String) -> String { files.appending(path: name).path }
             let file = mapping("jessesquires+JSQCoreDataKit/Version1_to_Version2.xcmappingmodel")
 
             let dry = ToolRun("migrate", path, "--model", new, "--mapping", file, "--dry-run")
             #expect(dry.code == 0 && dry.output.contains("would be migrated"), "\(dry.output)\(dry.errors)")
-            #expect(ToolRun("diff-models", path, Self.models.appending(path: chain[0]).path).code == 0)
+            #expect(ToolRun("diff-models", path, RealVersions.models.appending(path: chain[0]).path).code == 0)
             let run = ToolRun("migrate", path, "--model", new, "--mapping", file, "--json")
 
             #expect(run.code == 0 && run.output.contains(#""objects":10,"made":10"#), "\(run.output)\(run.errors)")
@@ -274,10 +167,10 @@ import Testing
             #expect(ToolRun("check", path).code == 0 && ToolRun("audit", path).code == 0)
 
             let moody = folder.appending(path: "moody.espalier").path
-            try makeStore(at: moody, try Self.model(Self.chains[3][4]))
+            try makeStore(at: moody, try RealVersions.model(RealVersions.chains[3][4]))
             let missing = ToolRun(
-                "migrate", moody, "--model", Self.models.appending(path: Self.chains[3][5]).path, "--mapping",
-                mapping("objcio+core-data/Moody 5-Moody 6.xcmappingmodel"))
+                "migrate", moody, "--model", RealVersions.models.appending(path: RealVersions.chains[3][5]).path,
+                "--mapping", mapping("objcio+core-data/Moody 5-Moody 6.xcmappingmodel"))
             #expect(missing.code != 0 && missing.errors.contains("Country5ToCountry6Policy"), "\(missing.errors)")
             let absent = ToolRun("migrate", moody, "--model", new, "--mapping", mapping("none.xcmappingmodel"))
             #expect(absent.code != 0 && absent.errors.contains("none.xcmappingmodel"), "\(absent.errors)")
@@ -287,16 +180,17 @@ import Testing
     @Test func `a migration with a backup leaves the old store beside the new one`() throws {
         try withTemporaryFolder { folder in
             let (path, backup) = (folder.appending(path: "a").path, folder.appending(path: "before").path)
-            let chain = Self.chains[3]
-            try makeStore(at: path, try Self.model(chain[0]))
-            let difference = ModelDifference(from: try Self.model(chain[0]), to: try Self.model(chain[1]))
+            let chain = RealVersions.chains[3]
+            try makeStore(at: path, try RealVersions.model(chain[0]))
+            let difference = ModelDifference(
+                from: try RealVersions.model(chain[0]), to: try RealVersions.model(chain[1]))
 
             let run = ToolRun(
-                "migrate", path, "--model", Self.models.appending(path: chain[1]).path, "--allow",
+                "migrate", path, "--model", RealVersions.models.appending(path: chain[1]).path, "--allow",
                 difference.losses.map(\.name).joined(separator: ","), "--backup", backup)
 
             #expect(run.code == 0, "\(run.output)\(run.errors)")
-            #expect(ToolRun("diff-models", backup, Self.models.appending(path: chain[0]).path).code == 0)
+            #expect(ToolRun("diff-models", backup, RealVersions.models.appending(path: chain[0]).path).code == 0)
             #expect(ToolRun("check", backup).code == 0)
         }
     }

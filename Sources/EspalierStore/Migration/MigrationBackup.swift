@@ -1,0 +1,99 @@
+// The backup of a migration: a copy of the store as it was.
+//
+// Invariants
+//   1. A backup stays only if the migration was committed, or if the commit itself has failed, which may have been
+//      made. So the next run can write its backup under the same path.
+//   2. A process that is killed leaves its backup. If the store has no later commit, the next run uses that one; any
+//      other file under the path is an error, and stays.
+
+internal import EspalierEngine
+package import EspalierModel
+
+/// A backup that a migration has written, or that an earlier run has left.
+struct MigrationBackup {
+    private let database: Database
+    private let path: String
+    private let point: BackupPoint
+
+    /// Writes a backup at `path`, unless the newest commit has one there; `nil` if `path` is `nil`.
+    ///
+    /// - Throws: `.storage` with `destinationExists` for any other file; the errors of the backup.
+    static func write(_ database: Database, to path: String?) throws(StoreError) -> MigrationBackup? {
+        guard let path else { return nil }
+        if let backup = try existing(of: database, at: path) { return backup }
+        _ = try withStoreErrors(try database.backUp(to: path))
+        guard let point = try withStoreErrors(try database.point(ofCopyAt: path)) else {
+            throw .damaged(reason: "the backup at \(path) is gone, or was changed, since it was written")
+        }
+        assert(point.storeIdentifier == database.storeIdentifier, "the backup that was written is of another store")
+        return MigrationBackup(database: database, path: path, point: point)
+    }
+
+    /// The backup of the newest commit at `path`; `nil` if there is none.
+    private static func existing(of database: Database, at path: String) throws(StoreError) -> MigrationBackup? {
+        guard let point = try withStoreErrors(try database.point(ofCopyAt: path)) else { return nil }
+        let newest = try withStoreErrors(try database.newestPoint())
+        assert(newest.storeIdentifier == database.storeIdentifier, "a commit of another store is the newest one")
+        return point == newest ? MigrationBackup(database: database, path: path, point: point) : nil
+    }
+
+    /// Requires that a backup can be written at `path`, without writing it.
+    ///
+    /// - Throws: as `write(_:to:)` for a file that is there.
+    static func check(_ database: Database, at path: String?) throws(StoreError) {
+        guard let path, try existing(of: database, at: path) == nil else { return }
+        try withStoreErrors(try database.requireNoFile(at: path))
+    }
+
+    /// Removes the backup of a migration that was not committed.
+    func remove() {
+        // The caller reports the error of the migration. A backup that stays is an error of the next run, if the store
+        // has a later commit by then.
+        do throws(StorageError) {
+            guard try database.point(ofCopyAt: path) == point else { return }
+            try database.removeCopy(at: path)
+        } catch {}
+    }
+}
+
+extension BTreeStore {
+    /// Requires that a migration of the store at `path` can write its backup at `backupPath`.
+    ///
+    /// - Throws: `.storage` with `destinationExists` if another file is there; the errors of opening the store.
+    package static func checkBackup(ofStoreAt path: String, at backupPath: String) throws(StoreError) {
+        try withReadOnly(path) { database throws(StoreError) in
+            try MigrationBackup.check(database, at: backupPath)
+        }
+    }
+
+    /// The model in the backup at `backupPath`, and the number of commits that the store at `path` has made since;
+    /// `nil` if the file is no backup of this store, or was written to.
+    ///
+    /// - Throws: the errors of opening the store and its backup.
+    package static func history(
+        ofStoreAt path: String, sinceBackupAt backupPath: String
+    ) throws(StoreError) -> (former: ManagedObjectModel, commitCount: UInt64)? {
+        let commitCount = try withReadOnly(path) { database throws(StoreError) -> UInt64? in
+            guard let point = try withStoreErrors(try database.point(ofCopyAt: backupPath)) else { return nil }
+            let newest = try withStoreErrors(try database.newestPoint())
+            assert(newest.storeIdentifier == point.storeIdentifier, "commits of two stores are compared")
+            guard newest.transactionID >= point.transactionID else { return nil }
+            return newest.transactionID - point.transactionID
+        }
+        guard let commitCount, let former = try metadata(ofStoreAt: backupPath).model else { return nil }
+        return (former, commitCount)
+    }
+
+    /// Runs `body` with the database of the store at `path`, which may be in use.
+    static func withReadOnly<Answer>(
+        _ path: String, _ body: (Database) throws(StoreError) -> Answer
+    ) throws(StoreError) -> Answer {
+        var options = DatabaseOptions()
+        (options.access, options.createIfMissing, options.applicationID) = (.readOnly, false, applicationID)
+        return try StoreError.withPath(path) { () throws(StoreError) -> Answer in
+            let database = try withStoreErrors(try Database.open(path, options: options))
+            assert(database.isReadOnly, "a store that may be in use is opened for writing")
+            return try closing(database) { () throws(StoreError) -> Answer in try body(database) }
+        }
+    }
+}
