@@ -16,7 +16,7 @@ public enum UndoError: Error, Equatable {
     case noUndoManager
     /// The context is saving.
     case contextIsSaving
-    /// The context is merging a save of another one, or refreshing objects.
+    /// The context is merging a save of another one, refreshing objects, or running delete rules without registration.
     case contextIsMerging
 }
 
@@ -35,8 +35,8 @@ extension UndoError: CustomStringConvertible {
         case .noUndoManager: "the context has no undo manager; set `undoManager` before the first change"
         case .contextIsSaving: "the context is saving; a hook cannot undo or redo, so do it after save() has returned"
         case .contextIsMerging:
-            "the context is merging or refreshing; a hook of an object cannot undo or redo there, so do it after the "
-                + "merge or the refresh has returned"
+            "the context is merging, refreshing or running delete rules without registration; a hook of an object "
+                + "cannot undo or redo there, so do it after that call has returned"
         }
     }
 }

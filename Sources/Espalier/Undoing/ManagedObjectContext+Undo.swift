@@ -59,8 +59,8 @@ extension ManagedObjectContext {
 
     /// The reason why neither an undo nor a redo can run now; `nil` if there is none.
     ///
-    /// The hooks of a merge or a refresh run between changes that have no steps: a redo could not take back an undo
-    /// there, and an object that becomes a fault would lose it.
+    /// The hooks of a merge or a refresh, and of delete rules without registration, run between changes that have no
+    /// steps: a redo could not take back an undo there, and an object that becomes a fault would lose it.
     private var reasonNotToUndo: UndoError? {
         if mayTakeBack { return .contextIsSaving }
         return journalPauseCount > 0 || turningCount > 0 ? .contextIsMerging : nil
