@@ -92,8 +92,8 @@ struct ParentCheckpoint {
         takeOut(object)
         if let lost { object.row = lost.row }
         (object.changes, object.newValues) = (record.changes, record.newValues)
-        // The flags of hooks that run, and of what was read, are no changes.
-        let present: ManagedObject.State = [.fulfilled, .observed, .awakening, .turning]
+        // The flags of hooks that run, of what was read, and of steps that were dropped, are no changes.
+        let present: ManagedObject.State = [.fulfilled, .observed, .awakening, .turning, .unrecordedDeletion]
         object.state = record.state.subtracting(present).union(object.state.intersection(present))
         // An object that a hook has made a fault reads its row again.
         if !object.hasRow, !object.isInserted { object.state.remove(.fulfilled) }
