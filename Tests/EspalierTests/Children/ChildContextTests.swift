@@ -307,7 +307,7 @@ import Testing
         try root.delete(artist("Artist 0", in: root))
         // The rules run here on the artist alone: no album is in memory.
         root.processPendingChanges()
-        #expect(root.deletedObjects.count == 1)
+        #expect(root.registeredObjects.count(where: \.isDeleted) == 1)
 
         let child = ManagedObjectContext(parent: root)
 
