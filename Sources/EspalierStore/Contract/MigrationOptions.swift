@@ -11,8 +11,8 @@ public struct MigrationOptions: Sendable, Hashable {
     /// The path of a backup that is written before the store is changed; `nil` = no backup.
     ///
     /// No other file may be at the path. No backup is written if the model needs no migration, and a migration that is
-    /// not committed removes its backup again. A process that is killed leaves it: the next migration uses it if the
-    /// store was not changed since.
+    /// not committed removes the backup that it has written. A process that is killed leaves it: the next migration
+    /// uses a backup at the path if the store was not changed since, and never removes it.
     public var backupPath: String?
 
     /// The progress, which can also cancel the migration.

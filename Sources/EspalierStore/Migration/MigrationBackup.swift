@@ -1,32 +1,41 @@
 // The backup of a migration: a copy of the store as it was.
 //
 // Invariants
-//   1. A backup stays only if the migration was committed, or if the commit itself has failed, which may have been
-//      made. So the next run can write its backup under the same path.
+//   1. A backup that a migration has written stays only if the migration was committed, or if the commit itself has
+//      failed, which may have been made. So the next run can write its backup under the same path.
 //   2. A process that is killed leaves its backup. If the store has no later commit, the next run uses that one; any
 //      other file under the path is an error, and stays.
+//   3. A migration looks for its backup, and removes it, only while nothing else can write the store: no other
+//      migration of this process uses a backup that is about to go.
+//   4. A migration removes no file that it did not write: it may be a backup that the application has made.
 
 internal import EspalierEngine
 package import EspalierModel
 
-/// A backup that a migration has written, or that an earlier run has left.
+/// A backup that a migration has written, or one of the same commit that was there.
 struct MigrationBackup {
     private let database: Database
     private let path: String
     private let point: BackupPoint
+    /// Whether this migration has written it.
+    private let isOwn: Bool
 
     /// Writes a backup at `path`, unless the newest commit has one there; `nil` if `path` is `nil`.
+    ///
+    /// The caller has begun the write transaction of the migration, and has written nothing in it.
     ///
     /// - Throws: `.storage` with `destinationExists` for any other file; the errors of the backup.
     static func write(_ database: Database, to path: String?) throws(StoreError) -> MigrationBackup? {
         guard let path else { return nil }
+        // The transaction has seen commits that readers do not see before their sync ends.
+        try withStoreErrors(try database.waitForCommits())
         if let backup = try existing(of: database, at: path) { return backup }
         _ = try withStoreErrors(try database.backUp(to: path))
         guard let point = try withStoreErrors(try database.point(ofCopyAt: path)) else {
             throw .damaged(reason: "the backup at \(path) is gone, or was changed, since it was written")
         }
         assert(point.storeIdentifier == database.storeIdentifier, "the backup that was written is of another store")
-        return MigrationBackup(database: database, path: path, point: point)
+        return MigrationBackup(database: database, path: path, point: point, isOwn: true)
     }
 
     /// The backup of the newest commit at `path`; `nil` if there is none.
@@ -34,7 +43,7 @@ struct MigrationBackup {
         guard let point = try withStoreErrors(try database.point(ofCopyAt: path)) else { return nil }
         let newest = try withStoreErrors(try database.newestPoint())
         assert(newest.storeIdentifier == database.storeIdentifier, "a commit of another store is the newest one")
-        return point == newest ? MigrationBackup(database: database, path: path, point: point) : nil
+        return point == newest ? MigrationBackup(database: database, path: path, point: point, isOwn: false) : nil
     }
 
     /// Requires that a backup can be written at `path`, without writing it.
@@ -45,14 +54,28 @@ struct MigrationBackup {
         try withStoreErrors(try database.requireNoFile(at: path))
     }
 
-    /// Removes the backup of a migration that was not committed.
+    /// Removes the backup of a migration that was not committed, if the migration has written it.
+    ///
+    /// The caller has ended its write transaction. Another migration may have begun since, and may use the backup: then
+    /// this one waits for its end.
     func remove() {
+        guard isOwn else { return }
         // The caller reports the error of the migration. A backup that stays is an error of the next run, if the store
         // has a later commit by then.
-        do throws(StorageError) {
-            guard try database.point(ofCopyAt: path) == point else { return }
-            try database.removeCopy(at: path)
+        do throws(StoreError) {
+            try removeUnused(during: try StoreTransaction(writing: database))
         } catch {}
+    }
+
+    /// Removes the backup, unless the store has a later commit, which may have been made in reliance on it.
+    ///
+    /// - Parameter transaction: keeps other migrations away until the file is gone; it writes nothing.
+    private func removeUnused(during transaction: borrowing StoreTransaction<WriteTransaction>) throws(StoreError) {
+        try withStoreErrors(try database.waitForCommits())
+        guard try withStoreErrors(try database.newestPoint()) == point,
+            try withStoreErrors(try database.point(ofCopyAt: path)) == point
+        else { return }
+        try withStoreErrors(try database.removeCopy(at: path))
     }
 }
 
