@@ -84,7 +84,7 @@ extension BTreeStore {
     ///
     /// - Throws: `.storage` with `destinationExists` if another file is there; the errors of opening the store.
     package static func checkBackup(ofStoreAt path: String, at backupPath: String) throws(StoreError) {
-        try withReadOnly(path) { database throws(StoreError) in
+        try withCommits(ofStoreAt: path) { database throws(StoreError) in
             try MigrationBackup.check(database, at: backupPath)
         }
     }
@@ -96,7 +96,7 @@ extension BTreeStore {
     package static func history(
         ofStoreAt path: String, sinceBackupAt backupPath: String
     ) throws(StoreError) -> (former: ManagedObjectModel, commitCount: UInt64)? {
-        let commitCount = try withReadOnly(path) { database throws(StoreError) -> UInt64? in
+        let commitCount = try withCommits(ofStoreAt: path) { database throws(StoreError) -> UInt64? in
             guard let point = try withStoreErrors(try database.point(ofCopyAt: backupPath)) else { return nil }
             let newest = try withStoreErrors(try database.newestPoint())
             assert(newest.storeIdentifier == point.storeIdentifier, "commits of two stores are compared")
@@ -107,16 +107,27 @@ extension BTreeStore {
         return (former, commitCount)
     }
 
-    /// Runs `body` with the database of the store at `path`, which may be in use.
-    static func withReadOnly<Answer>(
-        _ path: String, _ body: (Database) throws(StoreError) -> Answer
+    /// Runs `body`, which only reads, with the database of the store at `path`, which may be in use.
+    ///
+    /// The database is open for writing where that is possible: while it were open for reading only, another thread
+    /// could not open it for writing. It is open for reading only if another process writes the file, if this process
+    /// has it open for reading only, and if it may not be written.
+    static func withCommits<Answer>(
+        ofStoreAt path: String, _ body: (Database) throws(StoreError) -> Answer
     ) throws(StoreError) -> Answer {
-        var options = DatabaseOptions()
-        (options.access, options.createIfMissing, options.applicationID) = (.readOnly, false, applicationID)
-        return try StoreError.withPath(path) { () throws(StoreError) -> Answer in
-            let database = try withStoreErrors(try Database.open(path, options: options))
-            assert(database.isReadOnly, "a store that may be in use is opened for writing")
+        try StoreError.withPath(path) { () throws(StoreError) -> Answer in
+            let database = try openBesideOthers(path)
             return try closing(database) { () throws(StoreError) -> Answer in try body(database) }
+        }
+    }
+
+    private static func openBesideOthers(_ path: String) throws(StoreError) -> Database {
+        var options = DatabaseOptions()
+        (options.createIfMissing, options.applicationID) = (false, applicationID)
+        do throws(StorageError) { return try Database.open(path, options: options) } catch {
+            // A fault of the file itself is found again.
+            options.access = .readOnly
+            return try withStoreErrors(try Database.open(path, options: options))
         }
     }
 }

@@ -3,11 +3,12 @@
 
 import EspalierEngine
 import EspalierModel
-import EspalierStore
 import Foundation
 import Synchronization
 import TestSupport
 import Testing
+
+@testable import EspalierStore
 
 @Suite struct MigrationBackupTests {
     /// A model that all rows fit, and whose migration writes rows.
@@ -137,6 +138,34 @@ import Testing
                 return
             }
             #expect(try Data(contentsOf: URL(filePath: backup)) == bytes)
+        }
+    }
+
+    @Test(arguments: [false, true])
+    func `a store opens while its commits are copied or looked at, and these can be read beside a reader`(
+        isReadOnly: Bool
+    ) throws {
+        try withStorePath { path in
+            try MigrationLibrary.makeStore(at: path)
+            let model = try MigrationLibrary.model { _ in }
+            let backup = path + ".backup"
+            func look() throws {
+                try BTreeStore.checkBackup(ofStoreAt: path, at: backup)
+                try BTreeStore.destroy(at: try BTreeStore.makeTrialCopy(ofStoreAt: path))
+            }
+            if isReadOnly {
+                let store = try BTreeStore.open(path: path, model: model, isReadOnly: true)
+                try look()
+                try store.close()
+            } else {
+                try BTreeStore.withCommits(ofStoreAt: path) { _ throws(StoreError) in
+                    let store = try BTreeStore.open(path: path, model: model)
+                    #expect(!store.isReadOnly)
+                    try store.close()
+                }
+                try look()
+            }
+            #expect(try noteCount(at: path) == 4)
         }
     }
 
