@@ -36,8 +36,14 @@ extension PersistentContainer {
         try plan.migrate(stores)
         let stores = stores.map { description in
             var description = description
-            // Opening alone would go past the steps of the plan.
-            if description.type != .btree { description.migration.isAutomatic = false }
+            if description.type == .btree {
+                // Backup and progress are those of the plan, which has ended. What is left to opening loses nothing,
+                // such as a new index, and must not fail on the backup that the plan has left.
+                (description.migration.backupPath, description.migration.progress) = (nil, nil)
+            } else {
+                // Opening alone would go past the steps of the plan.
+                description.migration.isAutomatic = false
+            }
             return description
         }
         try self.init(model: plan.lastVersion, stores: stores)

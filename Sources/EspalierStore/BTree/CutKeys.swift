@@ -18,7 +18,27 @@ struct CutKeys {
         let beginning: [UInt8]
     }
 
-    private var runs: [Run: [Int: [ObjectID]]] = [:]
+    /// Rows that may have the same codes.
+    private struct Candidates {
+        private(set) var ids: [ObjectID] = []
+        private var isSorted = true
+
+        /// Adds a row; most are added by ascending key.
+        mutating func add(_ id: ObjectID) {
+            if let last = ids.last, last.key > id.key { isSorted = false }
+            ids.append(id)
+        }
+
+        /// Brings the rows in the order of their keys, if that was not done before.
+        mutating func sort() {
+            if !isSorted { ids.sort { $0.key < $1.key } }
+            isSorted = true
+        }
+
+        mutating func remove(_ gone: [ObjectID]) { ids.removeAll { gone.contains($0) } }
+    }
+
+    private var runs: [Run: [Int: Candidates]] = [:]
     /// The number of bytes that all runs take, about.
     private(set) var byteCount = 0
     private static let runByteCount = 256
@@ -35,16 +55,20 @@ struct CutKeys {
         byteCount += beginning.count + Self.runByteCount
     }
 
-    /// The rows that may have these codes.
-    func candidates(_ group: Int, _ beginning: [UInt8], _ codes: [UInt8]) -> [ObjectID] {
+    /// The rows that may have these codes, by ascending key.
+    ///
+    /// - Complexity: O(1) if rows were added by ascending key; otherwise they are sorted, once for many calls.
+    mutating func candidates(_ group: Int, _ beginning: [UInt8], _ codes: [UInt8]) -> [ObjectID] {
         assert(knows(group, beginning), "the rows with this beginning were not read")
-        return runs[Run(group: group, beginning: beginning)]?[codes.hashValue] ?? []
+        let (run, hash) = (Run(group: group, beginning: beginning), codes.hashValue)
+        runs[run]?[hash]?.sort()
+        return runs[run]?[hash]?.ids ?? []
     }
 
     /// Adds a row, if the rows with this beginning are known.
     mutating func add(_ id: ObjectID, _ group: Int, _ beginning: [UInt8], _ codes: [UInt8]) {
         assert(beginning.count == GroupKey.valueByteCountMax, "values of \(beginning.count) bytes are not cut")
-        runs[Run(group: group, beginning: beginning)]?[codes.hashValue, default: []].append(id)
+        runs[Run(group: group, beginning: beginning)]?[codes.hashValue, default: Candidates()].add(id)
         byteCount += Self.rowByteCount
     }
 
@@ -52,8 +76,8 @@ struct CutKeys {
     mutating func remove(_ ids: [ObjectID], _ group: Int, _ beginning: [UInt8], _ codes: [UInt8]) {
         guard !ids.isEmpty else { return }
         let run = Run(group: group, beginning: beginning)
-        let stays = (runs[run]?[codes.hashValue] ?? []).filter { !ids.contains($0) }
-        runs[run]?[codes.hashValue] = stays.isEmpty ? nil : stays
+        runs[run]?[codes.hashValue]?.remove(ids)
+        if runs[run]?[codes.hashValue]?.ids.isEmpty == true { runs[run]?[codes.hashValue] = nil }
         byteCount -= Self.rowByteCount * ids.count
         assert(knows(group, beginning) && byteCount >= 0, "\(byteCount) bytes are left without \(ids.count) rows")
     }
@@ -111,7 +135,7 @@ extension SaveExecution {
         if !cutKeys.knows(index, beginning) { try readCutKeys(index, beginning) }
         let codes = CutKeys.codes(source, group, catalog.numbering)
         var (holder, stale): (ObjectID?, [ObjectID]) = (nil, [])
-        for id in cutKeys.candidates(index, beginning, codes).sorted(by: { $0.key < $1.key }) where counts(id) {
+        for id in cutKeys.candidates(index, beginning, codes) where counts(id) {
             assert(StepCount.note(rows: 1))
             var entry = beginning
             entry.append(bigEndian: id.key)

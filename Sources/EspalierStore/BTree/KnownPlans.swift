@@ -28,7 +28,10 @@ final class KnownPlan: Sendable {
         _ plan: FetchPlan, of fetch: StoreFetch, wantsRows: Bool, by statistics: PlannerStatistics,
         _ samples: [UsedSample], at commit: UInt64
     ) {
-        (self.plan, self.fetch, self.wantsRows) = (plan, fetch, wantsRows)
+        var kept = fetch
+        // It reads the progress of its caller, who has the answer; and no part of a plan depends on it.
+        kept.isCancelled = nil
+        (self.plan, self.fetch, self.wantsRows) = (plan, kept, wantsRows)
         (self.statistics, self.samples, self.commit) = (statistics, samples, commit)
         assert(Self.canKeep(fetch), "a fetch of \(fetch.entity.name) cannot be compared with others")
     }

@@ -86,9 +86,11 @@ extension StoreCatalog {
     /// rows. A further batch puts its entries between those of the first, into leaves that are full: four batches took
     /// a sixth longer than one (`bench --cpu-time --only "add an index"`).
     ///
-    /// - Parameter onRow: called for each row that is read.
+    /// - Parameters:
+    ///   - checkingUnique: whether rows may not share values that must be unique; if not, the caller checks them later.
+    ///   - onRow: called for each row that is read.
     func build(
-        _ position: Int, in transaction: inout StoreTransaction<WriteTransaction>,
+        _ position: Int, checkingUnique: Bool = true, in transaction: inout StoreTransaction<WriteTransaction>,
         onRow: (() throws(StoreError) -> Void)? = nil
     ) throws(StoreError) {
         let (group, tree) = (schema.groups[position], groupTrees[position])
@@ -124,7 +126,7 @@ extension StoreCatalog {
         }
         try put(batch, in: tree, &transaction)
         if cutCount > 0 { try transaction.setCounter(Counter.cutEntries(tree.id), to: cutCount, self) }
-        if group.isUnique { try checkUnique(position, in: transaction) }
+        if group.isUnique, checkingUnique { try checkUnique(position, in: transaction) }
     }
 
     private func put(
@@ -136,7 +138,9 @@ extension StoreCatalog {
     // MARK: Rows that the new model forbids
 
     /// Refuses the model if rows share values that must be unique; the tree of the group has the entries of all rows.
-    private func checkUnique(
+    ///
+    /// - Throws: `.constraint`.
+    func checkUnique(
         _ position: Int, in transaction: borrowing StoreTransaction<WriteTransaction>
     ) throws(StoreError) {
         let group = schema.groups[position]

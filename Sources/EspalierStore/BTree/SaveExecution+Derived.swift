@@ -37,11 +37,13 @@ extension SaveExecution {
     ///
     /// - Parameters:
     ///   - members: the attributes, in the order of the plan, with all that are derived from one of them.
+    ///   - checkingUnique: whether the rows that change may not share values that must be unique then; if not, the
+    ///     caller checks them.
     ///   - onRow: called for each row that is read.
     /// - Throws: `.constraint` if rows then share values that must be unique.
     /// - Complexity: O(rows) for each derived attribute, and O(destinations) for each aggregate.
     mutating func recomputeDerivedValues(
-        of members: [DerivationPlan.Member], onRow: (() throws(StoreError) -> Void)? = nil
+        of members: [DerivationPlan.Member], checkingUnique: Bool, onRow: (() throws(StoreError) -> Void)? = nil
     ) throws(StoreError) -> Int {
         let chunkCount = 1024
         var count = 0
@@ -77,8 +79,10 @@ extension SaveExecution {
                 derivedChanges = DerivedChanges()
             }
         }
-        try checkDeferredConstraints()
-        try throwConflicts()
+        if checkingUnique {
+            try checkDeferredConstraints()
+            try throwConflicts()
+        }
         try writeCounters()
         return count
     }
@@ -87,11 +91,15 @@ extension SaveExecution {
 extension StoreCatalog {
     /// Computes derived values of a store anew, in the caller's transaction, which an error leaves half done.
     ///
-    /// - Parameter members: the attributes, in the order of the plan, with all that are derived from one of them; `nil`
-    ///   = all attributes.
+    /// - Parameters:
+    ///   - members: the attributes, in the order of the plan, with all that are derived from one of them; `nil` = all
+    ///     attributes.
+    ///   - checkingUnique: whether the rows that change may not share values that must be unique then; if not, the
+    ///     caller checks them.
+    /// - Throws: `.constraint` if rows then share values that must be unique.
     func recomputeDerivedValues(
-        of members: [DerivationPlan.Member]? = nil, in transaction: inout StoreTransaction<WriteTransaction>,
-        onRow: (() throws(StoreError) -> Void)? = nil
+        of members: [DerivationPlan.Member]? = nil, checkingUnique: Bool = true,
+        in transaction: inout StoreTransaction<WriteTransaction>, onRow: (() throws(StoreError) -> Void)? = nil
     ) throws(StoreError) -> Int {
         let members = members ?? schema.derivations.members
         guard !members.isEmpty else { return 0 }
@@ -99,7 +107,8 @@ extension StoreCatalog {
             transaction, self, deferring: DeferredConstraints(schema.constraints, outlastsSave: true))
         let result: Result<Int, StoreError>
         do throws(StoreError) {
-            result = .success(try execution.recomputeDerivedValues(of: members, onRow: onRow))
+            result = .success(
+                try execution.recomputeDerivedValues(of: members, checkingUnique: checkingUnique, onRow: onRow))
         } catch {
             result = .failure(error)
         }

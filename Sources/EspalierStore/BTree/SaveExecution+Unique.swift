@@ -43,7 +43,7 @@ extension SaveExecution {
                 // A row may be gone since.
                 let found = try transaction.snapshots(of: ids, catalog).compactMap(\.self)
                 chunks.note(found)
-                for row in found {
+                for row in found where conflicts.count < DeferredConstraints.reportCountMax {
                     newKey.encode(group, .snapshot(row), catalog.numbering)
                     let other = try holder(of: .snapshot(row), inGroup: index) { other in
                         DeferredConstraints.reports(row.id, sharingWith: other, among: noted)

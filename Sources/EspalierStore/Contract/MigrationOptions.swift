@@ -1,5 +1,6 @@
 // The options for opening a store whose file was created with another model.
 
+internal import EspalierEngine
 public import EspalierModel
 
 /// How a store adopts another model (Behaviour MG-03 to MG-05).
@@ -11,8 +12,8 @@ public struct MigrationOptions: Sendable, Hashable {
     /// The path of a backup that is written before the store is changed; `nil` = no backup.
     ///
     /// No other file may be at the path. No backup is written if the model needs no migration, and a migration that is
-    /// not committed removes its backup again. A process that is killed leaves it: the next migration uses it if the
-    /// store was not changed since.
+    /// not committed removes the backup that it has written. A process that is killed leaves it: the next migration
+    /// uses a backup at the path if the store was not changed since, and never removes it.
     public var backupPath: String?
 
     /// The progress, which can also cancel the migration.
@@ -34,12 +35,32 @@ public struct MigrationOptions: Sendable, Hashable {
     /// Refuses files whose rows belong to another model.
     public static let off = MigrationOptions(isAutomatic: false)
 
-    /// Refuses migrations of several stores of which two would write one backup.
+    /// A name in a folder, whatever the spelling of its path.
+    private struct Place: Hashable {
+        let folder: FileIdentity
+        let name: String
+
+        /// The place at `path`; `nil` if it leads to no folder.
+        init?(_ path: String) {
+            do throws(StorageError) {
+                let entry = try PosixFileSystem.shared.entry(at: path)
+                guard let folder = try entry.directory.identity(of: ".", role: .directory) else { return nil }
+                (self.folder, name) = (folder, entry.name)
+            } catch {
+                return nil
+            }
+        }
+    }
+
+    /// Refuses migrations of several stores of which two would write one backup, whatever the spelling of its path.
+    ///
+    /// A path that leads to no folder is an error of the migration that writes the backup.
     ///
     /// - Throws: `StoreError.invalidOption` with the way out.
     package static func requireOwnBackups(_ migrations: [MigrationOptions]) throws(StoreError) {
-        var paths: Set<String> = []
-        for case let path? in migrations.map(\.backupPath) where !paths.insert(path).inserted {
+        var places: Set<Place> = []
+        for case let path? in migrations.map(\.backupPath) {
+            guard let place = Place(path), !places.insert(place).inserted else { continue }
             throw .invalidOption(
                 "backupPath", store: StoreType.btree.rawValue,
                 reason: "two stores that are migrated have the backup \(path); give each a path of its own")

@@ -65,22 +65,26 @@ public struct SaveRequest: Sendable {
         /// Whether a row into which the insertion is merged gets its value of an attribute (`ConstraintAction.merge`).
         ///
         /// A row of a command gives the values that it names, also the default value and null; an object gives those
-        /// that differ from the default value. Derived values follow from the others.
+        /// that differ from the default value. Derived values follow from the others. An insertion gives no value of an
+        /// attribute that its row does not have, such as one of a subentity.
         ///
         /// - Complexity: O(1).
         public func merges(_ attribute: Attribute) -> Bool {
-            guard !attribute.isTransient, !attribute.isDerived else { return false }
+            guard attribute.slot < row.attributeCount, !attribute.isTransient, !attribute.isDerived else {
+                return false
+            }
             return named?.contains(.attribute(attribute.slot))
                 ?? (row.attribute(at: attribute.slot) != attribute.defaultValue)
         }
 
         /// Whether a row into which the insertion is merged gets its destination of a to-one relationship.
         ///
-        /// A row of a command gives the destinations that it names, also none; an object gives those that it has.
+        /// A row of a command gives the destinations that it names, also none; an object gives those that it has. An
+        /// insertion gives no destination of a relationship that its row does not have, such as one of a subentity.
         ///
         /// - Complexity: O(1).
         public func merges(_ relationship: Relationship) -> Bool {
-            guard !relationship.isToMany else { return false }
+            guard !relationship.isToMany, relationship.slot < row.relationshipCount else { return false }
             return named?.contains(.relationship(relationship.slot))
                 ?? (row.destination(at: relationship.slot) != nil)
         }

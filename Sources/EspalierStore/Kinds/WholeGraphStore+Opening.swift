@@ -6,18 +6,13 @@ extension WholeGraphStore {
     /// Opens a described binary file.
     static func openBinary(_ opening: StoreOpening) throws(StoreError) -> WholeGraphStore {
         let path = try binaryPath(of: opening)
-        func open() throws(StoreError) -> WholeGraphStore {
-            try WholeGraphStore(
-                try GraphFile(path, BinaryGraphFormat(), isReadOnly: opening.isReadOnly), type: .binary,
-                model: opening.model)
+        if try changesBinary(opening) {
+            assert(!opening.isReadOnly, "a file that is open for reading only is migrated")
+            try GraphFileMigration.migrate(
+                try GraphFile(path, BinaryGraphFormat()), to: opening.model, opening.migration)
         }
-        do throws(StoreError) { return try open() } catch {
-            guard case .incompatibleModel = error, opening.migration.isAutomatic, !opening.isReadOnly else {
-                throw error
-            }
-        }
-        try GraphFileMigration.migrate(try GraphFile(path, BinaryGraphFormat()), to: opening.model, opening.migration)
-        return try open()
+        let file = try GraphFile(path, BinaryGraphFormat(), isReadOnly: opening.isReadOnly)
+        return try WholeGraphStore(file, type: .binary, model: opening.model)
     }
 
     /// The effect of opening a described binary file for writing, and the reasons against it (SD-30).
@@ -27,7 +22,10 @@ extension WholeGraphStore {
         return try GraphFileMigration.plan(file, to: opening.model, opening.migration, checkingRows: checkingRows)
     }
 
-    /// Whether opening a described binary file migrates it.
+    /// Whether opening a described binary file migrates it: by the rule of B-tree files, which the plan and the trial
+    /// of a binary file follow too.
+    ///
+    /// - Complexity: O(bytes), because the checksum of the file is compared.
     static func changesBinary(_ opening: StoreOpening) throws(StoreError) -> Bool {
         let path = try binaryPath(of: opening)
         guard opening.migration.isAutomatic, !opening.isReadOnly else { return false }
@@ -35,7 +33,9 @@ extension WholeGraphStore {
         return try StoreError.withPath(path) { () throws(StoreError) -> Bool in
             guard let bytes = try file.bytes() else { return false }
             let stored = try BinaryGraphFormat().model(in: bytes)
-            return !ModelComparison.differences(stored: stored, given: opening.model).isEmpty
+            let adaptation = try BTreeStore.adaptation(
+                of: stored, to: opening.model, isReadOnly: opening.isReadOnly, opening.migration)
+            return adaptation == .migration
         }
     }
 

@@ -127,12 +127,17 @@ struct MemoryState: Sendable {
         var conflicts: [ConstraintConflict] = []
         for (group, noted) in deferred.takeRows() {
             assert(schema.groups[group].isUnique, "invariant 2: \(schema.groups[group].name) is no constraint")
+            // Of the values that rows share, so that all of these rows are looked at only twice.
+            var lowest: [[UniqueValue]: ObjectID] = [:]
             for id in noted where conflicts.count < DeferredConstraints.reportCountMax {
-                guard let row = row(id), let values = key(row, group) else { continue }
-                let others = (groups[group][values] ?? []).filter {
-                    DeferredConstraints.reports(id, sharingWith: $0, among: noted)
-                }
+                guard let row = row(id), let values = key(row, group), let holders = groups[group][values],
+                    holders.count > 1, let first = lowest[values] ?? holders.min(by: { $0.key < $1.key })
+                else { continue }
+                lowest[values] = first
+                // The row with the lowest key is reported for any other row; and it may be reported itself.
+                let others = first == id ? holders.filter { !noted.contains($0) } : [first]
                 guard let other = others.min(by: { $0.key < $1.key }) else { continue }
+                assert(DeferredConstraints.reports(id, sharingWith: other, among: noted), "\(id) comes before \(other)")
                 conflicts.append(conflict(of: id, with: other, values, inGroup: group))
             }
         }

@@ -25,12 +25,12 @@ extension BTreeStore {
         return try notes.noting { () throws(StoreError) in
             let difference = ModelDifference(from: stored, to: schema.model)
             try refuse(difference.losses.filter { !options.allowing.contains($0) }, match)
-            let backup = try MigrationBackup.write(database, to: options.backupPath)
-            if backup != nil { notes.part("backup") }
-            var isCommitting = false
+            var (backup, isCommitting): (MigrationBackup?, Bool) = (nil, false)
             do throws(StoreError) {
                 var transaction = try StoreTransaction(writing: database)
                 try requireModel(stored.descriptions, in: transaction)
+                backup = try MigrationBackup.write(database, to: options.backupPath)
+                if backup != nil { notes.part("backup") }
                 let steps = try steps(of: difference, stored, storeTag, in: transaction)
                 notes.note(steps)
                 let outcome = try MigrationRun.run(

@@ -125,7 +125,7 @@ package final class MappedMigration {
             notes.fail("\(refusal)")
             throw .migrationRefused(path: nil, refusal)
         }
-        let backup = try MigrationBackup.write(database, to: isTrial ? nil : migration.backupPath)
+        var backup: MigrationBackup?
         do throws(StoreError) {
             let identifier = UUID(bytes: database.storeIdentifier)
             let tag = Interned.stores.tag(of: identifier)
@@ -134,6 +134,7 @@ package final class MappedMigration {
                 path: path, transactionUse: .migrationSource)
             var transaction = try StoreTransaction(writing: database)
             try BTreeStore.requireModel(stored.descriptions, in: transaction)
+            backup = try MigrationBackup.write(database, to: isTrial ? nil : migration.backupPath)
             let number = try StoreTransaction(reading: database).number
             let steps = try BTreeStore.steps(of: difference, stored, tag, in: transaction)
             notes.note(steps)

@@ -22,15 +22,26 @@ extension MigrationRun {
         return changed
     }
 
-    /// Computes derived values anew, and writes those that differ.
+    /// The constraints whose rows get values that are computed anew, as positions in the schema's groups.
+    ///
+    /// They are checked after the computation: rows may share the values that they have before.
+    func constraints(of changed: [DerivationPlan.Member]) -> Set<Int> {
+        Set(
+            schema.constraints.filter { position in
+                let group = schema.groups[position]
+                return group.sources.contains { isChanged($0, of: match.new.entities[group.entity], changed) }
+            })
+    }
+
+    /// Computes derived values anew, and writes those that differ; the caller checks the constraints with such values.
     func computeDerivedValues(
         of members: [DerivationPlan.Member], _ catalog: StoreCatalog,
         in transaction: inout StoreTransaction<WriteTransaction>
     ) throws(StoreError) {
         guard !members.isEmpty else { return }
         assert(catalog.schema === schema, "\(members.count) derived attributes of another model are computed")
-        let count = try catalog.recomputeDerivedValues(of: members, in: &transaction) { () throws(StoreError) in
-            try self.units.advance()
+        let count = try catalog.recomputeDerivedValues(of: members, checkingUnique: false, in: &transaction) {
+            () throws(StoreError) in try self.units.advance()
         }
         outcome.derivedValuesWritten += count
         notes.part("derived values", count)

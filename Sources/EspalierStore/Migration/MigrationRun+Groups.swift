@@ -67,9 +67,10 @@ extension MigrationRun {
         }
     }
 
-    /// Fills the tree of an index or constraint; rows that share values are failures.
+    /// Fills the tree of an index or constraint; rows that share values are failures, unless they are checked later.
     func build(
-        _ position: Int, _ catalog: StoreCatalog, in transaction: inout StoreTransaction<WriteTransaction>
+        _ position: Int, checkingUnique: Bool, _ catalog: StoreCatalog,
+        in transaction: inout StoreTransaction<WriteTransaction>
     ) throws(StoreError) {
         assert(catalog.schema === schema, "an index of another model is built")
         let family = match.new.entities[schema.groups[position].entity].family
@@ -78,15 +79,31 @@ extension MigrationRun {
         outcome.indexesBuilt += 1
         defer { notes.part("index \(StoreName.group(schema.groups[position], match.new))") }
         do throws(StoreError) {
-            try catalog.build(position, in: &transaction) { () throws(StoreError) in try self.units.advance() }
-        } catch {
-            guard case .constraint(let conflicts) = error else { throw error }
-            let group = schema.groups[position]
-            for conflict in conflicts {
-                failures.add(
-                    match.new.entities[group.entity].name, .notUnique(group.properties),
-                    formerID(conflict.object, catalog))
+            try catalog.build(position, checkingUnique: checkingUnique, in: &transaction) { () throws(StoreError) in
+                try self.units.advance()
             }
+        } catch {
+            try note(error, ofGroup: position, catalog)
+        }
+    }
+
+    /// Notes the rows that share values in a constraint, whose tree has the entries of all rows.
+    func checkUnique(
+        _ position: Int, _ catalog: StoreCatalog, in transaction: borrowing StoreTransaction<WriteTransaction>
+    ) throws(StoreError) {
+        assert(schema.groups[position].isUnique, "rows may share values in \(schema.groups[position].name)")
+        do throws(StoreError) { try catalog.checkUnique(position, in: transaction) } catch {
+            try note(error, ofGroup: position, catalog)
+        }
+    }
+
+    /// Adds the rows that share values in a constraint to the failures; throws any other error.
+    private func note(_ error: StoreError, ofGroup position: Int, _ catalog: StoreCatalog) throws(StoreError) {
+        guard case .constraint(let conflicts) = error else { throw error }
+        let group = schema.groups[position]
+        for conflict in conflicts {
+            failures.add(
+                match.new.entities[group.entity].name, .notUnique(group.properties), formerID(conflict.object, catalog))
         }
     }
 

@@ -1,7 +1,7 @@
 // Migrates a store from its model to another one, in one transaction.
 //
 // Order: names of trees; records; pairs of objects from the older rows and links; rows; counters; dropped trees;
-// indexes and constraints; derived values; required values.
+// indexes and constraints; derived values; constraints with derived values that were computed; required values.
 //
 // Invariants
 //   1. One transaction: after a crash the file has the older model with its rows, or the newer one with all of its
@@ -93,10 +93,12 @@ final class MigrationRun {
         try run.writeCounters(catalog, in: &transaction)
         try run.trees.dropLeaving(counters: catalog.counters, in: &transaction)
         notes.part("counters and trees that are dropped")
+        let late = run.constraints(of: derived)
         for position in schema.groups.indices where kept[position] == nil {
-            try run.build(position, catalog, in: &transaction)
+            try run.build(position, checkingUnique: !late.contains(position), catalog, in: &transaction)
         }
         try run.computeDerivedValues(of: derived, catalog, in: &transaction)
+        for position in late.sorted() { try run.checkUnique(position, catalog, in: transaction) }
         return run
     }
 

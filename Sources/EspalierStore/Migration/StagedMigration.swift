@@ -44,15 +44,14 @@ package final class StagedMigration {
 
     private init(
         _ database: Database, _ path: String?, _ former: ManagedObjectModel, _ model: ManagedObjectModel,
-        _ migration: MigrationOptions, _ notes: MigrationNotes, _ stored: ManagedObjectModel, _ backup: MigrationBackup?
-    ) throws(StoreError) {
+        _ migration: MigrationOptions, _ notes: MigrationNotes, _ stored: ManagedObjectModel,
+        _ transaction: consuming StoreTransaction<WriteTransaction>, after number: UInt64, _ backup: MigrationBackup?
+    ) {
         (self.database, self.path, self.former, self.model) = (database, path, former, model)
         (self.migration, self.notes, self.stored, self.backup) = (migration, notes, stored, backup)
         identifier = UUID(bytes: database.storeIdentifier)
         tag = Interned.stores.tag(of: identifier)
-        let transaction = try StoreTransaction(writing: database)
-        try BTreeStore.requireModel(stored.descriptions, in: transaction)
-        number = try StoreTransaction(reading: database).number
+        self.number = number
         migrationTransaction = MigrationTransaction(transaction, after: number, servesWork: true)
     }
 
@@ -87,14 +86,13 @@ package final class StagedMigration {
             return try notes.noting { () throws(StoreError) in
                 let losses = ModelDifference(match).losses.filter { !migration.allowing.contains($0) }
                 try BTreeStore.refuse(losses, match)
+                let transaction = try StoreTransaction(writing: database)
+                try BTreeStore.requireModel(stored.descriptions, in: transaction)
+                let number = try StoreTransaction(reading: database).number
                 let backup = try MigrationBackup.write(database, to: migration.backupPath)
                 if backup != nil { notes.part("backup") }
-                do throws(StoreError) {
-                    return try StagedMigration(database, path, former, model, migration, notes, stored, backup)
-                } catch {
-                    backup?.remove()
-                    throw error
-                }
+                return StagedMigration(
+                    database, path, former, model, migration, notes, stored, transaction, after: number, backup)
             }
         } catch {
             // Report the first error.

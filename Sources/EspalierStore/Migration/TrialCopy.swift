@@ -17,7 +17,7 @@ extension BTreeStore {
     package static func makeTrialCopy(ofStoreAt path: String) throws(StoreError) -> String {
         let copy = "\(path).trial-\(UUID().uuidString)"
         assert(copy != path, "a store is copied to itself")
-        try withReadOnly(path) { database throws(StoreError) in
+        try withCommits(ofStoreAt: path) { database throws(StoreError) in
             try withStoreErrors(try database.copyForTrial(to: copy))
         }
         return copy

@@ -42,13 +42,17 @@ struct DeferredConstraints: Sendable {
         return taken
     }
 
-    /// Whether a row is reported for sharing its values with another one: as in a save, which finds a value taken when
-    /// the second row gets it.
+    /// Whether a row is reported for sharing its values with another one: as in a save that writes rows by ascending
+    /// key, and finds a value taken when the second row gets it.
+    ///
+    /// So of rows with the same values, the one with the lowest key counts for all others, and is found at once where
+    /// rows are looked up by key. All rows with a value are looked at only for that one.
     ///
     /// - Parameter noted: the rows that got values in the constraint.
     static func reports(_ id: ObjectID, sharingWith other: ObjectID, among noted: RowSet) -> Bool {
         assert(noted.contains(id), "\(id) is checked and was not noted")
         if other == id { return false }
-        return !noted.contains(other) || (other.entityTag, other.key) < (id.entityTag, id.key)
+        // The rows of a hierarchy have keys of their own.
+        return !noted.contains(other) || other.key < id.key
     }
 }

@@ -59,6 +59,29 @@ import Testing
         try #require(try fixture.store.explain(fetch).first)
     }
 
+    /// What the caller of a fetch cancels it by.
+    private final class Cancelling: Sendable {
+        let isCancelled = false
+    }
+
+    @Test func `the plan of a fetch that has ended keeps nothing of its caller`() throws {
+        let fixture = try songs(40) { ["title": .string("song \($0)"), "bitrate": .integer(Int64($0 % 8))] }
+        let fetch = try repeated(fixture, "Song", "bitrate > 2")
+        weak var seen: Cancelling?
+        func ask() throws {
+            let caller = Cancelling()
+            seen = caller
+            var asked = fetch
+            asked.isCancelled = { caller.isCancelled }
+            #expect(try fixture.store.fetch(asked).ids.count == 25)
+        }
+
+        try ask()
+
+        #expect(try isKnown(fixture, fetch))
+        #expect(seen == nil)
+    }
+
     @Test func `a repeated fetch is planned once for fetch, explain and analyze, and another one each time`() throws {
         let fixture = try songs(400) { ["title": .string("song \($0)"), "bitrate": .integer(Int64($0 % 8))] }
         let fetch = try repeated(

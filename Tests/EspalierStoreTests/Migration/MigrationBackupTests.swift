@@ -3,10 +3,12 @@
 
 import EspalierEngine
 import EspalierModel
-import EspalierStore
 import Foundation
+import Synchronization
 import TestSupport
 import Testing
+
+@testable import EspalierStore
 
 @Suite struct MigrationBackupTests {
     /// A model that all rows fit, and whose migration writes rows.
@@ -79,12 +81,13 @@ import Testing
         }
     }
 
-    @Test func `a backup that a killed migration has left is used, and goes with a refusal`() throws {
+    @Test func `a backup that was there already is used, and stays after a refusal`() throws {
         try withStorePath { path in
             try MigrationLibrary.makeStore(at: path)
             let backup = path + ".backup"
             let options = MigrationOptions(backupPath: backup)
             try backUp(path, to: backup)
+            let bytes = try Data(contentsOf: URL(filePath: backup))
 
             let error = #expect(throws: StoreError.self) {
                 try BTreeStore.open(path: path, model: Self.inexact(), migration: options).close()
@@ -94,13 +97,75 @@ import Testing
                 return
             }
             #expect(refusal.failures.map(\.subject) == ["Artist.name"])
-            #expect(!FileManager.default.fileExists(atPath: backup))
+            #expect(try Data(contentsOf: URL(filePath: backup)) == bytes)
 
-            try backUp(path, to: backup)
-            let bytes = try Data(contentsOf: URL(filePath: backup))
             try BTreeStore.open(path: path, model: Self.fitting(), migration: options).close()
             #expect(try Data(contentsOf: URL(filePath: backup)) == bytes)
             #expect(try noteCount(at: backup) == 4)
+        }
+    }
+
+    @Test func `a migration that finds the model changed leaves the backup of the one that changed it`() throws {
+        try withStorePath { path in
+            try MigrationLibrary.makeStore(at: path)
+            let (fitting, backup) = (try Self.fitting(), path + ".backup")
+            let first = try StagedMigration.begin(
+                at: path, from: ManagedObjectModel(entities: MigrationLibrary.library()), to: fitting,
+                MigrationOptions(backupPath: backup))
+            let bytes = try Data(contentsOf: URL(filePath: backup))
+            let (began, ended) = (DispatchSemaphore(value: 0), DispatchSemaphore(value: 0))
+            let outcome = Mutex<StoreError?>(nil)
+            let log = MigrationLog { record in
+                if case .began = record { began.signal() }
+            }
+            Thread.detachNewThread {
+                // It has read the older model when its log begins.
+                do throws(StoreError) {
+                    _ = try BTreeStore.migrate(
+                        at: path, to: fitting, migration: MigrationOptions(backupPath: backup, log: log))
+                } catch { outcome.withLock { $0 = error } }
+                began.signal()
+                ended.signal()
+            }
+            began.wait()
+            try first.migrate()
+            _ = try first.finish()
+            ended.wait()
+
+            let error = outcome.withLock { $0 }
+            guard case .modelChanged? = error else {
+                Issue.record("\(String(describing: error))")
+                return
+            }
+            #expect(try Data(contentsOf: URL(filePath: backup)) == bytes)
+        }
+    }
+
+    @Test(arguments: [false, true])
+    func `a store opens while its commits are copied or looked at, and these can be read beside a reader`(
+        isReadOnly: Bool
+    ) throws {
+        try withStorePath { path in
+            try MigrationLibrary.makeStore(at: path)
+            let model = try MigrationLibrary.model { _ in }
+            let backup = path + ".backup"
+            func look() throws {
+                try BTreeStore.checkBackup(ofStoreAt: path, at: backup)
+                try BTreeStore.destroy(at: try BTreeStore.makeTrialCopy(ofStoreAt: path))
+            }
+            if isReadOnly {
+                let store = try BTreeStore.open(path: path, model: model, isReadOnly: true)
+                try look()
+                try store.close()
+            } else {
+                try BTreeStore.withCommits(ofStoreAt: path) { _ throws(StoreError) in
+                    let store = try BTreeStore.open(path: path, model: model)
+                    #expect(!store.isReadOnly)
+                    try store.close()
+                }
+                try look()
+            }
+            #expect(try noteCount(at: path) == 4)
         }
     }
 

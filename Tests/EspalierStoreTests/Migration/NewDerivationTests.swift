@@ -107,4 +107,68 @@ import Testing
             #expect(try Self.values(of: "rating", at: path, model) == [value, value, value])
         }
     }
+
+    /// A model that computes `size` by a rule, and in which no two albums may have the same.
+    private static func uniqueModel(_ rule: Derivation) throws -> ManagedObjectModel {
+        var entities = try model(AttributeDescription("size", .integer64, derivation: rule)).descriptions
+        entities[0].uniquenessConstraints = [["size"]]
+        return try ManagedObjectModel(entities: entities)
+    }
+
+    @Test(arguments: [false, true])
+    func `values that are computed need not be unique before, whether or not the constraint is new`(
+        isNew: Bool
+    ) throws {
+        try withStorePath { path in
+            if isNew {
+                try Self.makeStore(at: path, AttributeDescription("size", .integer64), .integer(5))
+            } else {
+                let rule = Derivation.minimum(of: "serial", in: "tracks")
+                try Self.makeStore(at: path, AttributeDescription("size", .integer64, derivation: rule), .null)
+                let former = try Self.values(of: "size", at: path, Self.uniqueModel(rule))
+                #expect(Set(former) == [.integer(11), .integer(12), .integer(13)])
+            }
+            let model = try Self.uniqueModel(.maximum(of: "serial", in: "tracks"))
+            let losses: Set<MigrationLoss> = isNew ? [.removal(of: "Album.size")] : []
+
+            let values = try Self.values(of: "size", at: path, model, allowing: losses)
+
+            #expect(Set(values) == [.integer(14), .integer(15), .integer(16)])
+        }
+    }
+
+    @Test(arguments: [false, true])
+    func `computed values that rows would share refuse the migration, with the rows by their former IDs`(
+        isNew: Bool
+    ) throws {
+        try withStorePath { path in
+            if isNew {
+                try Self.makeStore(at: path, AttributeDescription("size", .integer64), .integer(5))
+            } else {
+                let rule = Derivation.minimum(of: "serial", in: "tracks")
+                try Self.makeStore(at: path, AttributeDescription("size", .integer64, derivation: rule), .null)
+                #expect(try Self.values(of: "size", at: path, Self.uniqueModel(rule)).count == 3)
+            }
+            let model = try Self.uniqueModel(.count(of: "tracks"))
+            let options = MigrationOptions(allowing: isNew ? [.removal(of: "Album.size")] : [])
+            let store = try BTreeStore.openWithStoredModel(path: path)
+            let album = try #require(store.model.entity(named: "Album"))
+            let ids = try store.fetch(StoreFetch(entity: album)).ids
+            try store.close()
+
+            let plan = try BTreeStore.migrationPlan(at: path, to: model, migration: options, checkingRows: true)
+            let error = #expect(throws: StoreError.self) {
+                try BTreeStore.open(path: path, model: model, migration: options).close()
+            }
+
+            let failure = try #require(plan.refusal?.failures.first)
+            #expect(plan.refusal?.failures.count == 1 && failure.reason == .notUnique(["size"]))
+            #expect(failure.rowCount == 2 && failure.objects == Array(ids.dropFirst()))
+            guard case .migrationRefused(_, let refusal)? = error else {
+                Issue.record("\(String(describing: error))")
+                return
+            }
+            #expect(refusal == plan.refusal)
+        }
+    }
 }

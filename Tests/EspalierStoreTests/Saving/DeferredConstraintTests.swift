@@ -175,6 +175,49 @@ import Testing
         }
     }
 
+    @Test(arguments: [CommandStoreKind.memory, .tree], [false, true])
+    func `of rows of several entities that share values, all but the one with the lowest key are refused for it`(
+        kind: CommandStoreKind, isLong: Bool
+    ) throws {
+        let stem = isLong ? String(repeating: "long ", count: 300) : ""
+        let model = try ManagedObjectModel(entities: [
+            EntityDescription(
+                "Item", isAbstract: true, attributes: [AttributeDescription("code", .string)],
+                uniquenessConstraints: [["code"]]),
+            EntityDescription("Coin", superentity: "Item"), EntityDescription("Note", superentity: "Item"),
+        ])
+        for names in [["Coin", "Note"], ["Note", "Coin"]] {
+            let store = try kind.make(model)
+            var ids: [ObjectID] = []
+            for (number, name) in (names + names + names).enumerated() {
+                ids += try insert([store.newRow(name, ["code": .string("\(stem)\(number)")])], name, into: store)
+            }
+            for chunk in [1, 100] {
+                var command = try update("Item", "code", to: "'\(stem)x'", in: store)
+                command.chunkCountMax = chunk
+
+                let conflicts = expectConstraint { _ = try store.execute(command) }
+
+                #expect(conflicts.count == 5 && Set(conflicts.map(\.object)) == Set(ids.dropFirst()))
+                #expect(conflicts.allSatisfy { $0.other == ids[0] }, "chunks of \(chunk), first \(names[0])")
+            }
+            #expect(try store.findings().isEmpty)
+        }
+    }
+
+    @Test func `no more rows are looked at than a refusal names, about`() throws {
+        let count = 3000
+        let store = try CommandStoreKind.tree.make(Self.library([["code"]]))
+        _ = try insert(
+            try (0..<count).map { try store.newRow("Book", ["code": .string("\($0)")]) }, "Book", into: store)
+        var command = try update("Book", "code", to: "'x'", in: store)
+        command.chunkCountMax = count
+
+        let conflicts = expectConstraint { _ = try store.execute(command) }
+
+        #expect(conflicts.count == 1000)
+    }
+
     // MARK: Saves
 
     @Test(arguments: StoreKind.deriving)

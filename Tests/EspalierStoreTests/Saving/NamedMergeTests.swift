@@ -55,6 +55,24 @@ import Testing
         try register.check()
     }
 
+    @Test(arguments: [false, true])
+    func `an insertion gives no property that only a subentity of its entity has`(isNamed: Bool) throws {
+        let fixture = try StoreFixture(.memory)
+        let (media, song) = (try fixture.entity("Media"), try fixture.entity("Song"))
+        let row = RowValues(
+            media.attributes.map(\.defaultValue), relationshipCount: media.relationships.count)
+        let named = NamedProperties(
+            attributeCount: media.attributes.count, relationshipCount: media.relationships.count)
+        let insertion = SaveRequest.Insertion(
+            id: ObjectID(temporaryFor: media), row, naming: isNamed ? named : nil)
+        let attributes = song.attributes.dropFirst(media.attributes.count)
+        let relationships = song.relationships.dropFirst(media.relationships.count)
+
+        #expect(attributes.map(\.name) == ["bitrate", "lossless"])
+        #expect(relationships.map(\.name) == ["album", "playlists"])
+        #expect(!attributes.contains { insertion.merges($0) } && !relationships.contains { insertion.merges($0) })
+    }
+
     @Test(arguments: StoreKind.allCases)
     func `a unique value that a merged row names as null is free for the next one`(kind: StoreKind) throws {
         let register = try Register(kind)

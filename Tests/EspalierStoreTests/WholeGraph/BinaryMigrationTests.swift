@@ -96,4 +96,46 @@ import Testing
             try store.close()
         }
     }
+
+    @Test(arguments: [false, true])
+    func `rows without a value that is required now are refused or filled on opening, as the plan says (PS-26)`(
+        hasDefault: Bool
+    ) throws {
+        try withStorePath { path in
+            let file = try makeFiles(at: path)
+            let older = try open(file, MigrationLibrary.model { _ in })
+            let note = try #require(older.model.entity(named: "Note"))
+            var request = SaveRequest()
+            request.insertions = [
+                .init(
+                    id: ObjectID(temporaryFor: note),
+                    values: note.attributes.map { $0.name == "serial" ? .integer(45) : .null }, destinations: [])
+            ]
+            let id = try #require(try older.save(request).inserted.first?.id)
+            try older.close()
+            let bytes = try Data(contentsOf: URL(filePath: file))
+            let newer = try MigrationLibrary.model { entities in
+                entities[3].attributes[1].isOptional = false
+                if hasDefault { entities[3].attributes[1].defaultValue = .string("none") }
+            }
+            let opening = StoreOpening(.binary, model: newer, path: file)
+            let plan = try #require(try StoreType.migrationPlan(opening, checkingRows: true))
+
+            guard !hasDefault else {
+                #expect(plan.refusal == nil && plan.outcome != nil)
+                let store = try open(file, newer)
+                #expect(try GraphDump(store).value(45, "text") == .string("none"))
+                try store.close()
+                return
+            }
+            let error = #expect(throws: StoreError.self) { try open(file, newer).close() }
+            guard case .migrationRefused(file, let refusal)? = error else {
+                Issue.record("\(String(describing: error))")
+                return
+            }
+            #expect(refusal == plan.refusal)
+            #expect(refusal.failures.map(\.subject) == ["Note.text"] && refusal.failures.first?.objects == [id])
+            #expect(try Data(contentsOf: URL(filePath: file)) == bytes)
+        }
+    }
 }

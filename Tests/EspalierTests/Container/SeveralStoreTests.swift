@@ -102,6 +102,7 @@ import Testing
     /// The second of two stores, which cannot be opened for another reason than its rows.
     enum Second: CaseIterable {
         case noStore, missingAndReadOnly, unknownConfiguration, unmigrated, readOnly, backupOfFirst, backupIsThere
+        case backupOfFirstBySpelling
         case unknownKind, binaryWithBackup, wrongOption
     }
 
@@ -112,7 +113,8 @@ import Testing
         switch second {
         case .noStore: try Data("a text".utf8).write(to: URL(filePath: path))
         case .missingAndReadOnly: description.isReadOnly = true
-        case .unknownConfiguration, .unmigrated, .readOnly, .backupOfFirst, .backupIsThere, .wrongOption:
+        case .unknownConfiguration, .unmigrated, .readOnly, .backupOfFirst, .backupOfFirstBySpelling,
+            .backupIsThere, .wrongOption:
             try TrackVersions.makeStore(at: path, ["5"])
         case .unknownKind: description.type = StoreType(rawValue: "Unknown")
         case .binaryWithBackup:
@@ -124,6 +126,9 @@ import Testing
         case .unmigrated: description.migration = .off
         case .readOnly: description.isReadOnly = true
         case .backupOfFirst: description.migration.backupPath = backup
+        case .backupOfFirstBySpelling:
+            let url = URL(filePath: backup)
+            description.migration.backupPath = url.deletingLastPathComponent().path + "/./" + url.lastPathComponent
         case .binaryWithBackup: description.migration.backupPath = path + ".backup"
         case .backupIsThere:
             description.migration.backupPath = path + ".backup"

@@ -78,6 +78,34 @@ import Testing
         }
     }
 
+    @Test func `a store whose plan has left its backup opens with an index that the last version gets later`() throws {
+        try withStorePath { path in
+            let backup = path + ".backup"
+            try TrackVersions.makeStore(at: path, ["5", "7"], version: 1)
+            let plan = try TrackVersions.plan(.lightweight())
+            try PersistentContainer(plan, at: path, backupPath: backup).close()
+            let bytes = try Data(contentsOf: URL(filePath: backup))
+            var entities = try TrackVersions.model(2).descriptions
+            entities[0].indexes = [.init("byLength", on: [.init("length")])]
+            let indexed = try ManagedObjectModel(entities: entities)
+            let next = SchemaMigrationPlan(from: try TrackVersions.model(0))
+                .then(.lightweight(), to: try TrackVersions.model(1))
+                .then(.lightweight(), to: indexed)
+
+            for _ in 0..<2 {
+                let progress = MigrationProgress()
+                let container = try PersistentContainer(next, at: path, backupPath: backup, progress: progress)
+                let context = ManagedObjectContext(container.persistentStoreCoordinator)
+                let lengths = try TrackVersions.tracks(context).map { $0[attribute: "length"] }
+                #expect(lengths == [.integer(5), .integer(7)])
+                try container.close()
+            }
+
+            #expect(try BTreeStore.metadata(ofStoreAt: path).model?.descriptions[0].indexes.count == 1)
+            #expect(try Data(contentsOf: URL(filePath: backup)) == bytes)
+        }
+    }
+
     @Test func `the backup of an earlier run does not stand for a store that was changed since (MG-12)`() throws {
         try withStorePath { path in
             let backup = path + ".backup"
