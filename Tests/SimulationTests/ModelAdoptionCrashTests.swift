@@ -1,5 +1,5 @@
-// Power losses and failing calls while a file that is not migrated adopts a model with other indexes and constraints: the
-// file has the old model with all of its trees, or the new model with all of its trees; never some of each.
+// Power losses and failing calls while a file that is not migrated adopts a model with other indexes and constraints:
+// the file has the old model with all of its trees, or the new model with all of its trees; never some of each.
 
 import EspalierEngine
 import EspalierModel

@@ -44,8 +44,8 @@ public final class PersistentContainer: Sendable {
     /// Opens all stores.
     ///
     /// No store is migrated if another one is refused: the migrations of all but the first are tried before. A trial
-    /// takes as long as the migration and shows no progress, but can be cancelled by it. Only a failure of the system or
-    /// of the process can then leave some of the stores with the older model; the next opening migrates these.
+    /// takes as long as the migration and shows no progress, but can be cancelled by it. Only a failure of the system
+    /// or of the process can then leave some of the stores with the older model; the next opening migrates these.
     ///
     /// - Throws: `ContextError` of the first store that cannot be opened; the others are closed again, and none is
     ///   migrated.

@@ -105,7 +105,8 @@ extension ManagedObjectContext {
         let rowCount = memory.reached.rows.count
         defer {
             followsCascades = false
-            unpropagated = waiting + unpropagated
+            // A hook may have made the context forget its objects.
+            unpropagated = waiting.filter { $0.managedObjectContext === self } + unpropagated
             if runsAgain { runsRulesAgain = true }
         }
         do throws(ContextError) {

@@ -20,8 +20,8 @@ extension ManagedObjectContext {
     /// The matching objects, as if all unsaved changes were saved (MC-18).
     ///
     /// - Throws: `ContextError.unknownEntity`, `.invalidPredicate`, `.unknownRelationship` (for prefetching),
-    ///   `.wrongResultType` for a request that does not fit the model; `.noStore` if no open store can hold such objects;
-    ///   `.store` if a store fails.
+    ///   `.wrongResultType` for a request that does not fit the model; `.noStore` if no open store can hold such
+    ///   objects; `.store` if a store fails.
     /// - Complexity: that of the stores' search: O(log n) and O(objects found) if an index answers predicate and order,
     ///   within the limit; otherwise O(n) for n objects of the entity, and O(m log m) to sort m that match. Also
     ///   O(objects found) to make the objects, and O(unsaved objects that may match): those with the value, if the

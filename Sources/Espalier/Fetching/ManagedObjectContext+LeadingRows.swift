@@ -62,7 +62,9 @@ extension ManagedObjectContext {
     private func changedRows(
         of entity: Entity, at way: [ResolvedKeyPath.Step], for fetch: StoreFetch
     ) throws(ContextError) -> [ObjectID]? {
-        let changedCount = memory.updated.count(of: entity.family) + memory.deleted.count(of: entity.family)
+        let changedCount =
+            memory.updated.count(of: entity.family) + memory.deleted.count(of: entity.family)
+            + reachedRows(in: entity.family).count
         guard changedCount >= PendingValues.countMin, parent == nil,
             let condition = fetch.predicate?.condition(atEndOf: way, of: entity),
             condition.asksIndexedValues(of: entity)

@@ -50,7 +50,10 @@ extension ManagedObjectContext {
         // A hook of a running save may call this method: the save then collects its changes again.
         if object.hasChanges { countChange(of: object) }
         memory.updated.remove(object)
-        if object.state.contains(.deleted) { memory.reached.forgetRows() }
+        if object.state.contains(.deleted) {
+            noteHiddenDestinations()
+            memory.reached.forgetRows()
+        }
         memory.deleted.remove(object)
         object.state.subtract([.deleted, .propagated])
         object.turnIntoFault()

@@ -87,7 +87,7 @@ extension ManagedObjectContext {
     }
 
     /// The rows of these entities that cascades reach.
-    private func reachedRows(in family: [ManagedObjectModel.EntityIndex]) -> RowSet {
+    func reachedRows(in family: [ManagedObjectModel.EntityIndex]) -> RowSet {
         guard memory.reached.hasRows else { return RowSet() }
         return memory.reached.rows.rows(ofEntities: Set(family.map { model.entities[$0].tag }))
     }

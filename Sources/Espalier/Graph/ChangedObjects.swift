@@ -112,9 +112,6 @@ struct ChangedObjects: Sequence {
         return true
     }
 
-    /// `count`: an array or a set of the objects reserves its memory at once.
-    var underestimatedCount: Int { count }
-
     func makeIterator() -> Iterator { Iterator(rest: places.makeIterator()) }
 
     struct Iterator: IteratorProtocol {

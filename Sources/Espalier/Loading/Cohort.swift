@@ -13,7 +13,7 @@ import EspalierStore
 
 /// A group of objects that one fetch, or one relationship of another cohort, has loaded.
 final class Cohort: SharedByObjects {
-    /// What one call to the store loads for some of the members.
+    /// The contents that one call to the store loads for some of the members.
     enum Contents {
         case rows, lists
     }

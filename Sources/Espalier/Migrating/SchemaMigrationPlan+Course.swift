@@ -2,8 +2,8 @@
 //
 // Invariants
 //   1. Of the versions with the checksum of the store, the last one whose rows are those of the store counts.
-//   2. A store that has no such rows, such as one with another rule of a derived attribute, is first brought to the last
-//      version with its checksum. So the code of a step always gets the objects of its version.
+//   2. A store that has no such rows, such as one with another rule of a derived attribute, is first brought to the
+//      last version with its checksum. So the code of a step always gets the objects of its version.
 
 import EspalierModel
 import EspalierStore

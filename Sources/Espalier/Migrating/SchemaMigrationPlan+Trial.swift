@@ -25,11 +25,11 @@ extension SchemaMigrationPlan {
     /// - Parameters:
     ///   - progress: shows the progress of the trial, and can cancel it.
     ///   - log: gets what each step does (DB-03).
-    /// - Returns: for each step the numbers of its rows and of its writes. A step that would be refused is the last one,
-    ///   with the reasons: losses, and the rows that the newer version forbids, by their IDs; a step with work that
-    ///   causes a loss is refused before it reads rows. None if the store has the last version.
-    /// - Throws: `SchemaMigrationError` for a store of no version, for versions with work between them that a store does
-    ///   not tell apart, and for work that throws.
+    /// - Returns: for each step the numbers of its rows and of its writes. A step that would be refused is the last
+    ///   one, with the reasons: losses, and the rows that the newer version forbids, by their IDs; a step with work
+    ///   that causes a loss is refused before it reads rows. None if the store has the last version.
+    /// - Throws: `SchemaMigrationError` for a store of no version, for versions with work between them that a store
+    ///   does not tell apart, and for work that throws.
     /// - Complexity: that of a copy of the store and of the migration; space for both.
     public func migrationPlan(
         storeAt path: String, progress: MigrationProgress? = nil, log: MigrationLog? = nil

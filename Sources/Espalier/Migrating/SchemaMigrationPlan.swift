@@ -5,8 +5,8 @@
 //      After an error and after a crash the store has the older version without a change of the step, or the newer
 //      version with all of them.
 //   2. Work runs for every store of an older version, because versions with work between them have different checksums.
-// Not here: the version that a store has (+Course), trials (+Trial), several stores (PersistentContainer+Plan), and what
-// a single step does to rows (EspalierStore).
+// Not here: the version that a store has (+Course), trials (+Trial), several stores (PersistentContainer+Plan), and
+// what a single step does to rows (EspalierStore).
 
 public import EspalierModel
 public import EspalierStore
@@ -106,8 +106,8 @@ public struct SchemaMigrationPlan: Sendable {
     /// - Parameters:
     ///   - backupPath: the path of a backup that is written before the first step that changes the store; `nil` = no
     ///     backup. No other file may be there. If the step fails, its backup is removed; if a later one fails, the
-    ///     backup stays, and the next run keeps it unless the store has changed since. No backup is written if the store
-    ///     has the last version.
+    ///     backup stays, and the next run keeps it unless the store has changed since. No backup is written if the
+    ///     store has the last version.
     ///   - progress: shows the progress of the whole plan, and can cancel it: the steps before the present one stay
     ///     done, and the next run continues with the present one.
     ///   - log: gets what each step does (DB-03).

@@ -74,7 +74,7 @@ extension ManagedObjectContext {
         if object.isInserted { memory.inserted.remove(object) }
         if object.state.contains(.updated) { memory.updated.remove(object) }
         object.state.insert(.deleted)
-        if journal?.isRecording == false {
+        if journal?.isRecording != true {
             object.state.insert(.unrecordedDeletion)
         } else {
             object.state.remove(.unrecordedDeletion)

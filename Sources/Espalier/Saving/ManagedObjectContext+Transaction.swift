@@ -49,7 +49,7 @@ extension ManagedObjectContext {
         do throws(ContextError) {
             try save()
         } catch {
-            // What some stores have of the changes stays; `body` may throw the same error of another context.
+            // The changes that some stores have stay; `body` may throw the same error of another context.
             if case .partlySaved = error {} else { checkpoint.restore(self) }
             throw error
         }

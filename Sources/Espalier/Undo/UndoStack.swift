@@ -348,6 +348,8 @@ public final class UndoStack {
         try registerWaiting()
         endEvent()
         for source in Array(sources.values) { source.afterEvent() }
+        // Observers of an automatic save may have made changes: these are an event of their own.
+        endEvent()
         guard open.isEmpty else { throw .openGroup(level: open.count) }
     }
 

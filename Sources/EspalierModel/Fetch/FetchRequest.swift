@@ -34,8 +34,8 @@ public struct FetchTerms: Sendable {
     /// It holds for whatever returns objects: `fetch`, also with progress, `fetchPages` and `enumerate`. Requests for
     /// IDs, values and counts use no objects.
     public var shouldRefreshRefetchedObjects = false
-    /// Relationships whose destinations are fetched together with the results, by dotted key paths from the entity of the
-    /// request (FR-10).
+    /// Relationships whose destinations are fetched together with the results, by dotted key paths from the entity of
+    /// the request (FR-10).
     public var relationshipKeyPathsForPrefetching: [String] = []
 
     /// The terms of a request for objects of the entity called `entityName`.

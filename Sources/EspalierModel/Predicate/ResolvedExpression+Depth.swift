@@ -2,8 +2,8 @@
 // has the same result wherever its collection is the same.
 
 extension ResolvedKeyPath.Base {
-    /// How far inside of enclosing SUBQUERYs the object belongs: -1 for the tested object, and the number of the SUBQUERY
-    /// for one of its elements.
+    /// How far inside of enclosing SUBQUERYs the object belongs: -1 for the tested object, and the number of the
+    /// SUBQUERY for one of its elements.
     var depth: Int {
         switch self {
         case .evaluatedObject: -1

@@ -1,15 +1,15 @@
 // Rows that have pages of their own, in a fetch that does not need all rows whole.
 //
 // Invariants
-//   1. The first page of such a row is read, and the rest only if a condition, a sort key or a column needs a value in it,
-//      or if the row passes and the result or the sort needs its bytes.
+//   1. The first page of such a row is read, and the rest only if a condition, a sort key or a column needs a value in
+//      it, or if the row passes and the result or the sort needs its bytes.
 //   2. Conditions that the first page answers are tested before any that it does not.
 
 internal import EspalierModel
 
 extension FetchExecution {
-    /// The attributes that are read in the bytes of a row; others are read by an `EvaluatedRow`, which reads the rest of
-    /// the row if it has to.
+    /// The attributes that are read in the bytes of a row; others are read by an `EvaluatedRow`, which reads the rest
+    /// of the row if it has to.
     struct OwnSlots {
         /// For each of the tests.
         var tests: [[Int]]
@@ -22,8 +22,8 @@ extension FetchExecution {
         var all: [Int] { tests.flatMap(\.self) + sort + (result ?? []) }
     }
 
-    /// The attributes that are read in the bytes of long rows; `nil` if long rows are read whole, because each of them is
-    /// in the result, or because nothing else in them can be long.
+    /// The attributes that are read in the bytes of long rows; `nil` if long rows are read whole, because each of them
+    /// is in the result, or because nothing else in them can be long.
     func slotsOfLongRows() -> OwnSlots? {
         // So a count from an index allocates nothing for rows.
         if readsNoRow { return nil }

@@ -5,8 +5,8 @@
 //   2. A row is tested in place. A fetch of rows copies it once, into the result. If rows must be sorted and their
 //      bytes are used, each is first copied into the sort buffer. Conditions that a `ByteCondition` cannot test, and
 //      sort keys that are not the row's own attributes, get a copy in one reused buffer.
-//   3. Of a row that has pages of its own, only the first page is read, unless a condition, a sort key or a column needs
-//      an attribute behind it, or the row itself is a part of the result.
+//   3. Of a row that has pages of its own, only the first page is read, unless a condition, a sort key or a column
+//      needs an attribute behind it, or the row itself is a part of the result.
 //   4. Each row, entry or sorted row is a step (`FetchSteps`), so a fetch that was cancelled ends soon.
 // Not here: the test of such a row (+LongRows), and when the way along an index is left (+Walk).
 

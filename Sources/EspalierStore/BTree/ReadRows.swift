@@ -1,10 +1,10 @@
 // The rows that predicates and sort keys have read across relationships during one call of a snapshot.
 //
 // Invariants
-//   1. At most `rowCountMax` rows are known. The bytes of known rows, and the values behind them that were asked for, take
-//      at most `byteCountMax` bytes together, or those of one row if that takes more.
-//   2. A row that has to go gives its bytes back, also if a condition still holds it, as one of a long list: the session
-//      reads them again when they are used (`ReadSession.reload`).
+//   1. At most `rowCountMax` rows are known. The bytes of known rows, and the values behind them that were asked for,
+//      take at most `byteCountMax` bytes together, or those of one row if that takes more.
+//   2. A row that has to go gives its bytes back, also if a condition still holds it, as one of a long list: the
+//      session reads them again when they are used (`ReadSession.reload`).
 
 internal import EspalierModel
 internal import FoundationEssentials

@@ -128,8 +128,8 @@ extension ReadSession {
 
     /// The value of an attribute of a row of which only the beginning is in memory.
     ///
-    /// - Complexity: O(1) if the beginning has the value, or if it was asked for before and is kept; otherwise O(bytes of
-    ///   the row).
+    /// - Complexity: O(1) if the beginning has the value, or if it was asked for before and is kept; otherwise O(bytes
+    ///   of the row).
     func value(at slot: Int, of row: EvaluatedRow) throws(StoreError) -> AttributeValue {
         assert(!row.row.isWhole && !row.row.isEvicted, "\(row.objectID) is whole, or not in memory")
         if let value = row.row.others[slot] { return value }

@@ -173,8 +173,8 @@ extension StoreCatalog {
         return number
     }
 
-    /// Checks a row of `byteCount` bytes of which `row` is the beginning; returns the number of its own entity, or `nil`
-    /// if only the whole row tells whether it is damaged.
+    /// Checks a row of `byteCount` bytes of which `row` is the beginning; returns the number of its own entity, or
+    /// `nil` if only the whole row tells whether it is damaged.
     func check(
         _ row: RawSpan, of byteCount: Int, in entity: Entity, key: UInt64
     ) throws(StoreError) -> UInt16? {

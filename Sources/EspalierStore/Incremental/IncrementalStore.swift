@@ -204,8 +204,8 @@ public final class IncrementalStore: PersistentStore, BuiltInStore {
         }
     }
 
-    /// The greatest version at which a row of a hierarchy was deleted: a row with a reserved ID begins after it, so that
-    /// no row that had the ID before was at the same version.
+    /// The greatest version at which a row of a hierarchy was deleted: a row with a reserved ID begins after it, so
+    /// that no row that had the ID before was at the same version.
     func goneVersion(of entity: Entity) -> UInt64 { state.withLock { $0.goneVersions[entity.root] } }
 
     /// Whether there was a row with this ID.

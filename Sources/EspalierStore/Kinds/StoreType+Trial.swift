@@ -23,8 +23,8 @@ extension StoreType {
     /// Tries what opening several stores would do to their data, so that none of them is migrated before another one is
     /// refused.
     ///
-    /// The first store that opening changes is not tried: nothing is committed before its own migration. The trials show
-    /// no progress, but can be cancelled by it.
+    /// The first store that opening changes is not tried: nothing is committed before its own migration. The trials
+    /// show no progress, but can be cancelled by it.
     ///
     /// - Returns: the positions of the stores whose data opening changes, in ascending order: to be opened last.
     /// - Throws: `.migrationRefused` and all that opening would throw; `.invalidOption` if two migrations would write

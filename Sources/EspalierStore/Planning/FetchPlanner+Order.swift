@@ -2,8 +2,8 @@
 //
 // The costs, where reading a row of a scan costs 1:
 //   Along an index: 2 for each row that is found by its entry, and 1/2 for an entry whose row is not read. With a limit
-//   only as many are read as are expected to be needed: (offset + limit) / share, where the share is that of the entries
-//   whose rows pass the conditions that the index does not answer.
+//   only as many are read as are expected to be needed: (offset + limit) / share, where the share is that of the
+//   entries whose rows pass the conditions that the index does not answer.
 //   By sorting: the cost of the cheapest other source of rows, candidates or a scan; and for each row that passes 1, or
 //   1/2 with a limit, because then few rows are kept.
 // The share of the rows that pass a condition is known from samples, if an index answers it, and otherwise fixed by the
@@ -14,8 +14,8 @@
 internal import EspalierModel
 
 extension FetchPlanner {
-    /// The estimated share of the rows that pass a condition that no index answers, by its form: one value, the beginning
-    /// of a text, a range with two ends, one with one end, and any other condition.
+    /// The estimated share of the rows that pass a condition that no index answers, by its form: one value, the
+    /// beginning of a text, a range with two ends, one with one end, and any other condition.
     static let pointShare = 1.0 / 50
     static let prefixShare = 1.0 / 40
     static let boundedShare = 1.0 / 10

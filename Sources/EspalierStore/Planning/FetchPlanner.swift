@@ -1,8 +1,8 @@
 // Decides how to answer a fetch: a function of the fetch, the schema, a few counts, and samples of the keys of indexes.
 //
 // Steps: split the predicate into conditions; find every choice of candidates for one of them; estimate; choose; if the
-// rows have an order, choose between sorting them and the indexes that have it (+Order). A fetch whose only condition is
-// that an attribute equals a value needs none of these steps (`equalityPlan`).
+// rows have an order, choose between sorting them and the indexes that have it (+Order). A fetch whose only condition
+// is that an attribute equals a value needs none of these steps (`equalityPlan`).
 // Counts are exact. The share of the entries that a range has comes from a sample of the index (`IndexSample`). The
 // planner asks for it if choices have to be compared, and for the number of rows in a range that is read in the order
 // of the result: not for `equalityPlan`, and not beside one value of a unique index, which no choice beats. Fixed

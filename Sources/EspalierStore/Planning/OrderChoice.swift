@@ -44,9 +44,9 @@ final class OrderChoice: Sendable {
 
     /// Whether the rest of a walk along the index is expected to cost more than sorting from the start.
     ///
-    /// The share of the rows that pass is taken from the rows that the walk has visited; the expectation of the plan counts
-    /// like one more row that has passed. So a walk for 20 rows on which none passes ends after about a twentieth of the
-    /// cost of sorting.
+    /// The share of the rows that pass is taken from the rows that the walk has visited; the expectation of the plan
+    /// counts like one more row that has passed. So a walk for 20 rows on which none passes ends after about a
+    /// twentieth of the cost of sorting.
     ///
     /// - Parameters:
     ///   - foundCount: The number of visited rows that have passed.

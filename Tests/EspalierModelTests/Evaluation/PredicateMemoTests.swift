@@ -1,4 +1,5 @@
-// Results that a predicate keeps for the objects to which many others lead: computed once, and never for another question.
+// Results that a predicate keeps for the objects to which many others lead: computed once, and never for another
+// question.
 
 import EspalierModel
 import Testing

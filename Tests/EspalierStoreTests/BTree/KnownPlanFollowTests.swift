@@ -1,6 +1,6 @@
-// The plans of repeated fetches in a store of which another one, of this process or of another one, writes the file: now
-// few rows have a value and now most of them. Each fetch finds what the same fetch finds when it is planned anew, and
-// what the rows of its commit say.
+// The plans of repeated fetches in a store of which another one, of this process or of another one, writes the file:
+// now few rows have a value and now most of them. Each fetch finds what the same fetch finds when it is planned anew,
+// and what the rows of its commit say.
 //
 // `ESPALIER_PLAN_COMMITS` is the number of commits.
 

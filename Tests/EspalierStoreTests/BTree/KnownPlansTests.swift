@@ -59,7 +59,7 @@ import Testing
         try #require(try fixture.store.explain(fetch).first)
     }
 
-    /// What the caller of a fetch cancels it by.
+    /// The switch by which the caller of a fetch cancels it.
     private final class Cancelling: Sendable {
         let isCancelled = false
     }

@@ -1,5 +1,5 @@
-// The order of a fetch from an index or by sorting: the least cost, as `explain` shows it, and the way along an index that
-// is left because too few rows pass.
+// The order of a fetch from an index or by sorting: the least cost, as `explain` shows it, and the way along an index
+// that is left because too few rows pass.
 
 import EspalierModel
 import EspalierStore

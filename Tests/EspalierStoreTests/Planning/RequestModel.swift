@@ -1,5 +1,5 @@
-// The entities of a random model of requests: types of attributes, derivations, unique and ordered properties, indexes of
-// every kind, and whether the superentity is abstract, are chosen at random.
+// The entities of a random model of requests: types of attributes, derivations, unique and ordered properties, indexes
+// of every kind, and whether the superentity is abstract, are chosen at random.
 
 import EspalierModel
 import TestSupport

@@ -66,7 +66,7 @@ final class RequestWorld {
         var isAlive = true
     }
 
-    /// What changes in a row.
+    /// The parts of a row that change.
     private enum Change {
         case value(Int), owner
         case tags(former: [Int])

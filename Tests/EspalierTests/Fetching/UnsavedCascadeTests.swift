@@ -156,6 +156,7 @@ import Testing
         func makeAlbums(_ count: Int) throws -> Stack {
             let stack = try Stack(.btree)
             let artist = Artist(context: stack.context)
+            artist.name = "Artist"
             for number in 0..<count {
                 let album = Album(context: stack.context)
                 (album.title, album.artist) = ("\(number)", artist)

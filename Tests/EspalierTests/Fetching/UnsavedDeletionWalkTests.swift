@@ -55,7 +55,7 @@ private struct UnsavedDeletionWalk {
         let answer: (ManagedObjectContext) throws -> [String]
     }
 
-    /// What is left of a grove.
+    /// The rest of a grove.
     struct Rest {
         var answers: [[String]] = []
         /// The destinations of each object that is left.
@@ -87,7 +87,7 @@ private struct UnsavedDeletionWalk {
         if contextError({ try context.save() }) == nil { expected = try Self.rest(saved, questions) }
     }
 
-    /// What a new context finds.
+    /// The objects that a new context finds.
     private static func rest(_ grove: Grove, _ questions: [Question]) throws -> Rest {
         let context = grove.newContext()
         var rest = Rest()

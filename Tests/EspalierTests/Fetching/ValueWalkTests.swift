@@ -1,5 +1,6 @@
 // Random requests for values against an evaluator over plain dictionaries: before and after each save, in every kind of
-// store, in child contexts, and after the store was opened again (F-3). Columns also read the lists of the sales' shops.
+// store, in child contexts, and after the store was opened again (F-3). Columns also read the lists of the sales'
+// shops.
 
 import Espalier
 import EspalierModel

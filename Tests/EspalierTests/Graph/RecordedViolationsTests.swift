@@ -1,4 +1,4 @@
-// What a context records for its next save: once for each problem, and no more than a save tells.
+// Records of a context for its next save: once for each problem, and no more than a save tells.
 
 import Espalier
 import EspalierModel
