@@ -51,6 +51,7 @@ struct ContextCheckpoint {
     /// The rows of the updated and deleted objects; new ones have none.
     private var rows: [ObjectSnapshot?] = []
     private let unpropagated: [ManagedObject]
+    private let outdated: [ManagedObject]
     private let runsRulesAgain: Bool
     private let reached: ReachedRows
     private let unreadInverses: UnreadInverses
@@ -67,6 +68,7 @@ struct ContextCheckpoint {
         updated = context.memory.updated
         deleted = context.memory.deleted
         unpropagated = context.unpropagated
+        outdated = context.outdated
         runsRulesAgain = context.runsRulesAgain
         reached = context.memory.reached
         unreadInverses = context.memory.unreadInverses
@@ -112,6 +114,7 @@ struct ContextCheckpoint {
         for list in [inserted, updated, deleted] { list.renumber() }
         let former = context.unpropagated
         context.unpropagated = unpropagated
+        context.outdated = outdated
         withExtendedLifetime(former) {}
         context.runsRulesAgain = runsRulesAgain
         context.replaceReached(by: reached)

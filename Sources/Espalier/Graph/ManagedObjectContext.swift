@@ -124,8 +124,9 @@ public final class ManagedObjectContext {
     let generation: ReadGeneration
     /// Deleted objects whose delete rules have not run, some of them twice, and some whose deletion was taken back.
     var unpropagated: [ManagedObject] = []
-    /// Whether some of `unpropagated` have adopted newer rows: the unchanged objects that their rules reach adopt the
-    /// newest row first.
+    /// Deleted objects that have adopted newer rows since their delete rules ran.
+    var outdated: [ManagedObject] = []
+    /// Whether delete rules run again: the unchanged objects that they reach adopt the newest row first.
     var runsRulesAgain = false
     /// Whether cascades have reached rows that are not in memory: only the store knows which rows it will delete.
     var leavesCascadesToStore: Bool { memory.reached.leavesCascades }
@@ -158,10 +159,8 @@ public final class ManagedObjectContext {
     var observers: ContextObservers?
     /// The steps that undo the changes of the current event; `nil` without an undo manager.
     var journal: UndoJournal? { didSet { updateNoting() } }
-    /// The number of nested calls of `withoutSteps`.
-    var journalPauseCount = 0
-    /// The number of steps that former journals had when the context got another one.
-    var formerStepCount = 0
+    /// The number of nested calls of `withoutSteps`, and that of the steps of former journals.
+    var (journalPauseCount, formerStepCount) = (0, 0)
     /// The number of running calls of the hooks of objects that become faults.
     var turningCount = 0
     /// The saves to merge when the running save or transaction has ended.

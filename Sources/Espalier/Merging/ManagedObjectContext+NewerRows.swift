@@ -82,9 +82,7 @@ extension ManagedObjectContext {
     /// - Parameter rebase: the way in which each object adopts its row. Either all prefer the store or none does.
     func rebase(_ newer: [NewerRow], _ rebase: (ObjectID) -> RebaseReason) {
         for row in newer {
-            guard let object = memory.registry[row.id], !object.state.contains(.deleted), row.stored != nil else {
-                continue
-            }
+            guard let object = memory.registry[row.id], row.stored != nil else { continue }
             object.mergeLists(rebase(row.id))
         }
         var prefersStored = false
@@ -93,7 +91,7 @@ extension ManagedObjectContext {
         for row in newer {
             guard let object = memory.registry[row.id], let stored = row.stored else { continue }
             if object.state.contains(.deleted) {
-                adoptRow(stored, belowDeletionOf: object)
+                adoptRow(stored, belowDeletionOf: object, rebase(row.id))
             } else {
                 rows.append((object, stored))
                 decisions.append((row.id, object.toOneDecisions(stored, rebase(row.id))))
@@ -107,16 +105,15 @@ extension ManagedObjectContext {
     }
 
     /// Makes a deletion expect a newer row; delete rules run again, on the destinations of that row.
-    private func adoptRow(_ stored: ObjectSnapshot, belowDeletionOf object: ManagedObject) {
-        object.followEmptied(stored)
-        object.row = stored
+    private func adoptRow(
+        _ stored: ObjectSnapshot, belowDeletionOf object: ManagedObject, _ rebase: RebaseReason
+    ) {
+        object.rebase(belowDeletionOnto: stored, rebase)
         runRulesAgain(of: object)
     }
 
     private func runRulesAgain(of object: ManagedObject) {
-        object.state.remove(.propagated)
-        unpropagated.append(object)
-        runsRulesAgain = true
+        if object.state.contains(.propagated) { outdated.append(object) } else { runsRulesAgain = true }
     }
 
     /// The rows, and those of the changed objects to which the objects of these rows are, were or will be related,

@@ -109,7 +109,30 @@ extension ManagedObjectContext {
 
     /// Runs the rules of every deleted object whose rules have not run, and of the objects that these rules delete.
     func runDeleteRules() {
-        guard !unpropagated.isEmpty else { return }
+        runRulesAgain()
+        if !unpropagated.isEmpty { runWaitingRules() }
+    }
+
+    /// Runs the rules of deleted objects again that have adopted newer rows.
+    ///
+    /// What they do is undone together with the deletion. In a save, it is part of that.
+    func runRulesAgain() {
+        guard !outdated.isEmpty else { return }
+        let (objects, waiting, isAgain) = (outdated, unpropagated, runsRulesAgain)
+        outdated = []
+        for object in objects where object.state.contains(.deleted) {
+            object.state.remove(.propagated)
+            (unpropagated, runsRulesAgain) = ([object], true)
+            if stage == nil, let journal {
+                journal.reopenDeletion(of: object) { runWaitingRules() }
+            } else {
+                runWaitingRules()
+            }
+        }
+        (unpropagated, runsRulesAgain) = (waiting, isAgain)
+    }
+
+    private func runWaitingRules() {
         var next = 0
         while next < unpropagated.count {
             assert(StepCount.note())
@@ -139,8 +162,7 @@ extension ManagedObjectContext {
         }
         runsRulesAgain = false
         // Another context has deleted these rows already, so this one need not.
-        for object in gone where object.state.contains(.deleted) { leave(object) }
-        forgetPairs(with: Set(gone.map(\.storedID)))
+        leaveGone(gone.filter { $0.state.contains(.deleted) })
         let unrecorded = unsaved.filter { $0.state.contains(.unrecordedDeletion) }
         if !unrecorded.isEmpty {
             withoutSteps { endUnsaved(unrecorded) }
@@ -155,6 +177,13 @@ extension ManagedObjectContext {
         for relationship in shape.entity.relationships {
             runRule(of: relationship, inverse: shape.inverses[relationship.slot], for: object)
         }
+    }
+
+    /// Removes deleted objects whose rows another context has deleted, without steps at the other ends.
+    private func leaveGone(_ gone: [ManagedObject]) {
+        guard !gone.isEmpty else { return }
+        withoutSteps { for object in gone { leave(object) } }
+        forgetPairs(with: Set(gone.map(\.storedID)))
     }
 
     /// Removes deleted objects that were never saved from the context.
@@ -220,24 +249,15 @@ extension ManagedObjectContext {
                 // A step of the undo has removed the reference already.
                 if isUndoing, !destination.leads(to: object, across: inverse) { return }
                 if runsRulesAgain {
-                    removeAgain(object, from: destination, across: inverse)
-                } else {
-                    destination.removeRaw(object.storedID, from: inverse)
+                    adoptNewestRow(ifUnchanged: destination)
+                    // Mostly the first run of the rule has removed the object.
+                    if !destination.leads(to: object, across: inverse) { return }
                 }
+                object.settleMergedSets(with: destination, across: relationship, inverse)
+                destination.removeRaw(object.storedID, from: inverse)
             }
             if hasOthers { memory.reached.noteEnd(inverse) }
         }
-    }
-
-    /// Removes a deleted object, which has adopted a newer row, from a destination of that row.
-    ///
-    /// Mostly the first run of the rule has removed it: then there is nothing to undo.
-    private func removeAgain(_ object: ManagedObject, from destination: ManagedObject, across inverse: Relationship) {
-        adoptNewestRow(ifUnchanged: destination)
-        guard let journal, journal.isRecording, !destination.leads(to: object, across: inverse) else {
-            return destination.removeRaw(object.storedID, from: inverse)
-        }
-        withoutSteps { destination.removeRaw(object.storedID, from: inverse) }
     }
 
     /// Calls `body` with the destinations in memory; returns whether there are others.

@@ -76,6 +76,7 @@ extension ManagedObjectContext {
         replace(\.updated, by: ChangedObjects())
         replace(\.deleted, by: ChangedObjects())
         unpropagated = []
+        outdated = []
         noteHiddenDestinations()
         replaceReached(by: ReachedRows())
         memory.unreadInverses.removeAll()

@@ -37,6 +37,7 @@ extension ManagedObjectContext {
         guard holdsChanges || !recorded.isEmpty else { return }
         beginEvent()
         defer { endEvent() }
+        if propagatesDeletesAtEndOfEvent { runRulesAgain() }
         stage = SaveStage(.willSaveObserver)
         defer { stage = nil }
         // The state to which a save that fails returns.

@@ -1,7 +1,7 @@
 // Undoing and redoing the changes in a context (MC-53 to MC-58).
 //
 // Invariants
-//   1. One action has at most the changes between two calls of `processPendingChanges`.
+//   1. One action has at most the changes between two calls of `processPendingChanges`. A merge is no action.
 //   2. After a save, an undo makes changes for the next one. Changes that other contexts have saved meanwhile stay,
 //      except for properties that the action has changed too: those get their former values (MC-56).
 // Not here: how steps are undone (Reversal), which steps there are (UndoJournal), groups (UndoStack).
@@ -86,9 +86,9 @@ extension ManagedObjectContext {
     }
 
     private func registerSteps(of journal: UndoJournal) {
-        let (steps, edition) = journal.takeSteps()
-        guard journal.manager.isUndoRegistrationEnabled else { return drop(steps, journal) }
-        journal.manager.registerUndo(withTarget: self) { $0.undo(steps, edition) }
+        let action = journal.takeAction()
+        guard journal.manager.isUndoRegistrationEnabled else { return drop(action.steps, journal) }
+        journal.manager.registerUndo(withTarget: self) { $0.undo(action) }
     }
 
     /// Drops steps whose changes stay: registration was disabled after these (MC-54).
@@ -109,15 +109,15 @@ extension ManagedObjectContext {
         journal.manager.removeAllActions(withTarget: self)
     }
 
-    private func undo(_ steps: [UndoStep], _ edition: Int) {
+    private func undo(_ action: UndoAction) {
         beginEvent()
         defer {
             endEvent()
             noteUnsavedChanges()
         }
-        var reversal = Reversal(in: self, edition)
-        reversal.run(steps)
-        awaken(after: steps)
+        var reversal = Reversal(of: action, in: self)
+        reversal.run()
+        awaken(after: action.steps)
         // The steps include the effects of earlier delete rules; the rules may reach objects that were related since.
         if propagatesDeletesAtEndOfEvent { runDeleteRules() }
         registerUndo()
@@ -148,6 +148,7 @@ extension ManagedObjectContext {
         noteHiddenDestinations()
         memory.reached.forgetRows()
         // It stays among those whose rules have not run: they run for deleted objects only.
+        if !outdated.isEmpty { outdated.removeAll { $0 === object } }
         object.state.subtract([.deleted, .propagated])
         if object.isInserted {
             memory.inserted.insert(object)
