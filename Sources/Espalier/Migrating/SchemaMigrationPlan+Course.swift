@@ -68,7 +68,7 @@ extension SchemaMigrationPlan {
         let checksums = checksums
         // A file that cannot be read is an error of the step that writes the backup.
         guard let history = try? BTreeStore.history(ofStoreAt: path, sinceBackupAt: backupPath),
-            let first = version(of: history.former, checksums), first.number < course.start
+            let first = version(of: history.former, checksums), first.number <= course.start
         else { return false }
         let steps = (first.number..<course.start).count { number in
             let difference = ModelDifference(from: versions[number], to: versions[number + 1])
