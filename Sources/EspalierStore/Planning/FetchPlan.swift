@@ -72,7 +72,7 @@ struct FetchPlan: Sendable {
 }
 
 /// The number of rows that a source of rows is expected to find, with the numbers of the sources it is made of.
-struct RowEstimate {
+struct RowEstimate: Sendable {
     var count: Double
     /// For a `.union`, one for each of its sources, in their order; for `.back`, the one of the source that it follows
     /// back.
