@@ -5,6 +5,7 @@
 //      bytes.
 //   2. Later rows of one hierarchy have greater keys.
 
+import FoundationEssentials
 import EspalierCoreData
 import EspalierEngine
 import EspalierModel
