@@ -5,11 +5,11 @@
 //      bytes.
 //   2. Later rows of one hierarchy have greater keys.
 
-import FoundationEssentials
 import EspalierCoreData
 import EspalierEngine
 import EspalierModel
 import EspalierStore
+import FoundationEssentials
 
 struct RequestStore {
     enum Kind: CaseIterable {

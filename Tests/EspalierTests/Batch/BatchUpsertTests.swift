@@ -94,7 +94,7 @@ import Testing
     @Test(arguments: StoreKind.allCases)
     func `rows by key path give what they set, and under keep they give nothing (BR-03)`(kind: StoreKind) throws {
         let stack = try Stack(kind)
-        let owners = try ["Nina", "Otto"].map { name in
+        let owners = ["Nina", "Otto"].map { name in
             let owner = Listener(context: stack.context)
             owner.name = name
             return owner

@@ -118,8 +118,10 @@ import Testing
             let request = FetchRequest<Paper>(
                 try FetchPredicate(format: "drawer.code == 't'"), sortedBy: [SortKey("number")])
             return try work(leaf, isInStores: true) {
-                #expect(try leaf.fetch(request).map(\.number) == (0..<count).map { $0 + 1000 })
-                #expect(try leaf.count(for: request) == count)
+                let found = try leaf.fetch(request)
+                #expect(found.map(\.number) == (0..<count).map { $0 + 1000 })
+                let foundCount = try leaf.count(for: request)
+                #expect(foundCount == count)
             }
         }
     }
