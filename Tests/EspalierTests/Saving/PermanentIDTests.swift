@@ -151,13 +151,13 @@ import Testing
             throw Failure()
         }
 
-        #expect(throws: Failure.self) {
-            try root.transaction {
-                guard isNested else { return try fail() }
-                #expect(throws: Failure.self) { try root.transaction { try fail() } }
-                throw Failure()
-            }
+        func failWithin() throws {
+            guard isNested else { return try fail() }
+            #expect(throws: Failure.self) { try root.transaction { try fail() } }
+            throw Failure()
         }
+
+        #expect(throws: Failure.self) { try root.transaction { try failWithin() } }
 
         let seen = try #require(read)
         let id = seen.objectID

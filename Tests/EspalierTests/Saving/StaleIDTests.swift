@@ -4,6 +4,7 @@
 import Espalier
 import EspalierModel
 import EspalierStore
+import FoundationEssentials
 import Testing
 
 @Suite struct StaleIDTests {
