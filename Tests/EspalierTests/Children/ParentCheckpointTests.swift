@@ -246,23 +246,14 @@ import Testing
         root.undoManager = UndoStack()
         let sibling = ManagedObjectContext(parent: root)
         #expect(try sibling.fetch(FetchRequest<Door>()).map(\.number) == [1])
-        var (errors, seen): ([ContextError?], [Int]) = ([], [])
-        root.userInfo[Door.actionKey] = { (door: Door) in
-            Door(context: root).number = 3
-            errors.append(contextError { try root.save() })
-            errors.append(contextError { try sibling.save() })
-            #expect(throws: UndoError.self) { try root.undo() }
-            root.rollback()
-            root.processPendingChanges()
-            seen = (try? sibling.fetch(FetchRequest<Door>()).map(\.number)) ?? []
-            sibling.refreshAllObjects()
-        }
+        let answers = HookAnswers()
+        root.userInfo[Door.actionKey] = { (_: Door) in answers.ask(root, sibling) }
 
         try child.save()
 
-        #expect(seen == [1] && errors.count == 2 && errors[1] != nil)
-        guard case .alreadySaving(hook: "the save of a child", object: nil)? = errors.first ?? nil else {
-            Issue.record("\(errors)")
+        #expect(answers.seen == [1] && answers.errors.count == 2 && answers.errors[1] != nil && answers.refusesUndo)
+        guard case .alreadySaving(hook: "the save of a child", object: nil)? = answers.errors.first ?? nil else {
+            Issue.record("\(answers.errors)")
             return
         }
         #expect(root.recordedViolations.map { "\($0)".contains("rollback()") } == [true])
@@ -271,6 +262,24 @@ import Testing
         #expect(root.undoManager?.undoCount == 1)
         try root.undo()
         #expect(try root.fetch(FetchRequest<Door>()).map(\.number) == [1])
+    }
+}
+
+/// The answers to calls in a hook.
+private final class HookAnswers {
+    private(set) var errors: [ContextError?] = []
+    private(set) var refusesUndo = false
+    private(set) var seen: [Int] = []
+
+    func ask(_ root: ManagedObjectContext, _ sibling: ManagedObjectContext) {
+        Door(context: root).number = 3
+        errors.append(contextError { try root.save() })
+        errors.append(contextError { try sibling.save() })
+        do { try root.undo() } catch { refusesUndo = true }
+        root.rollback()
+        root.processPendingChanges()
+        seen = (try? sibling.fetch(FetchRequest<Door>()).map(\.number)) ?? []
+        sibling.refreshAllObjects()
     }
 }
 
