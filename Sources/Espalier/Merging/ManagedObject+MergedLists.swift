@@ -90,8 +90,8 @@ extension ManagedObject {
         changeable().values.toMany.modify(slot) { $0.noteMerge() }
     }
 
-    /// Makes both ends of an unordered many-to-many relationship, which agree about each other, describe that by the same
-    /// change: the next merge changes both in the same way then.
+    /// Makes both ends of an unordered many-to-many relationship, which agree about each other, describe that by the
+    /// same change: the next merge changes both in the same way then.
     ///
     /// Delete rules change one end alone, and so does the undo of that; the store may have the same change meanwhile.
     func settleMergedSets(with other: ManagedObject, across relationship: Relationship, _ inverse: Relationship) {

@@ -115,7 +115,7 @@ extension ManagedObjectContext {
 
     /// Runs the rules of deleted objects again that have adopted newer rows.
     ///
-    /// What they do is undone together with the deletion. In a save, it is part of that.
+    /// Their effects are undone together with the deletion. In a save, they are part of that.
     func runRulesAgain() {
         guard !outdated.isEmpty else { return }
         let (objects, waiting, isAgain) = (outdated, unpropagated, runsRulesAgain)

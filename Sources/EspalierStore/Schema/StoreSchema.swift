@@ -164,8 +164,7 @@ package final class StoreSchema: Sendable {
 
     /// - Parameter withoutGroups: indexes and constraints whose trees a file does not have, as positions among all.
     init(model: ManagedObjectModel, withoutGroups: Set<Int>, unusedTreeNames: Set<String>) {
-        self.model = model
-        self.unusedTreeNames = unusedTreeNames
+        (self.model, self.unusedTreeNames) = (model, unusedTreeNames)
         var all: [KeyGroup] = []
         for entity in model.entities { all += Self.groups(declaredBy: entity, in: model) }
         let groups = all.indices.filter { !withoutGroups.contains($0) }.map { all[$0] }
@@ -228,8 +227,8 @@ package final class StoreSchema: Sendable {
         let derivations = DerivationPlan(model)
         self.derivations = derivations
         lateConstraints = groups.indices.filter { position in
-            groups[position].isUnique
-                && groups[position].sources.contains { derivations.isLate($0, of: groups[position].entity) }
+            let group = groups[position]
+            return group.isUnique && group.sources.contains { derivations.isLate($0, of: group.entity) }
         }
         roots = model.entities.map(\.root)
         entityByTag = EntityTagTable(model.entities.map { ($0.tag, $0.index) })
