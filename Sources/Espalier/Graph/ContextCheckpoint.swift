@@ -41,6 +41,7 @@ struct ContextCheckpoint {
     /// The rows of the updated and deleted objects; new ones have none.
     private var rows: [ObjectSnapshot?] = []
     private let unpropagated: [ManagedObject]
+    private let outdated: [ManagedObject]
     private let runsRulesAgain: Bool
     private let leavesCascadesToStore: Bool
     private let unreadInverses: UnreadInverses
@@ -53,6 +54,7 @@ struct ContextCheckpoint {
         updated = context.memory.updated
         deleted = context.memory.deleted
         unpropagated = context.unpropagated
+        outdated = context.outdated
         runsRulesAgain = context.runsRulesAgain
         leavesCascadesToStore = context.leavesCascadesToStore
         unreadInverses = context.memory.unreadInverses
@@ -93,6 +95,7 @@ struct ContextCheckpoint {
         context.replace(\.deleted, by: deleted)
         for list in [inserted, updated, deleted] { list.renumber() }
         context.unpropagated = unpropagated
+        context.outdated = outdated
         context.runsRulesAgain = runsRulesAgain
         context.leavesCascadesToStore = leavesCascadesToStore
         context.memory.unreadInverses = unreadInverses

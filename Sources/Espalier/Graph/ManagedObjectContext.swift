@@ -124,8 +124,10 @@ public final class ManagedObjectContext {
     let generation: ReadGeneration
     /// Deleted objects whose delete rules have not run, and some whose deletion was taken back.
     var unpropagated: [ManagedObject] = []
-    /// Whether some of `unpropagated` have adopted newer rows: the unchanged objects that their rules reach adopt the
-    /// newest row first.
+    /// Deleted objects that have adopted newer rows since their delete rules ran.
+    var outdated: [ManagedObject] = []
+    /// Whether deleted objects whose rules run next have adopted newer rows: the unchanged objects that these rules
+    /// reach adopt the newest row first.
     var runsRulesAgain = false
     /// Whether cascades have reached rows that are not in memory: only the store knows which rows it will delete.
     var leavesCascadesToStore = false

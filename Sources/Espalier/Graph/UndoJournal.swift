@@ -2,7 +2,8 @@
 //
 // Invariants
 //   1. A step is appended before its change, in order. Changes by merges, refreshes and stores have no steps: only
-//      changes by the application, its hooks and delete rules can be undone.
+//      changes by the application, its hooks and delete rules can be undone. Rules that run again after a merge append
+//      their steps to the action of the deletion (UndoAction).
 //   2. A save that fails removes its steps together with its changes.
 //   3. The cost is that of the change: O(1) steps, but O(destinations) for an ordered relationship that is assigned as
 //      a whole, and for the relationships of an object that is deleted.
@@ -27,21 +28,33 @@ final class UndoJournal {
     private var takeovers: [ObjectIdentifier: (object: WeakObject, edition: Int)] = [:]
     /// The rows into which saves have merged new objects, and the edition of the last such save.
     private var mergedRows: [ObjectID: Int] = [:]
+    /// For each object that an action has deleted, the last such action.
+    private var deletions: [ObjectIdentifier: WeakAction] = [:]
+    /// The action to which steps are appended while rules run again; `nil` otherwise.
+    private var reopened: UndoAction?
 
     private struct WeakObject {
         weak var object: ManagedObject?
     }
 
+    private struct WeakAction {
+        weak var action: UndoAction?
+    }
+
     init(_ manager: UndoStack) { self.manager = manager }
 
     /// Whether changes append steps.
-    var isRecording: Bool { pauseCount == 0 && manager.isUndoRegistrationEnabled }
+    var isRecording: Bool { pauseCount == 0 && (reopened != nil || manager.isUndoRegistrationEnabled) }
 
     func append(_ step: UndoStep) {
         assert(isRecording, "invariant 1: a step without registration")
+        latest = step
+        if let reopened {
+            reopened.append(step)
+            return note(step, of: reopened)
+        }
         if steps.isEmpty { firstEdition = edition }
         if steps.last?.covers(step) != true { steps.append(step) }
-        latest = step
     }
 
     /// Notes that a change has no step.
@@ -94,11 +107,33 @@ final class UndoJournal {
         skip()
     }
 
-    /// Removes all steps and returns them, with the edition in which the first one was made.
-    func takeSteps() -> (steps: [UndoStep], edition: Int) {
+    /// Removes all steps and returns them as an action.
+    func takeAction() -> UndoAction {
         assert(steps.isEmpty || firstEdition <= edition, "steps of edition \(firstEdition) in edition \(edition)")
-        defer { (steps, latest, hasNotice) = ([], nil, false) }
-        return (steps, firstEdition)
+        let action = UndoAction(steps, firstEdition)
+        for step in steps { note(step, of: action) }
+        (steps, latest, hasNotice) = ([], nil, false)
+        return action
+    }
+
+    // MARK: Deletions
+
+    private func note(_ step: UndoStep, of action: UndoAction) {
+        guard case .deleted = step.change else { return }
+        if deletions.count == deletions.capacity { deletions = deletions.filter { $0.value.action != nil } }
+        // The action retains the object, so no other one gets its identifier meanwhile.
+        deletions[ObjectIdentifier(step.object)] = WeakAction(action: action)
+    }
+
+    /// Appends the steps of `body` to the action that has deleted `object`; without one they cannot be undone.
+    func reopenDeletion(of object: ManagedObject, _ body: () -> Void) {
+        let former = reopened
+        reopened = deletions[ObjectIdentifier(object)]?.action
+        let isPaused = reopened == nil
+        if isPaused { pause() }
+        body()
+        if isPaused { resume() }
+        reopened = former
     }
 }
 
@@ -187,18 +222,26 @@ extension ManagedObject {
     }
 
     /// The destinations of each relationship, by slot.
+    ///
+    /// If another context has deleted the row, that has emptied the to-one relationships which led here: those objects
+    /// are left out.
     final var relations: [[UndoStep.Relation]] {
-        entity.relationships.map { relationship in
+        let isGone = state.contains(.gone)
+        return entity.relationships.map { relationship in
             let slot = relationship.slot
             let ids = relationship.isToMany ? destinationIDs(at: slot) : destinationID(at: slot).map { [$0] } ?? []
             let inverse = withShape { $0.inverses[slot] }
-            let isLeft = [.noAction, .deny].contains(relationship.deleteRule) && inverse?.isOrdered == true
-            return ids.map { id in
-                guard isLeft, let inverse, let context = managedObjectContext else {
+            let isLeft =
+                (isGone || [.noAction, .deny].contains(relationship.deleteRule)) && inverse?.isOrdered == true
+            let isDefinedThere = relationship.isToMany && inverse?.isToMany == false
+            return ids.compactMap { id in
+                guard isLeft || isGone && isDefinedThere, let inverse, let context = managedObjectContext else {
                     return UndoStep.Relation(end: end(id), place: nil)
                 }
                 let other = context.object(for: id, from: self, across: relationship)
-                return UndoStep.Relation(end: .object(other), place: other.place(of: storedID, at: inverse.slot))
+                if isGone, isDefinedThere, other.destinationID(at: inverse.slot) != storedID { return nil }
+                let place = isLeft ? other.place(of: storedID, at: inverse.slot) : nil
+                return UndoStep.Relation(end: .object(other), place: place)
             }
         }
     }

@@ -90,11 +90,29 @@ extension ManagedObject {
         changeable().values.toMany.modify(slot) { $0.noteMerge() }
     }
 
+    /// Makes both ends of an unordered many-to-many relationship, which agree about each other, describe that by the same
+    /// change: the next merge changes both in the same way then.
+    ///
+    /// Delete rules change one end alone, and so does the undo of that; the store may have the same change meanwhile.
+    func settleMergedSets(with other: ManagedObject, across relationship: Relationship, _ inverse: Relationship) {
+        guard relationship.isToMany, !relationship.isOrdered, inverse.isToMany, !inverse.isOrdered,
+            let context = managedObjectContext, context.hasMergedSets,
+            let isStored = try? context.stores(other.storedID, in: relationship, of: self)
+        else { return }
+        let isMember = leads(to: other, across: relationship)
+        for (end, slot, id) in [(self, relationship.slot, other.storedID), (other, inverse.slot, storedID)]
+        where end.changes?.values.toMany.contains(slot) == true {
+            end.changeable().settle(id, toMany: slot, isMember: isMember, isStored: isStored)
+        }
+    }
+
     /// Makes the changes at the other ends agree with a merged list, where those ends are unordered.
     private func tellOwners(
         of merged: [ObjectID], storedAs stored: [ObjectID], formerly base: [ObjectID], at slot: Int
     ) {
-        guard let context = managedObjectContext, let inverse = withShape({ $0.inverses[slot] }), inverse.isToMany
+        // The other ends have lost a deleted object; an undo of the deletion makes them agree.
+        guard !isDeleted, let context = managedObjectContext, let inverse = withShape({ $0.inverses[slot] }),
+            inverse.isToMany
         else { return }
         let (members, now) = (Set(merged), Set(stored))
         for id in members.union(now).union(base) {

@@ -139,13 +139,27 @@ extension ManagedObject {
     /// related to another object here.
     func yields(_ slot: Int) -> Bool { changes?.values.yielded.contains(slot) == true }
 
-    /// Adopts a newer row's to-one destinations of a deleted object where this context has only emptied them, usually
-    /// because it deletes the destinations too.
-    func followEmptied(_ stored: ObjectSnapshot) {
-        for (slot, destination) in changes?.values.destinations.pairs ?? [] where destination == nil {
-            if stored.destination(at: slot) != row?.destination(at: slot) {
-                changeable().values.destinations.remove(slot)
+    /// Adopts a newer row below the deletion of this object, which an undo may take back: its changes stay as in
+    /// `rebase`, but the other ends to which the row leads stay as the delete rules have left them.
+    ///
+    /// To-one relationships that this context has only emptied follow the row: usually it deletes the destinations too.
+    func rebase(belowDeletionOnto stored: ObjectSnapshot, _ rebase: RebaseReason) {
+        let toOne = entity.relationships.filter { !$0.isToMany }
+        let former = toOne.map { destinationID(at: $0.slot) }
+        for (slot, destination) in changes?.values.destinations.pairs ?? [] {
+            let committed = row?.destination(at: slot)
+            guard destination == nil || destination == committed, stored.destination(at: slot) != committed else {
+                continue
             }
+            changeable().values.destinations.remove(slot)
+        }
+        let yielded = changes?.values.yielded ?? []
+        self.rebase(onto: stored, [], rebase)
+        let left = yielded.filter { changes?.values.destinations.contains($0) == true }
+        if !left.isEmpty { changeable().values.yielded = left }
+        for (relationship, former) in zip(toOne, former) where former != destinationID(at: relationship.slot) {
+            guard let former else { continue }
+            relateOtherEnd(former, across: relationship, isRelated: false, isStored: true)
         }
     }
 }

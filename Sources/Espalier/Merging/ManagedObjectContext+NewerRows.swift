@@ -43,7 +43,7 @@ extension ManagedObjectContext {
                     // The row is the same, but derived values have no version, and lists, which are not part of a
                     // row, may have changed.
                     if object.hasRow, object.withShape({ !$0.derivations.isEmpty }) { object.row = stored }
-                    if object.state.contains(.deleted) { runRulesAgain(of: object) }
+                    if object.state.contains(.deleted) { noteOutdated(object) }
                     continue
                 }
                 found.append(NewerRow(id: object.storedID, expectedVersion: row.version, stored: stored))
@@ -82,9 +82,7 @@ extension ManagedObjectContext {
     /// - Parameter rebase: the way in which each object adopts its row. Either all prefer the store or none does.
     func rebase(_ newer: [NewerRow], _ rebase: (ObjectID) -> RebaseReason) {
         for row in newer {
-            guard let object = memory.registry[row.id], !object.state.contains(.deleted), row.stored != nil else {
-                continue
-            }
+            guard let object = memory.registry[row.id], row.stored != nil else { continue }
             object.mergeLists(rebase(row.id))
         }
         var prefersStored = false
@@ -93,7 +91,7 @@ extension ManagedObjectContext {
         for row in newer {
             guard let object = memory.registry[row.id], let stored = row.stored else { continue }
             if object.state.contains(.deleted) {
-                adoptRow(stored, belowDeletionOf: object)
+                adoptRow(stored, belowDeletionOf: object, rebase(row.id))
             } else {
                 rows.append((object, stored))
                 decisions.append((row.id, object.toOneDecisions(stored, rebase(row.id))))
@@ -107,16 +105,16 @@ extension ManagedObjectContext {
     }
 
     /// Makes a deletion expect a newer row; delete rules run again, on the destinations of that row.
-    private func adoptRow(_ stored: ObjectSnapshot, belowDeletionOf object: ManagedObject) {
-        object.followEmptied(stored)
-        object.row = stored
-        runRulesAgain(of: object)
+    private func adoptRow(
+        _ stored: ObjectSnapshot, belowDeletionOf object: ManagedObject, _ rebase: RebaseReason
+    ) {
+        object.rebase(belowDeletionOnto: stored, rebase)
+        noteOutdated(object)
     }
 
-    private func runRulesAgain(of object: ManagedObject) {
-        object.state.remove(.propagated)
-        unpropagated.append(object)
-        runsRulesAgain = true
+    /// Records that the delete rules of a deleted object have to run on a newer row.
+    private func noteOutdated(_ object: ManagedObject) {
+        if object.state.contains(.propagated) { outdated.append(object) } else { runsRulesAgain = true }
     }
 
     /// The rows, and those of the changed objects to which the objects of these rows are, were or will be related,

@@ -39,8 +39,14 @@ extension ManagedObject {
     }
 
     /// Sets an attribute; if it refuses the value, it returns the reason and changes nothing.
-    final func setAttributeValue(_ value: consuming AttributeValue, at slot: Int) -> Violation.Reason? {
-        if let reason = reasonNotToChange() { return reason }
+    ///
+    /// - Parameter mayBeDeleted: whether a deleted object accepts the value: an undo may take its deletion back later.
+    final func setAttributeValue(
+        _ value: consuming AttributeValue, at slot: Int, mayBeDeleted: Bool = false
+    ) -> Violation.Reason? {
+        if let reason = reasonNotToChange() {
+            guard mayBeDeleted, state.isDisjoint(with: [.ended, .inaccessible]) else { return reason }
+        }
         guard withShape({ $0.settableTypes[slot]?.canHold(value) }) == true else { return reasonNotToHold(value, slot) }
         if !isFulfilled {
             fireFault()
@@ -120,9 +126,10 @@ extension ManagedObject {
             if context.memory.hasListeners { tellListeners(of: context) }
             guard state.isDisjoint(with: .awakening) else { return }
             context.changeCount &+= 1
-            guard state.isDisjoint(with: [.inserted, .updated, .deleted]) else { return }
+            guard state.isDisjoint(with: [.inserted, .updated]) else { return }
             state.insert(.updated)
-            context.memory.updated.insert(self)
+            // An undo may change an object that is deleted, and take the deletion back afterwards.
+            if !state.contains(.deleted) { context.memory.updated.insert(self) }
         }
     }
 

@@ -334,16 +334,19 @@ extension ManagedObject {
         if let id {
             let other = context.object(for: id, from: self, across: relationship)
             if !isLinked(to: other, across: relationship) { link(other, across: relationship) }
-            guard let inverse = withShape({ $0.inverses[slot] }), inverse.isOrdered,
-                other.changes?.values.toMany[inverse.slot]?.base.contains(storedID) == true
-            else { return }
-            context.memory.unseen.add(other.storedID)
-            other.changeable().values.toMany.modify(inverse.slot) {
-                $0.remove(storedID)
-                $0.restore(storedID)
-            }
+            if let inverse = withShape({ $0.inverses[slot] }) { other.restorePlace(of: storedID, at: inverse.slot) }
         } else if let old = destinationID(at: slot) {
             unlink(old, across: relationship)
+        }
+    }
+
+    /// Moves a destination back to its place in the stored order, if it has one.
+    final func restorePlace(of id: ObjectID, at slot: Int) {
+        guard changes?.values.toMany[slot]?.base.contains(id) == true else { return }
+        withContext { $0.memory.unseen.add(storedID) }
+        changeable().values.toMany.modify(slot) {
+            $0.remove(id)
+            $0.restore(id)
         }
     }
 

@@ -4,7 +4,8 @@
 //   1. `delete` marks; rules run in `mergeAndRunDeleteRules`, with which every fetch begins, if
 //      `propagatesDeletesAtEndOfEvent` is true, and in each save (MC-12).
 //   2. Rules read relationships at the time they run. They terminate: each object's rules run once, and once again
-//      after the object has adopted a newer row or its context has got its first child.
+//      after the object has adopted a newer row or its context has got its first child. What they do after a newer row
+//      is undone together with the deletion, and registers no action.
 //   3. The relationships of a deleted object itself keep their values: a save checks `deny` with them (MC-15).
 //   4. The rules run here for objects in memory only, as a prediction. In a save the store runs the same rules over all
 //      rows, and reports to the context which other rows they have deleted or changed (DeleteRules).
@@ -73,7 +74,32 @@ extension ManagedObjectContext {
 
     /// Runs the rules of every deleted object whose rules have not run, and of the objects that these rules delete.
     func runDeleteRules() {
-        guard !unpropagated.isEmpty else { return }
+        runRulesAgain()
+        if !unpropagated.isEmpty { runWaitingRules() }
+    }
+
+    /// Runs the rules of deleted objects again that have adopted newer rows.
+    ///
+    /// What they do is undone together with the deletion. In a save or a transaction it is part of that, which may take
+    /// all of it back.
+    func runRulesAgain() {
+        guard !outdated.isEmpty else { return }
+        let (objects, waiting, isAgain) = (outdated, unpropagated, runsRulesAgain)
+        outdated = []
+        var seen = Set<ManagedObject>()
+        for object in objects where object.state.contains(.deleted) && seen.insert(object).inserted {
+            object.state.remove(.propagated)
+            (unpropagated, runsRulesAgain) = ([object], true)
+            if stage == nil, let journal {
+                journal.reopenDeletion(of: object) { runWaitingRules() }
+            } else {
+                runWaitingRules()
+            }
+        }
+        (unpropagated, runsRulesAgain) = (waiting, isAgain)
+    }
+
+    private func runWaitingRules() {
         var next = 0
         while next < unpropagated.count {
             let object = unpropagated[next]
@@ -89,10 +115,18 @@ extension ManagedObjectContext {
         unpropagated.removeAll()
         runsRulesAgain = false
         // Another context has deleted these rows already, so this one need not.
-        let gone = processed.filter { $0.state.contains(.gone) }
-        for object in gone where object.state.contains(.deleted) { leave(object) }
-        forgetPairs(with: Set(gone.map(\.storedID)))
+        leaveGone(processed.filter { $0.state.contains(.gone) })
         endUnsaved(processed.filter { $0.isInserted && $0.state.contains(.deleted) })
+    }
+
+    /// Removes deleted objects whose rows another context has deleted.
+    private func leaveGone(_ gone: [ManagedObject]) {
+        guard !gone.isEmpty else { return }
+        // What others have of them is forgotten without steps.
+        journal?.pause()
+        defer { journal?.resume() }
+        for object in gone { leave(object) }
+        forgetPairs(with: Set(gone.map(\.storedID)))
     }
 
     /// Removes deleted objects that were never saved from the context.
@@ -156,25 +190,14 @@ extension ManagedObjectContext {
                 // A step of the undo has removed the reference already.
                 if isUndoing, !destination.leads(to: object, across: inverse) { return }
                 if runsRulesAgain {
-                    removeAgain(object, from: destination, across: inverse)
-                } else {
-                    destination.removeRaw(object.storedID, from: inverse)
+                    adoptNewestRow(ifUnchanged: destination)
+                    // Mostly the first run of the rule has removed the object.
+                    if !destination.leads(to: object, across: inverse) { return }
                 }
+                object.settleMergedSets(with: destination, across: relationship, inverse)
+                destination.removeRaw(object.storedID, from: inverse)
             }
         }
-    }
-
-    /// Removes a deleted object, which has adopted a newer row, from a destination of that row.
-    ///
-    /// Mostly the first run of the rule has removed it: then there is nothing to undo.
-    private func removeAgain(_ object: ManagedObject, from destination: ManagedObject, across inverse: Relationship) {
-        adoptNewestRow(ifUnchanged: destination)
-        guard let journal, journal.isRecording, !destination.leads(to: object, across: inverse) else {
-            return destination.removeRaw(object.storedID, from: inverse)
-        }
-        journal.pause()
-        destination.removeRaw(object.storedID, from: inverse)
-        journal.resume()
     }
 
     /// Calls `body` with the destinations in memory; returns whether there are others.

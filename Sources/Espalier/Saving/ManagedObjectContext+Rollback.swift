@@ -71,6 +71,7 @@ extension ManagedObjectContext {
         replace(\.updated, by: ChangedObjects())
         replace(\.deleted, by: ChangedObjects())
         unpropagated.removeAll()
+        outdated.removeAll()
         leavesCascadesToStore = false
         memory.unreadInverses.removeAll()
         recorded.removeAll()

@@ -37,6 +37,8 @@ extension ManagedObjectContext {
         guard holdsChanges || !recorded.isEmpty else { return }
         beginEvent()
         defer { endEvent() }
+        // What a merge makes delete rules do is no part of the save, unless a transaction takes all of it back.
+        if eventDepth == 1, propagatesDeletesAtEndOfEvent { runRulesAgain() }
         stage = SaveStage(.willSaveObserver)
         defer { stage = nil }
         // The state to which a save that fails returns.

@@ -1,7 +1,7 @@
 // Undoing and redoing the changes in a context (MC-53 to MC-58).
 //
 // Invariants
-//   1. One action has at most the changes between two calls of `processPendingChanges`.
+//   1. One action has at most the changes between two calls of `processPendingChanges`. A merge is no action.
 //   2. After a save, an undo makes changes for the next one. Changes that other contexts have saved meanwhile stay,
 //      except for properties that the action has changed too: those get their former values (MC-56).
 // Not here: how steps are undone (Reversal), which steps there are (UndoJournal), groups (UndoStack).
@@ -18,6 +18,13 @@ extension ManagedObjectContext {
     /// In a context with an undo manager, a deletion reads the destinations of the object's relationships, and loads
     /// the objects that cascades reach, so that an undo can restore all of them. After the deletion was saved, an undo
     /// does not restore references to the object across relationships without inverse.
+    ///
+    /// A merge is no action: it registers none, and leaves what can be undone and redone as it is. An undo sets the
+    /// properties that its action has changed; everything else stays as it was merged, and where another context has
+    /// saved another value below, the next save finds the conflict. If a merge relates objects to one whose deletion is
+    /// not saved, its delete rules reach them, and the undo of the deletion takes that back. After an undo both ends of
+    /// each relationship agree, except at an object with changes whose row another context has deleted: it keeps its
+    /// values until a save reports the conflict, or the merge policy decides it.
     public var undoManager: UndoStack? {
         get { journal?.manager }
         set {
@@ -74,8 +81,8 @@ extension ManagedObjectContext {
     }
 
     private func registerSteps(of journal: UndoJournal) {
-        let (steps, edition) = journal.takeSteps()
-        journal.manager.registerUndo(withTarget: self) { $0.undo(steps, edition) }
+        let action = journal.takeAction()
+        journal.manager.registerUndo(withTarget: self) { $0.undo(action) }
     }
 
     /// Whether an undo or a redo is running.
@@ -88,15 +95,15 @@ extension ManagedObjectContext {
         journal.manager.removeAllActions(withTarget: self)
     }
 
-    private func undo(_ steps: [UndoStep], _ edition: Int) {
+    private func undo(_ action: UndoAction) {
         beginEvent()
         defer {
             endEvent()
             noteUnsavedChanges()
         }
-        var reversal = Reversal(in: self, edition)
-        reversal.run(steps)
-        awaken(after: steps)
+        var reversal = Reversal(of: action, in: self)
+        reversal.run()
+        awaken(after: action.steps)
         // The steps include the effects of earlier delete rules; the rules may reach objects that were related since.
         if propagatesDeletesAtEndOfEvent { runDeleteRules() }
         registerUndo()
@@ -125,6 +132,7 @@ extension ManagedObjectContext {
     func takeBackDeletion(of object: ManagedObject) {
         memory.deleted.remove(object)
         unpropagated.removeAll { $0 === object }
+        outdated.removeAll { $0 === object }
         object.state.subtract([.deleted, .propagated])
         if object.isInserted {
             memory.inserted.insert(object)

@@ -6,7 +6,7 @@
 //   2. If a save or a merge has changed them since, the steps restore the values that they have and skip objects whose
 //      rows are deleted, and what was done to and with new objects before a save has merged them into rows; in the end
 //      both ends of the relationships agree that they have changed, or that an object has whose deletion they have
-//      taken back.
+//      taken back. An object that changes here and has lost its row to another context is left to the next save.
 //   3. Undoing a step appends steps to the journal: a redo undoes those.
 
 import EspalierModel
@@ -22,8 +22,7 @@ struct Reversal {
     }
 
     private let context: ManagedObjectContext
-    /// The edition of the journal in which the steps were made.
-    private let edition: Int
+    private let action: UndoAction
     /// Whether only changes with steps have been made since.
     private let isExact: Bool
     /// Objects whose deletion was saved, and which this run has inserted again.
@@ -32,28 +31,28 @@ struct Reversal {
     /// The objects whose deletion, which is not saved, this run has taken back, unless it is exact.
     private var undeleted: [ManagedObject] = []
 
-    init(in context: ManagedObjectContext, _ edition: Int) {
-        (self.context, self.edition) = (context, edition)
-        isExact = edition == context.journal?.edition
+    init(of action: UndoAction, in context: ManagedObjectContext) {
+        (self.context, self.action) = (context, action)
+        isExact = action.edition == context.journal?.edition
     }
 
     /// Undoes the steps.
     ///
     /// - Complexity: O(log n) for a step; O(destinations) for one that has all destinations of a relationship.
-    mutating func run(_ steps: [UndoStep]) {
+    mutating func run() {
         // Objects that have left are inserted before steps refer to them; their own steps restore their relationships.
-        for step in steps.reversed() {
+        for step in action.steps.reversed() {
             if case .deleted = step.change, context.takeBack(step.object) { returned.insert(step.object) }
         }
         assert(returned.allSatisfy { $0.isInserted }, "an object came back, and is not new")
-        for step in steps.reversed() { undo(step.change, of: step.object) }
+        for step in action.steps.reversed() { undo(step.change, of: step.object) }
         if !isExact { settle() }
     }
 
     private mutating func undo(_ change: UndoStep.Change, of object: ManagedObject) {
         assert(StepCount.note())
         guard object.managedObjectContext === context, object.isUsable,
-            context.journal?.hasTakenOver(object, since: edition) != true
+            context.journal?.hasTakenOver(object, since: action.edition) != true
         else { return }
         switch change {
         case .inserted: context.markDeleted(object, callsHook: false)
@@ -65,7 +64,7 @@ struct Reversal {
                 if !isExact { undeleted.append(object) }
             }
         case .attribute(let slot, let value):
-            if let reason = object.setAttributeValue(value, at: slot) {
+            if let reason = object.setAttributeValue(value, at: slot, mayBeDeleted: true) {
                 object.refuse(object.entity.attributes[slot].name, reason)
             }
         case .destination(let slot, let end): setDestination(end, of: object, at: slot)
@@ -85,7 +84,9 @@ struct Reversal {
     // MARK: Ends
 
     /// Whether a save has merged a new object into this row since: then its relationships stay as they are.
-    private func isMerged(_ id: ObjectID) -> Bool { context.journal?.hasMerged(into: id, since: edition) == true }
+    private func isMerged(_ id: ObjectID) -> Bool {
+        context.journal?.hasMerged(into: id, since: action.edition) == true
+    }
 
     /// The object that a step names, if it is in memory.
     private func known(_ end: UndoStep.End) -> ManagedObject? {
@@ -159,12 +160,13 @@ struct Reversal {
     private mutating func add(
         _ other: ManagedObject, to object: ManagedObject, across relationship: Relationship, _ place: UndoStep.Place?
     ) {
-        if !object.leads(to: other, across: relationship) {
+        let isNew = !object.leads(to: other, across: relationship)
+        if isNew {
             object.alignMerges(with: other, across: relationship)
             object.addRaw(other.storedID, to: relationship)
         }
         note(object, relationship.slot, other)
-        if let place { move(other.storedID, to: place, in: object, at: relationship.slot, isStep: false) }
+        if let place { move(other.storedID, to: place, in: object, at: relationship.slot, isStep: !isNew) }
     }
 
     /// Moves a destination to its former place.
@@ -225,9 +227,10 @@ struct Reversal {
     // MARK: Both sides
 
     /// Restores the destinations of an object that was inserted again, and the references to it that the store has
-    /// removed.
+    /// removed; leaves out those that have another partner by now.
     private mutating func restore(_ relations: [[UndoStep.Relation]], of object: ManagedObject) {
-        for (relationship, relations) in zip(object.entity.relationships, relations) {
+        for (relationship, all) in zip(object.entity.relationships, relations) {
+            let relations = all.filter { isFree($0.end, for: object, across: relationship) }
             guard relationship.isToMany else {
                 setDestination(relations.first?.end, of: object, at: relationship.slot)
                 leadBack(relations, to: object, across: relationship)
@@ -242,15 +245,22 @@ struct Reversal {
         }
     }
 
+    /// Whether the other end of a relationship has no partner, or this object, or is to-many.
+    private func isFree(_ end: UndoStep.End, for object: ManagedObject, across relationship: Relationship) -> Bool {
+        guard let inverse = object.withShape({ $0.inverses[relationship.slot] }), !inverse.isToMany,
+            let other = found(end, from: object, across: relationship),
+            let id = other.destinationID(at: inverse.slot)
+        else { return true }
+        return id == object.storedID
+    }
+
     private mutating func leadBack(
         _ relations: [UndoStep.Relation], to object: ManagedObject, across relationship: Relationship
     ) {
         guard let inverse = object.withShape({ $0.inverses[relationship.slot] }) else { return }
         for relation in relations {
-            // A deleted object still refers to this one.
-            guard let other = known(relation.end), !other.state.contains(.deleted),
-                !other.leads(to: object, across: inverse)
-            else { continue }
+            // A deleted object refers to this one, too: its deletion may be undone later.
+            guard let other = known(relation.end), !other.leads(to: object, across: inverse) else { continue }
             if inverse.isToMany {
                 add(object, to: other, across: inverse, relation.place)
             } else if other.destinationID(at: inverse.slot) == nil {
@@ -288,32 +298,45 @@ struct Reversal {
 
     /// Makes the relationships of an object whose deletion was taken back agree with their other ends.
     ///
-    /// A merge leaves a deleted object as it is. It empties other ends that the store has related to the object, and
-    /// no step says so.
+    /// A merge leaves the other ends of a deleted object as the delete rules have left them, and no step says which of
+    /// them it has changed, or that the object itself has changed.
     ///
     /// - Complexity: O(destinations).
     private mutating func settleEnds(of object: ManagedObject) {
         guard object.isUsable, !object.state.contains(.deleted) else { return }
         for relationship in object.entity.relationships {
-            let slot = relationship.slot
-            guard let inverse = object.withShape({ $0.inverses[slot] }) else { continue }
-            let ids =
-                relationship.isToMany
-                ? object.destinationIDs(at: slot) : object.destinationID(at: slot).map { [$0] } ?? []
-            assert(StepCount.note(ids.count))
-            for id in ids {
-                // Two ends without changes are as the store has them.
-                guard let other = context.memory.registry[id], other.hasChanges || object.changes != nil,
-                    other.isUsable, !other.state.contains(.deleted), !other.leads(to: object, across: inverse)
+            guard let inverse = object.withShape({ $0.inverses[relationship.slot] }) else { continue }
+            for id in object.endsInQuestion(across: relationship) {
+                guard let other = found(.row(id), from: object, across: relationship), !other.state.contains(.gone)
                 else { continue }
-                if inverse.isToMany {
-                    add(object, to: other, across: inverse, nil)
-                } else if other.mayLeadBack(to: object, at: inverse.slot) {
-                    setDestination(.object(object), of: other, at: inverse.slot)
+                let isHere = object.leads(to: other, across: relationship)
+                // A deleted object keeps its relationships: only the other ends lose it.
+                if !isHere, other.state.contains(.deleted) { continue }
+                if isHere == other.leads(to: object, across: inverse) {
+                    object.settleMergedSets(with: other, across: relationship, inverse)
+                } else if isHere {
+                    relate(other, to: object, across: relationship, inverse)
+                } else if relationship.isToMany, !inverse.isToMany {
+                    // The to-one relationship defines the list.
+                    add(other, to: object, across: relationship, nil)
                 } else {
-                    drop(other, from: object, across: relationship)
+                    drop(object, from: other, across: inverse)
                 }
             }
+        }
+    }
+
+    /// Makes the other end lead back to an object, or the object not lead there.
+    private mutating func relate(
+        _ other: ManagedObject, to object: ManagedObject, across relationship: Relationship, _ inverse: Relationship
+    ) {
+        if inverse.isToMany {
+            add(object, to: other, across: inverse, nil)
+            other.restorePlace(of: object.storedID, at: inverse.slot)
+        } else if other.mayLeadBack(to: object, at: inverse.slot) {
+            setDestination(.object(object), of: other, at: inverse.slot)
+        } else {
+            drop(other, from: object, across: relationship)
         }
     }
 
@@ -346,6 +369,29 @@ extension ManagedObject {
     /// `other`, or there is no row.
     fileprivate func mayLeadBack(to other: ManagedObject, at slot: Int) -> Bool {
         destinationID(at: slot) == nil && row.map { $0.destination(at: slot) == other.storedID } != false
+    }
+
+    /// The IDs at the other end of a relationship, where that end may not agree with this one.
+    fileprivate func endsInQuestion(across relationship: Relationship) -> [ObjectID] {
+        guard let context = managedObjectContext else { return [] }
+        let slot = relationship.slot
+        let (ids, changed): ([ObjectID], [ObjectID])
+        if relationship.isToMany {
+            let (added, removed) = changes?.values.toMany[slot]?.differences ?? ([], [])
+            (ids, changed) = (destinationIDs(at: slot), added + removed)
+        } else {
+            let isChanged = changes?.values.destinations.contains(slot) == true
+            ids = destinationID(at: slot).map { [$0] } ?? []
+            changed = isChanged ? ids + (row?.destination(at: slot).map { [$0] } ?? []) : []
+        }
+        assert(StepCount.note(ids.count + changed.count))
+        let known = Set(changed)
+        // Two ends without changes are as the store has them.
+        return changed
+            + ids.filter { id in
+                guard !known.contains(id), let other = context.memory.registry[id] else { return false }
+                return other.hasChanges || changes != nil
+            }
     }
 
     /// Whether this side of a relationship leads to `other`.
