@@ -1,9 +1,11 @@
-// Random events in a context with an undo manager, while another context changes and saves the same beads, under random
-// merge policies and with refreshes: undoing restores the former values of attributes, whatever was merged since, and
-// the relationships of beads that only this context has changed; both ends of every relationship agree.
+// Random events in a context with an undo manager, while another context changes and saves the same beads, also below
+// deletions that are not saved, under random merge policies and with refreshes: undoing restores the former values of
+// attributes, whatever was merged since or decided by a policy, and the relationships of beads that only this context
+// has changed; a merge is no action; and both ends of every relationship agree, after merges too.
 
 import Espalier
 import EspalierModel
+import Synchronization
 import TestSupport
 import Testing
 
@@ -24,6 +26,8 @@ import Testing
         #expect(counts.undos >= 5 * Self.walkCount, "\(counts.undos) undos")
         #expect(counts.merges >= Self.walkCount, "\(counts.merges) merges")
         #expect(counts.comparisons >= 10 * Self.walkCount, "\(counts.comparisons) comparisons of relationships")
+        let conflictCount = counts.refusals + counts.questions.value.load(ordering: .relaxed)
+        #expect(conflictCount >= 1, "\(conflictCount) conflicts")
     }
 }
 
@@ -35,6 +39,14 @@ private final class UndoMergeCounts {
     var merges = 0
     /// Beads whose relationships were compared after an undo or a redo.
     var comparisons = 0
+    /// Saves that were refused because of a conflict.
+    var refusals = 0
+    /// Conflicts about which a policy was asked.
+    let questions = Questions()
+
+    final class Questions: Sendable {
+        let value = Atomic(0)
+    }
 }
 
 /// A context with an undo manager, and another one that saves.
@@ -45,6 +57,15 @@ private struct UndoMergeWalk: RandomWalk {
         var values: [ObjectIdentifier: [Int]] = [:]
         /// Their destinations across relationships with an inverse, by number.
         var relations: BeadState = [:]
+        /// Those with changes here whose rows another context has deleted: until a save decides about them, they keep
+        /// their values, and nothing leads back to them.
+        var gone: Set<Int> = []
+
+        /// The first relationship whose two ends differ, besides those of the beads that are gone; or `nil`.
+        var fault: String? {
+            let others = relations.filter { !gone.contains($0.key) }
+            return BeadBoard.fault(in: others.mapValues { $0.map { $0.filter { !gone.contains($0) } } })
+        }
     }
 
     /// An event, or the undo or redo of one.
@@ -58,7 +79,8 @@ private struct UndoMergeWalk: RandomWalk {
         var reversed: Event { Event(before: after, after: before, time: time) }
     }
 
-    private static let policies: [MergePolicy] = [.error, .storeTrump, .objectTrump, .overwrite, .rollback]
+    /// The properties that both contexts change at once: single values, about which a policy decides alone.
+    private static let contested: [BeadProperty] = [.a, .b, .best, .head, .hint]
     private static let relationshipNames = BeadProperty.relationships.map(\.name)
 
     private let board: BeadBoard
@@ -109,12 +131,13 @@ private struct UndoMergeWalk: RandomWalk {
     }
 
     private mutating func step() throws {
-        switch Int.random(in: 0..<13, using: &random) {
+        switch Int.random(in: 0..<15, using: &random) {
         case 0, 1, 2: try undo()
         case 3, 4: try redo()
         case 5: try save()
         case 6, 7: try saveElsewhere()
         case 8: try refresh()
+        case 9, 10: try contest()
         default: try event()
         }
     }
@@ -132,7 +155,7 @@ private struct UndoMergeWalk: RandomWalk {
         }
     }
 
-    private static func isThere(_ bead: Bead) -> Bool {
+    private static func isThere(_ bead: ManagedObject) -> Bool {
         // The context learns that a row is deleted when a fault fires.
         if bead.managedObjectContext != nil, !bead.isDeleted { _ = bead[attribute: "a"] }
         return bead.managedObjectContext != nil && !bead.isDeleted
@@ -142,7 +165,7 @@ private struct UndoMergeWalk: RandomWalk {
 
     private func shown() throws -> Shown {
         var shown = Shown()
-        let names = numbers
+        let (names, stored) = (numbers, try board.stored())
         for bead in there {
             let key = ObjectIdentifier(bead)
             shown.values[key] = [BeadProperty.a, .b].map { property in
@@ -151,6 +174,7 @@ private struct UndoMergeWalk: RandomWalk {
             }
             guard let number = names[key] else { continue }
             shown.relations[number] = try Self.lists(of: bead) { names[ObjectIdentifier($0)] ?? -1 }
+            if !bead.isInserted, stored[board.number(of: bead.objectID)] == nil { shown.gone.insert(number) }
         }
         return shown
     }
@@ -163,8 +187,9 @@ private struct UndoMergeWalk: RandomWalk {
             if property.isRelationship, property.inverse != nil {
                 switch try bead.value(forKey: property.name) {
                 case .attribute: break
-                case .toOne(let object): found = [object].compactMap(\.self).filter { !$0.isDeleted }.map(number)
-                case .toMany(let objects): found = objects.filter { !$0.isDeleted }.map(number)
+                // The rule `noAction` leaves references to rows that are deleted.
+                case .toOne(let object): found = [object].compactMap(\.self).filter(isThere).map(number)
+                case .toMany(let objects): found = objects.filter(isThere).map(number)
                 }
             }
             lists.append(property.isOrdered ? found : found.sorted())
@@ -176,15 +201,13 @@ private struct UndoMergeWalk: RandomWalk {
 
     /// Merges waiting saves, and notes the beads that this changes; returns the new state.
     private mutating func merge() throws -> Shown {
-        let (count, former) = (undoManager.undoCount, present)
         context.processPendingChanges()
         if try noteEffects() { counts.merges += 1 }
-        // The rules of a deletion that is not saved reach what another context has related to the object: an action.
-        if undoManager.undoCount > count {
-            // Its own effects count as those of others.
-            past.append(Event(before: former, after: present, time: time - 1))
-            future = []
+        let (undoCount, redoCount) = (undoManager.undoCount, undoManager.redoCount)
+        if undoCount != past.count || redoCount != future.count {
+            failure = "\(undoCount) actions to undo, not \(past.count), and \(redoCount) to redo, not \(future.count)"
         }
+        if let fault = present.fault { failure = "after a merge, \(fault)" }
         return present
     }
 
@@ -213,12 +236,17 @@ private struct UndoMergeWalk: RandomWalk {
         return state
     }
 
-    private mutating func saveElsewhere() throws {
+    /// - Parameter property: the property of a bead to change; `nil` for changes at random.
+    private mutating func saveElsewhere(_ property: (id: ObjectID, property: BeadProperty)? = nil) throws {
         time += 1
         log.append("elsewhere:")
         let there = try other.fetch(FetchRequest<Bead>()).filter(Self.isThere)
         let before = try stateElsewhere()
-        for _ in 0..<Int.random(in: 1..<4, using: &random) { try change(in: other, among: there) }
+        if let property, let bead = there.first(where: { $0.objectID == property.id }) {
+            try change(property.property, of: bead, among: there)
+        } else {
+            for _ in 0..<Int.random(in: 1..<4, using: &random) { try change(in: other, among: there) }
+        }
         do { try other.save() } catch {
             log.append("refused")
             other.rollback()
@@ -234,11 +262,16 @@ private struct UndoMergeWalk: RandomWalk {
 
     // MARK: Steps
 
-    private mutating func event() throws {
+    /// - Parameter property: the property of a bead to change; `nil` for changes at random.
+    private mutating func event(_ property: (bead: Bead, property: BeadProperty)? = nil) throws {
         time += 1
         // Pending saves are merged first, so that the event contains only its own changes.
         let (before, count) = (try merge(), undoManager.undoCount)
-        for _ in 0..<Int.random(in: 1..<4, using: &random) { try change(in: context, among: there) }
+        if let property, Self.isThere(property.bead) {
+            try change(property.property, of: property.bead, among: there)
+        } else {
+            for _ in 0..<Int.random(in: 1..<4, using: &random) { try change(in: context, among: there) }
+        }
         context.processPendingChanges()
         try look(isOwn: true)
         present = try shown()
@@ -261,9 +294,23 @@ private struct UndoMergeWalk: RandomWalk {
             return try context.delete(bead)
         }
         guard let property = BeadProperty.allCases.randomElement(using: &random) else { return }
+        try change(property, of: bead, among: usable)
+    }
+
+    private mutating func change(_ property: BeadProperty, of bead: Bead, among usable: [Bead]) throws {
         let change = try BeadChange(of: bead, property, among: usable, &random)
         log.append("\(name(bead)).\(change.text { number($0) })")
         try change.make()
+    }
+
+    /// Changes a property of a bead here and elsewhere, and saves there and then here: the merge policy decides.
+    private mutating func contest() throws {
+        guard let bead = there.filter({ !$0.objectID.isTemporary }).randomElement(using: &random),
+            let property = Self.contested.randomElement(using: &random)
+        else { return }
+        try event((bead, property))
+        try saveElsewhere((bead.objectID, property))
+        try save()
     }
 
     /// The number of a bead of either context; -1 for a new one.
@@ -276,16 +323,24 @@ private struct UndoMergeWalk: RandomWalk {
 
     private mutating func save() throws {
         time += 1
-        // The context merges before it saves, so no policy has a conflict to resolve: none may change anything.
-        context.mergePolicy = Self.policies.randomElement(using: &random) ?? .error
-        log.append("save \(context.mergePolicy)")
+        // The effects of a policy, where both contexts have changed a property, count as those of the other context.
+        let rule = MergePolicy.Rule.allCases.randomElement(using: &random) ?? .error
+        let (isAsked, questions) = (Bool.random(using: &random), counts.questions)
+        context.mergePolicy =
+            isAsked
+            ? MergePolicy { _, _ in
+                questions.value.add(1, ordering: .relaxed)
+                return MergeResolution(rule)
+            } : MergePolicy(rule)
+        log.append("save \(MergePolicy(rule))" + (isAsked ? ", asked" : ""))
         _ = try merge()
         do {
             try context.save()
             context.compareWithFreshContext()
             if let finding = try board.findings().first { failure = "after a save: \(finding)" }
-        } catch is ContextError {
+        } catch let error as ContextError {
             log.append("refused")
+            if case .conflicts = error { counts.refusals += 1 }
         }
         try noteEffects()
     }
@@ -305,7 +360,6 @@ private struct UndoMergeWalk: RandomWalk {
 
     private mutating func undo() throws {
         time += 1
-        // A merge may be an action of its own: the one to be undone.
         let former = try merge()
         guard let event = past.popLast() else { return }
         log.append("undo")
@@ -334,9 +388,7 @@ private struct UndoMergeWalk: RandomWalk {
         try look(isOwn: true)
         present = try shown()
         compareValues(with: wanted, from: other, after: former)
-        if BeadBoard.fault(in: former.relations) == nil, let fault = BeadBoard.fault(in: present.relations) {
-            failure = fault
-        }
+        if let fault = present.fault { failure = fault }
         compareRelations(with: wanted, since)
         return Event(before: present, after: former, time: time)
     }
@@ -346,9 +398,10 @@ private struct UndoMergeWalk: RandomWalk {
             // An object that appears or disappears has no former value to compare.
             guard let found = present.values[bead], let other = other.values[bead] else { continue }
             for (index, value) in values.enumerated() {
-                // A value that the event left as it was may be set again, or keep the merged value.
-                let expected = value == other[index] ? [value, former.values[bead]?[index] ?? value] : [value]
-                if !expected.contains(found[index]) {
+                // A value that the event left as it was may be set again, or keep the merged value; a bead that a
+                // delete rule has reached after a merge may come back with any such value.
+                let expected = value == other[index] ? former.values[bead].map { [value, $0[index]] } : [value]
+                if let expected, !expected.contains(found[index]) {
                     failure = "\(numbers[bead] ?? -1) has \(found[index]) at \(index), not \(expected)"
                 }
             }
@@ -360,7 +413,8 @@ private struct UndoMergeWalk: RandomWalk {
         for number in wanted.relations.keys where present.relations[number] == nil { touched[number] = time }
         for (number, lists) in wanted.relations where !isTouched(number, since: since) {
             guard let found = present.relations[number] else { continue }
-            if (lists + found).joined().contains(where: { isTouched($0, since: since) }) {
+            let (named, gone) = ([number] + (lists + found).joined(), wanted.gone.union(present.gone))
+            if named.contains(where: { isTouched($0, since: since) || gone.contains($0) }) {
                 touched[number] = time
                 continue
             }
