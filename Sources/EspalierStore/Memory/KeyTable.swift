@@ -3,7 +3,7 @@
 // Invariants
 //   1. The keys of a node ascend, and there are at most `widthMax`. No node below the root is empty.
 //   2. A leaf has a value for each key. A branch has a child for each key: all keys below a child are at least its key,
-//      unless it is the first one, and less than the key of the next one.
+//      and less than the key of the next one.
 //   3. A change copies the nodes from the root to one leaf that a copy of the table shares, and no others.
 // A removal joins no nodes: a table from which much was removed is as deep as it was.
 
@@ -50,6 +50,8 @@ package struct KeyTable<Value: Sendable>: Sendable {
         mutating func update(_ key: UInt64, _ change: (inout Value?) -> Void) -> (difference: Int, split: Node?) {
             guard !children.isEmpty else { return updateLeaf(key, change) }
             let position = child(for: key)
+            // A key before all others goes to the first child: if that is divided, the keys of this node must ascend.
+            if key < keys[position] { keys[position] = key }
             let (difference, split) = children[position].update(key, change)
             if children[position].keys.isEmpty {
                 keys.remove(at: position)
