@@ -135,7 +135,7 @@ extension ManagedObjectContext {
         var rest: StoreFetch? = fetch.rows
         while let next = rest, progress.advance(by: 0) {
             let batch = try snapshot.fetchBatch(next, of: 1000)
-            collector.merge(try snapshot.values(fetch.values, of: batch.rows))
+            collector.merge(try snapshot.values(fetch.values, of: batch.rows, isInOrder: fetch.isOrdered))
             rest = batch.rest
             guard progress.advance(by: batch.rows.count) else { break }
         }

@@ -47,7 +47,7 @@ extension ManagedObjectContext {
             let (collector, others) = try read(self.position(ofStore: tag, for: next), next) {
                 snapshot, next throws(StoreError) -> (ValueCollector, StoreFetch?) in
                 let batch = try snapshot.fetchBatch(next, of: size)
-                return (try snapshot.values(values, of: batch.rows), batch.rest)
+                return (try snapshot.values(values, of: batch.rows, isInOrder: true), batch.rest)
             }
             rest = others
             for row in try self.rows(of: collector) { try body(row) }

@@ -22,7 +22,7 @@ public struct StoreValueFetch: Sendable {
     }
 
     /// Whether objects in the order of `rows` are in that of the request.
-    var isOrdered: Bool { !values.isGrouped && (values.objectOrder.map { $0.count == rows.sort.count } ?? false) }
+    package var isOrdered: Bool { !values.isGrouped && (values.objectOrder.map { $0.count == rows.sort.count } ?? false) }
 }
 
 extension StoreSnapshot {
@@ -42,14 +42,16 @@ extension StoreSnapshot {
         return collector
     }
 
-    /// The values of rows that this snapshot has returned in the order of the request.
-    package func values(_ values: ResolvedValues, of rows: SnapshotList) throws(StoreError) -> ValueCollector {
+    /// The values of rows that this snapshot has returned; `isInOrder`: in the order of the request.
+    package func values(
+        _ values: ResolvedValues, of rows: SnapshotList, isInOrder: Bool
+    ) throws(StoreError) -> ValueCollector {
         var collector = ValueCollector(values)
         for row in rows {
             guard let subject = SnapshotSubject(row, in: self, values.model) else { continue }
             try collector.add(subject)
         }
-        collector.isInOrder = true
+        collector.isInOrder = isInOrder
         return collector
     }
 

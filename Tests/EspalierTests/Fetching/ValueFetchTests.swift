@@ -60,6 +60,23 @@ import Testing
         #expect(try reader.fetch(request) == rows)
     }
 
+    @Test(arguments: SaleBoard.Place.allCases)
+    func `values that another thread reads have the order of the request, with a limit and without one (FR-22)`(
+        _ place: SaleBoard.Place
+    ) async throws {
+        let (board, context) = try makeSales(place, isSaved: true)
+        defer { withExtendedLifetime(board) {} }
+        for (limit, isAscending) in [(0, true), (0, false), (3, true), (3, false)] {
+            var request = ValueRequest(entityName: "Sale", columns: ["text"])
+            request.sortKeys = [SortKey("whole", ascending: isAscending), SortKey("text")]
+            request.fetchLimit = limit
+
+            let rows = try await context.fetch(request, progress: FetchProgress())
+
+            #expect(try rows == context.fetch(request), "limit \(limit), ascending: \(isAscending)")
+        }
+    }
+
     @Test func `requests search no store for few changed objects, nor before another thread reads (FR-22)`()
         async throws
     {
