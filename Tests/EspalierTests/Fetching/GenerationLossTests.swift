@@ -216,6 +216,9 @@ import Testing
         case 0: #expect(try scene.context.fetch(FetchRequest<Track>()).isEmpty)
         case 1: #expect(try scene.context.count(for: FetchRequest<Track>()) == 0)
         case 2: #expect(try scene.context.fetchIDs(FetchRequest<Track>()).isEmpty)
+        case 3:
+            let names = ValueRequest(entityName: "Track", columns: ["name"])
+            try scene.context.enumerate(names) { Issue.record("\($0.values) is visited") }
         default: try scene.context.enumerate(FetchRequest<Track>()) { Issue.record("\($0.name) is visited") }
         }
 
