@@ -84,8 +84,9 @@ package struct KeyTable<Value: Sendable>: Sendable {
             return (1, splitOff(isLast: position + 1 == keys.count))
         }
 
-        /// Asserts invariants 1 and 2 for this node and those below it, whose keys must be in `bounds`; returns the number
-        /// of values.
+        /// Asserts invariants 1 and 2 for this node and those below it, whose keys must be in `bounds`.
+        ///
+        /// - Returns: the number of values.
         func checkedCount(in bounds: ClosedRange<UInt64>, isRoot: Bool) -> Int {
             assert(isRoot || !keys.isEmpty, "invariant 1: a node below the root is empty")
             assert(keys.count <= widthMax, "invariant 1: a node has \(keys.count) keys")

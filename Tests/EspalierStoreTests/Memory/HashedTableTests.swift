@@ -1,5 +1,5 @@
-// The tables by any key of a store in memory answer as dictionaries do, also if many keys have one hash, and their copies
-// keep the values of their moment.
+// The tables by any key of a store in memory answer as dictionaries do, also if many keys have one hash, and their
+// copies keep the values of their moment.
 
 import EspalierStore
 import TestSupport

@@ -1,4 +1,5 @@
-// The tables by number of a store in memory answer as dictionaries do, and their copies keep the values of their moment.
+// The tables by number of a store in memory answer as dictionaries do, and their copies keep the values of their
+// moment.
 
 import EspalierStore
 import TestSupport
