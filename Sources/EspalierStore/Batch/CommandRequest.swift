@@ -32,6 +32,7 @@ struct CommandRequest {
             // (`DeferredConstraints.reports`): a save refuses those that it writes later.
             updated.sort { $0.id.key < $1.id.key }
             save.updates.sort { $0.id.key < $1.id.key }
+            assert(zip(updated, save.updates).allSatisfy { $0.id == $1.id }, "two rows of a command have one key")
         case .delete(let rows):
             for row in try rows.rows(in: snapshot, command.progress) {
                 save.deletions.append(.init(id: row.id, expectedVersion: row.version))
