@@ -108,6 +108,7 @@ struct JoinedObjects {
                 try snapshot.fetchBatch(next, of: batchSize)
             }
             sources[index].rest = batch.rest
+            try context.followCascades(forBatchOf: next, terms)
             let objects = context.materialized(batch.rows, leavesOutReached: true)
                 .filter { !excluded.contains($0.storedID) }
             try context.prepare(objects, for: terms)

@@ -45,6 +45,14 @@ extension ManagedObjectContext {
         if isConcerned { try followCascades() }
     }
 
+    /// Follows the cascades of deleted objects before the rows of a batch become objects, if they may reach such rows.
+    ///
+    /// Since the last batch a store may have discarded the generation in which they were followed.
+    func followCascades(forBatchOf fetch: StoreFetch, _ terms: FetchTerms) throws(ContextError) {
+        guard terms.includesPendingChanges, holdsChanges, memory.reached.isIncomplete else { return }
+        try followCascades(for: fetch, reach(of: fetch, reading: []))
+    }
+
     /// Follows the cascades of deleted objects before the application reads objects of an entity, if they may reach
     /// such objects.
     ///
@@ -122,6 +130,8 @@ extension ManagedObjectContext {
     }
 
     /// Follows the cascades that were not followed yet, and deletes the objects in memory that they reach.
+    ///
+    /// - Throws: `ContextError.store` if a list or row cannot be read: nothing to read is something else.
     private func followStarts() throws(ContextError) {
         let (starts, hasOthers) = memory.reached.takeStarts()
         defer { withExtendedLifetime(starts) {} }
@@ -129,11 +139,7 @@ extension ManagedObjectContext {
         for object in hasOthers ? Array(memory.deleted) : starts
         where object.state.isSuperset(of: [.deleted, .propagated]) && !object.isInserted {
             for relationship in object.entity.relationships where relationship.deleteRule == .cascade {
-                if relationship.isToMany {
-                    for id in object.destinationIDs(at: relationship.slot) { reach(id, &walk) }
-                } else if let id = object.destinationID(at: relationship.slot) {
-                    reach(id, &walk)
-                }
+                for id in try object.readDestinationIDs(of: relationship) { reach(id, &walk) }
             }
         }
         while let last = walk.agenda.last {

@@ -69,6 +69,7 @@ extension ManagedObjectContext {
                 try snapshot.fetchBatch(next, of: size)
             }
             rest = batch.rest
+            try followCascades(forBatchOf: fetch, terms)
             guard terms.relationshipKeyPathsForPrefetching.isEmpty else {
                 let objects = materialized(batch.rows)
                 try prepare(objects, for: terms)

@@ -30,6 +30,7 @@ extension ManagedObjectContext {
         (unlimited.fetchOffset, unlimited.fetchLimit) = (0, 0)
         let fetch = try processAndResolve(unlimited)
         let (rows, values) = (fetch.rows, fetch.values)
+        let lossCount = generation.lossCount
         let pending = try pendingChanges(for: rows, reading: values.inputs, request.includesPendingChanges)
         guard let order = values.rowOrder, pending == nil, parent == nil,
             let position = generation.onlyPosition(for: rows)
@@ -44,12 +45,21 @@ extension ManagedObjectContext {
         let tag = generation.parts[position].part.storeTag
         var rest: StoreFetch? = first
         while let next = rest {
-            let (collector, others) = try read(self.position(ofStore: tag, for: next), next) {
-                snapshot, next throws(StoreError) -> (ValueCollector, StoreFetch?) in
+            let (batch, found, others) = try read(self.position(ofStore: tag, for: next), next) {
+                snapshot, next throws(StoreError) -> (SnapshotList, ValueCollector, StoreFetch?) in
                 let batch = try snapshot.fetchBatch(next, of: size)
-                return (try snapshot.values(values, of: batch.rows, isInOrder: true), batch.rest)
+                return (batch.rows, try snapshot.values(values, of: batch.rows, isInOrder: true), batch.rest)
             }
             rest = others
+            var collector = found
+            // Cascades may reach some of the rows in a newer generation.
+            if generation.lossCount != lossCount, request.includesPendingChanges {
+                try followCascades(forBatchOf: next, request.terms)
+                let left = SnapshotList(batch.filter { !willDelete($0.id) })
+                collector = try read(self.position(ofStore: tag, for: next), left) {
+                    snapshot, left throws(StoreError) in try snapshot.values(values, of: left, isInOrder: true)
+                }
+            }
             for row in try self.rows(of: collector) { try body(row) }
         }
     }

@@ -50,8 +50,9 @@ extension ManagedObjectContext {
     func fetchObjects(_ terms: FetchTerms) throws(ContextError) -> [ManagedObject] {
         beginRefreshing(for: terms)
         let fetch = try processAndResolve(terms)
-        let pending = try pendingChanges(for: fetch, terms.includesPendingChanges)
-        let found = try terms.includesPropertyValues ? readObjects(fetch, pending) : faults(fetch, pending)
+        let found = try answer(fetch, terms.includesPendingChanges) { pending throws(ContextError) in
+            try terms.includesPropertyValues ? readObjects(fetch, pending) : faults(fetch, pending)
+        }
         refresh(found, for: terms)
         return found
     }
@@ -96,11 +97,12 @@ extension ManagedObjectContext {
     ///   reads no rows if an index answers.
     public func fetchIDs<Result>(_ request: FetchRequest<Result>) throws(ContextError) -> [ObjectID] {
         let fetch = try processAndResolve(request.terms)
-        let pending = try pendingChanges(for: fetch, request.includesPendingChanges)
-        if pending == nil, let position = generation.onlyPosition(for: fetch) {
-            return try read(position, fetch) { snapshot, fetch throws(StoreError) in try snapshot.fetchIDs(fetch) }
+        return try answer(fetch, request.includesPendingChanges) { pending throws(ContextError) in
+            if pending == nil, let position = generation.onlyPosition(for: fetch) {
+                return try read(position, fetch) { snapshot, fetch throws(StoreError) in try snapshot.fetchIDs(fetch) }
+            }
+            return try readObjects(fetch, pending).map(\.storedID)
         }
-        return try readObjects(fetch, pending).map(\.storedID)
     }
 
     /// The number of objects that `fetch(_:)` would return (MC-21).
@@ -113,13 +115,14 @@ extension ManagedObjectContext {
     public func count<Result>(for request: FetchRequest<Result>) throws(ContextError) -> Int {
         var fetch = try processAndResolve(request.terms)
         fetch.sort = []
-        let pending = try pendingChanges(for: fetch, request.includesPendingChanges)
-        if let pending {
-            if let count = try joinedCount(fetch, pending) { return count }
-        } else if let position = generation.onlyPosition(for: fetch) {
-            return try read(position, fetch) { snapshot, fetch throws(StoreError) in try snapshot.count(fetch) }
+        return try answer(fetch, request.includesPendingChanges) { pending throws(ContextError) in
+            if let pending {
+                if let count = try joinedCount(fetch, pending) { return count }
+            } else if let position = generation.onlyPosition(for: fetch) {
+                return try read(position, fetch) { snapshot, fetch throws(StoreError) in try snapshot.count(fetch) }
+            }
+            return try readObjects(fetch, pending).count
         }
-        return try readObjects(fetch, pending).count
     }
 
     /// The steps in which the stores answer a request, one line for each.

@@ -116,7 +116,7 @@ extension ManagedObjectContext {
     private func leaveLostGeneration() {
         // A child reads the stores below its parent: the parent has to read another generation, too.
         parent?.leaveLostGeneration()
-        generation.end(keepsRows: true)
+        generation.lose()
         forgetReads()
         childSource?.tellEverything()
         for object in memory.registry.objects where object.isClean && object.hasRow {

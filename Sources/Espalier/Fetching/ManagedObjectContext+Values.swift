@@ -20,14 +20,14 @@ extension ManagedObjectContext {
     public func fetch(_ request: ValueRequest) throws(ContextError) -> ResultRows {
         let fetch = try processAndResolve(request)
         let includesPendingChanges = request.terms.includesPendingChanges
-        let pending = try pendingChanges(for: fetch.rows, reading: fetch.values.inputs, includesPendingChanges)
-        if pending == nil, let position = generation.onlyPosition(for: fetch.rows) {
-            let collector = try read(position, fetch) { snapshot, fetch throws(StoreError) in
-                try snapshot.values(fetch)
+        let collector = try answer(fetch.rows, reading: fetch.values.inputs, includesPendingChanges) {
+            pending throws(ContextError) -> ValueCollector in
+            guard pending == nil, let position = generation.onlyPosition(for: fetch.rows) else {
+                return try joined(fetch, pending ?? PendingChanges())
             }
-            return try rows(of: collector)
+            return try read(position, fetch) { snapshot, fetch throws(StoreError) in try snapshot.values(fetch) }
         }
-        return try rows(of: joined(fetch, pending ?? PendingChanges()))
+        return try rows(of: collector)
     }
 
     func rows(of collector: ValueCollector) throws(ContextError) -> ResultRows {

@@ -11,6 +11,8 @@
 //   4. Among objects that are equal in all sort keys, stored ones are first, by key, then new ones, by insertion: the
 //      order after saving.
 //   5. Results of several stores are joined in the same way, also without unsaved changes.
+//   6. What unsaved changes affect is found in the generation that answers the fetch: if a store discards it meanwhile,
+//      both are done again (`answer`). Only a walk in batches, which has given objects away, goes on.
 // Not here: which unsaved objects are tested (PendingValues), and which rows lead to changed ones (+LeadingRows).
 
 import EspalierModel
@@ -54,6 +56,24 @@ extension ManagedObjectContext {
         changes.leadingRows = try leadingRows(of: fetch, reading: expressions)
         let concerns = count > 0 || changes.changedCount > 0 || !changes.leadingRows.isEmpty
         return concerns ? changes : nil
+    }
+
+    /// Calls `body` with the unsaved changes that affect a fetch, and again if a store has discarded the generation in
+    /// which they were found: cascades and references lead to other rows in a newer one.
+    ///
+    /// Each repetition needs another loss: it takes a log that has reached its cap since.
+    ///
+    /// - Parameter expressions: what is read of the objects besides the terms of the fetch.
+    func answer<Answer>(
+        _ fetch: StoreFetch, reading expressions: [ResolvedExpression] = [], _ includesPendingChanges: Bool,
+        _ body: (PendingChanges?) throws(ContextError) -> Answer
+    ) throws(ContextError) -> Answer {
+        while true {
+            let lossCount = generation.lossCount
+            let pending = try pendingChanges(for: fetch, reading: expressions, includesPendingChanges)
+            let answer = try body(pending)
+            guard includesPendingChanges, holdsChanges, generation.lossCount != lossCount else { return answer }
+        }
     }
 
     /// The objects that the predicate and the order of a fetch, and some expressions, read besides those that it finds.

@@ -27,6 +27,8 @@ final class ReadGeneration {
     private var knownEdition: UInt64
     /// Whether objects may have rows of earlier generations: they keep theirs when the context moves to a newer one.
     private(set) var mayHaveOlderRows = false
+    /// How often the context has left a generation because a part had discarded it.
+    private(set) var lossCount = 0
     /// Whether the application has chosen the generation; the context then does not advance automatically.
     var isPinned = false
     /// Whether the time of each generation is needed.
@@ -188,11 +190,16 @@ final class ReadGeneration {
     }
 
     /// Ends all snapshots; the next read is from the newest generation.
-    ///
-    /// - Parameter keepsRows: whether objects keep the rows that were read from them.
-    func end(keepsRows: Bool = false) {
+    func end() {
         for position in parts.indices { setSnapshot(nil, at: position) }
-        mayHaveOlderRows = keepsRows
+        mayHaveOlderRows = false
+    }
+
+    /// Ends all snapshots, because a part has discarded its own; objects keep the rows that were read from them.
+    func lose() {
+        end()
+        mayHaveOlderRows = true
+        lossCount += 1
     }
 
     /// Replaces the snapshots by these, given by number of the part; the other parts are read from their newest

@@ -84,6 +84,26 @@ extension ManagedObject {
         return ids
     }
 
+    /// The destinations of a relationship, to-one or to-many, as the functions above have them; but an error of the
+    /// store is thrown, and does not count as no destinations.
+    final func readDestinationIDs(of relationship: Relationship) throws(ContextError) -> [ObjectID] {
+        let slot = relationship.slot
+        guard relationship.isToMany else {
+            if let unsaved = unsavedDestinationID(at: slot) { return unsaved.map { [$0] } ?? [] }
+            if !hasRow, mayBeStored, let context = managedObjectContext { try context.loadRow(of: self) }
+            return storedDestinationID(at: slot).map { [$0] } ?? []
+        }
+        applyUnreadInverses()
+        let change = changes?.values.toMany[slot]
+        if let list = change?.list { return list }
+        guard mayBeStored, let context = managedObjectContext else { return change?.applied(to: []) ?? [] }
+        let stored = try context.storedDestinations(of: relationship, for: self)
+        guard let change else { return stored }
+        let ids = change.applied(to: stored)
+        assert(StepCount.note(ids.count + change.removed.count))
+        return ids
+    }
+
     /// The objects at the other end of a to-many relationship.
     final func destinations(at slot: Int) -> [ManagedObject] {
         // A strong reference, as above.

@@ -271,7 +271,16 @@ extension ManagedObjectContext {
             return false
         }
         var hasOthers = false
-        for id in object.destinationIDs(at: relationship.slot) {
+        var ids: [ObjectID] = []
+        do throws(ContextError) {
+            ids = try object.readDestinationIDs(of: relationship)
+        } catch {
+            // Nobody knows where the relationship leads: a fetch that has to know it reads again, and may fail.
+            object.recordUnreadable(relationship.name, error)
+            ids = object.changes?.values.toMany[relationship.slot]?.applied(to: []) ?? []
+            hasOthers = true
+        }
+        for id in ids {
             if let destination = known(id, from: object, across: relationship) {
                 body(destination)
             } else {

@@ -27,7 +27,7 @@ extension SaveExecution {
             values: group.elements.map { source.value(of: $0) }, object: id, other: other)
     }
 
-    /// Checks the deferred constraints, and adds to `conflicts`.
+    /// Checks the deferred constraints, and adds to `conflicts`: for each constraint, by ascending key.
     ///
     /// - Parameter onChunk: called before some thousands of rows are read; may cancel.
     /// - Complexity: O(log rows) for each row that got values in a deferred constraint.
@@ -37,6 +37,7 @@ extension SaveExecution {
         for (index, noted) in deferred.takeRows() {
             let group = catalog.schema.groups[index]
             assert(group.isUnique, "\(group.name) is no constraint")
+            let start = conflicts.count
             var chunks = IDChunks(noted, countMax: StoreCommand.chunkCountMax)
             while conflicts.count < DeferredConstraints.reportCountMax, let ids = chunks.next() {
                 try onChunk?()
@@ -52,6 +53,8 @@ extension SaveExecution {
                     conflicts.append(conflict(of: row.id, with: other, inGroup: index, .snapshot(row)))
                 }
             }
+            // The rows of one entity come after those of another one.
+            conflicts[start...].sort { $0.object.key < $1.object.key }
         }
     }
 }

@@ -28,6 +28,11 @@ struct CommandRequest {
             updated = try rows.rows(in: snapshot, command.progress)
             var updates = BatchUpdates(assignments, of: command, model, FormerRows(model) { snapshot })
             save.updates = try updates.updates(of: updated)
+            // Of rows that share unique values, the one with the lowest key keeps them, whatever entities they are of
+            // (`DeferredConstraints.reports`): a save refuses those that it writes later.
+            updated.sort { $0.id.key < $1.id.key }
+            save.updates.sort { $0.id.key < $1.id.key }
+            assert(zip(updated, save.updates).allSatisfy { $0.id == $1.id }, "two rows of a command have one key")
         case .delete(let rows):
             for row in try rows.rows(in: snapshot, command.progress) {
                 save.deletions.append(.init(id: row.id, expectedVersion: row.version))
@@ -40,6 +45,11 @@ struct CommandRequest {
         try command.progress?.advance(by: 0)
     }
 
+    /// Whether two rows are by entity and ascending key.
+    fileprivate static func areInOrder(_ first: ObjectID, _ second: ObjectID) -> Bool {
+        (first.entityTag, first.key) < (second.entityTag, second.key)
+    }
+
     /// The number of rows of the command.
     var count: Int { save.insertions.count + save.updates.count + save.deletions.count }
 
@@ -50,7 +60,7 @@ struct CommandRequest {
         case .insert: result.note(save.insertions, saved, schema, returnsIDs: command.returnsIDs)
         case .update:
             result.note(save.updates, of: updated, saved, schema)
-            if command.returnsIDs { result.ids += save.updates.map(\.id) }
+            if command.returnsIDs { result.ids += updated.map(\.id).sorted(by: Self.areInOrder) }
         case .delete: result.note(deleted, saved, returnsIDs: command.returnsIDs)
         }
         result.generation = saved.generation
@@ -79,8 +89,6 @@ extension StoreCommand.Rows {
             }
         }
         var seen = RowSet()
-        return found.filter { seen.insert($0.id) }.sorted {
-            ($0.id.entityTag, $0.id.key) < ($1.id.entityTag, $1.id.key)
-        }
+        return found.filter { seen.insert($0.id) }.sorted { CommandRequest.areInOrder($0.id, $1.id) }
     }
 }

@@ -48,6 +48,24 @@ package struct HashedTable<Key: Hashable & Sendable, Value: Sendable>: Sendable 
         count += difference
         assert(count >= buckets.count, "invariant 1: \(count) values in \(buckets.count) buckets")
     }
+
+    // MARK: Invariants
+
+    /// Asserts invariant 1 and the number of values; to be called in `assert`.
+    ///
+    /// O(n).
+    package func checkInvariants() -> Bool {
+        assert(buckets.checkInvariants())
+        var found = 0
+        for (hash, entries) in buckets {
+            assert(!entries.isEmpty && entries.allSatisfy { $0.value != nil }, "invariant 1: a bucket is empty")
+            assert(entries.allSatisfy { Self.hash(of: $0.key) == hash }, "invariant 1: a key is in a wrong bucket")
+            assert(Set(entries.map(\.key)).count == entries.count, "invariant 1: a key is in a bucket twice")
+            found += entries.count
+        }
+        assert(found == count, "\(found) values are in the table, \(count) were counted")
+        return true
+    }
 }
 
 extension HashedTable: Sequence {

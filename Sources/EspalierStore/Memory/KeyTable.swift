@@ -84,6 +84,25 @@ package struct KeyTable<Value: Sendable>: Sendable {
             return (1, splitOff(isLast: position + 1 == keys.count))
         }
 
+        /// Asserts invariants 1 and 2 for this node and those below it, whose keys must be in `bounds`.
+        ///
+        /// - Returns: the number of values.
+        func checkedCount(in bounds: ClosedRange<UInt64>, isRoot: Bool) -> Int {
+            assert(isRoot || !keys.isEmpty, "invariant 1: a node below the root is empty")
+            assert(keys.count <= widthMax, "invariant 1: a node has \(keys.count) keys")
+            assert(zip(keys, keys.dropFirst()).allSatisfy(<), "invariant 1: keys do not ascend")
+            assert(keys.allSatisfy(bounds.contains), "invariant 2: a key is not in \(bounds)")
+            guard !children.isEmpty else {
+                assert(values.count == keys.count && !values.contains { $0 == nil }, "invariant 2: a key has no value")
+                return values.count
+            }
+            assert(values.isEmpty && children.count == keys.count, "invariant 2: \(children.count) children")
+            return keys.indices.reduce(0) { count, position in
+                let next = position + 1 < keys.count ? keys[position + 1] - 1 : bounds.upperBound
+                return count + children[position].checkedCount(in: keys[position]...next, isRoot: false)
+            }
+        }
+
         /// Takes the second half off a node that is too wide.
         ///
         /// - Parameter isLast: whether the last key is the new one: mostly keys ascend, and then nodes stay full.
@@ -139,6 +158,18 @@ package struct KeyTable<Value: Sendable>: Sendable {
         }
         while root.children.count == 1 { root = root.children[0] }
         assert(count >= 0 && (count == 0) == root.keys.isEmpty, "invariant 1: \(count) values")
+    }
+
+    // MARK: Invariants
+
+    /// Asserts invariants 1 and 2, and the number of values; to be called in `assert`.
+    ///
+    /// O(n).
+    package func checkInvariants() -> Bool {
+        let found = root.checkedCount(in: 0...UInt64.max, isRoot: true)
+        assert(found == count, "\(found) values are in the table, \(count) were counted")
+        assert(root.children.count != 1, "the root has one child")
+        return true
     }
 }
 

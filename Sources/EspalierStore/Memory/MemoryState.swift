@@ -122,11 +122,12 @@ struct MemoryState: Sendable {
             values: values.map(\.value), object: id, other: other)
     }
 
-    /// Checks the constraints that were deferred, over the rows as they are.
+    /// Checks the constraints that were deferred, over the rows as they are; for each, conflicts are by ascending key.
     mutating func deferredConflicts() -> [ConstraintConflict] {
         var conflicts: [ConstraintConflict] = []
         for (group, noted) in deferred.takeRows() {
             assert(schema.groups[group].isUnique, "invariant 2: \(schema.groups[group].name) is no constraint")
+            let start = conflicts.count
             // Of the values that rows share, so that all of these rows are looked at only twice.
             var lowest: [[UniqueValue]: ObjectID] = [:]
             for id in noted where conflicts.count < DeferredConstraints.reportCountMax {
@@ -140,6 +141,8 @@ struct MemoryState: Sendable {
                 assert(DeferredConstraints.reports(id, sharingWith: other, among: noted), "\(id) comes before \(other)")
                 conflicts.append(conflict(of: id, with: other, values, inGroup: group))
             }
+            // The rows of one entity come after those of another one.
+            conflicts[start...].sort { $0.object.key < $1.object.key }
         }
         return conflicts
     }

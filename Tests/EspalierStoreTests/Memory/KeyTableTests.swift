@@ -1,18 +1,28 @@
-// The tables of a store in memory answer as dictionaries do, and their copies keep the values of their moment.
+// The tables by number of a store in memory answer as dictionaries do, and their copies keep the values of their
+// moment.
 
 import EspalierStore
 import TestSupport
 import Testing
 
 @Suite struct KeyTableTests {
-    /// A key whose hash many others have.
-    private struct Crowded: Hashable, Sendable {
-        let number: UInt64
+    /// The orders in which keys come and go.
+    enum Order: CaseIterable {
+        case ascending, descending, random
 
-        func hash(into hasher: inout Hasher) { hasher.combine(number % 7) }
+        func keys(_ count: Int, _ random: inout SeededGenerator) -> [UInt64] {
+            // With a gap before each key.
+            let keys = (0..<count).map { 2 * UInt64($0) + 1 }
+            switch self {
+            case .ascending: return keys
+            case .descending: return keys.reversed()
+            case .random: return keys.shuffled(using: &random)
+            }
+        }
     }
 
     private func expectEqual(_ table: KeyTable<Int>, _ model: [UInt64: Int]) {
+        #expect(table.checkInvariants())
         let sorted = model.sorted { $0.key < $1.key }
         #expect(table.map(\.key) == sorted.map(\.key) && table.map(\.value) == sorted.map(\.value))
         #expect(table.count == model.count && table.isEmpty == model.isEmpty && table.lastKey == sorted.last?.key)
@@ -65,21 +75,62 @@ import Testing
         }
     }
 
-    @Test func `keys of one hash are told apart`() {
-        var (table, model) = (HashedTable<Crowded, Int>(), [Crowded: Int]())
-        var random = SeededGenerator(seed: testSeed(default: 17))
-        for step in 0..<2000 {
-            let key = Crowded(number: random.next() % 40)
-            let value = random.oneIn(3) ? nil : step
-            (table[key], model[key]) = (value, value)
-            if step == 1000 {
-                let (copy, formerModel) = (table, model)
-                table[key] = 1
-                model[key] = 1
-                #expect(Dictionary(uniqueKeysWithValues: copy.map { ($0.key, $0.value) }) == formerModel)
+    /// - Parameter count: around the widths of one node and of two levels.
+    @Test(arguments: [0, 1, 2, 63, 64, 65, 128, 129, 4097, 10_000], Order.allCases)
+    func `a table of any size has all of its keys, in whatever order they come and go, and so have its copies`(
+        count: Int, order: Order
+    ) {
+        let seed = testSeed(default: 18)
+        var random = SeededGenerator(seed: seed)
+        let checkSteps = max(1, count / 10)
+        for removal in Order.allCases {
+            var (table, model) = (KeyTable<Int>(), [UInt64: Int]())
+            var copies: [(table: KeyTable<Int>, model: [UInt64: Int])] = []
+            func step(_ number: Int) {
+                guard number.isMultiple(of: checkSteps) else { return }
+                #expect(table.checkInvariants(), "seed \(seed), step \(number)")
+                if number.isMultiple(of: 5 * checkSteps) { copies.append((table, model)) }
             }
+            for (number, key) in order.keys(count, &random).enumerated() {
+                (table[key], model[key]) = (number, number)
+                step(number)
+            }
+            expectEqual(table, model)
+            for key in [0, 1, 2, UInt64(count), 2 * UInt64(count), .max] {
+                let from = model.keys.filter { $0 >= key }.sorted()
+                #expect(table.values(from: key).map(\.key) == from, "from \(key) of \(count)")
+                #expect(table[key] == model[key])
+            }
+            for (number, key) in removal.keys(count, &random).enumerated() {
+                (table[key], model[key]) = (nil, nil)
+                step(number)
+            }
+            expectEqual(table, [:])
+            for (table, model) in copies { expectEqual(table, model) }
         }
-        #expect(table.count == model.count && table.isEmpty == model.isEmpty && !model.isEmpty)
-        #expect(Dictionary(uniqueKeysWithValues: table.map { ($0.key, $0.value) }) == model)
+    }
+
+    @Test func `keys that go on one side and come on the other, or all over again, stay in order`() {
+        let seed = testSeed(default: 19)
+        print("KeyTableTests: seed \(seed)")
+        var random = SeededGenerator(seed: seed)
+        for width: UInt64 in [1, 64, 65, 700] {
+            var (table, model) = (KeyTable<Int>(), [UInt64: Int]())
+            var (low, high) = (UInt64(1) << 32, UInt64(1) << 32)
+            for step in 0..<3000 {
+                let isAbove = step / 1000 == 1 ? false : step / 1000 == 0 || random.oneIn(2)
+                let key = isAbove ? high : low - 1
+                if isAbove { high += 1 } else { low -= 1 }
+                (table[key], model[key]) = (step, step)
+                if high - low > width {
+                    let gone = isAbove ? low : high - 1
+                    if isAbove { low += 1 } else { high -= 1 }
+                    (table[gone], model[gone]) = (nil, nil)
+                }
+                if random.oneIn(50) { expectEqual(table, model) }
+                #expect(table.lastKey == high - 1 && table.count == Int(high - low), "seed \(seed), step \(step)")
+            }
+            expectEqual(table, model)
+        }
     }
 }

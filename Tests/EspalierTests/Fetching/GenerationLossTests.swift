@@ -135,6 +135,96 @@ import Testing
         #expect(try scene.artists().map(\.name) == ["0'", "1'"])
     }
 
+    // MARK: Deletions
+
+    /// The titles of all albums, in each way of reading them.
+    private static let readings: [@Sendable (ManagedObjectContext) throws -> [String]] = [
+        { try $0.fetch(FetchRequest<Album>(sortedBy: [SortKey("title")])).map(\.title) },
+        { context in
+            var request = FetchRequest<Album>(sortedBy: [SortKey("title")])
+            request.includesPropertyValues = false
+            return try context.fetch(request).map(\.title)
+        },
+        { context in
+            try context.fetchIDs(FetchRequest<Album>(sortedBy: [SortKey("title")])).map {
+                (try context.existingObject(with: $0) as? Album)?.title ?? ""
+            }
+        },
+        { try $0.fetchPages(FetchRequest<Album>(sortedBy: [SortKey("title")])).map(\.title) },
+        { context in
+            var titles: [String] = []
+            try context.enumerate(FetchRequest<Album>(sortedBy: [SortKey("title")]), batchSize: 1) {
+                titles.append($0.title)
+            }
+            return titles
+        },
+    ]
+
+    @Test(arguments: readings.indices)
+    func `what a cascade reaches stays hidden when its generation is lost, in the first read already (MC-18)`(
+        _ reading: Int
+    ) throws {
+        let scene = try Scene()
+        let artists = try scene.artists()
+        try scene.context.delete(artists[0])
+        #expect(try scene.context.count(for: FetchRequest<Album>()) == 2)
+        try scene.writeMuch()
+
+        #expect(try Self.readings[reading](scene.context) == ["1", "2"])
+
+        try scene.context.save()
+        #expect(try Self.readings[reading](ManagedObjectContext(scene.coordinator)) == ["1", "2"])
+    }
+
+    @Test func `counts and values leave out what a cascade reaches when its generation is lost (MC-18)`() throws {
+        for isCounted in [true, false] {
+            let scene = try Scene()
+            let artists = try scene.artists()
+            try scene.context.delete(artists[0])
+            #expect(try scene.context.count(for: FetchRequest<Album>()) == 2)
+            try scene.writeMuch()
+
+            let values = ValueRequest(entityName: "Album", columns: ["title"])
+            let count =
+                try isCounted
+                ? scene.context.count(for: FetchRequest<Album>()) : scene.context.fetch(values).count
+
+            #expect(count == 2)
+        }
+    }
+
+    @Test(arguments: readings.indices, [false, true])
+    func `what a cascade reaches only in the generation after a lost one is hidden, too (MC-18)`(
+        _ reading: Int, losesWithTracks: Bool
+    ) throws {
+        let scene = try Scene()
+        let artists = try scene.artists()
+        try scene.context.delete(artists[0])
+        #expect(try scene.context.count(for: FetchRequest<Album>()) == 2)
+        #expect(try scene.context.count(for: FetchRequest<Track>()) == 0)
+        let other = ManagedObjectContext(scene.coordinator)
+        let owner = try #require(try other.fetch(FetchRequest<Artist>(sortedBy: [SortKey("name")])).first)
+        let (late, track) = (Album(context: other), Track(context: other))
+        (late.title, late.artist) = ("00", owner)
+        (track.name, track.album) = ("Late", late)
+        try other.save()
+        try scene.writeMuch()
+
+        // Before the loss no unsaved change affects a fetch of tracks.
+        switch losesWithTracks ? reading : .max {
+        case .max: break
+        case 0: #expect(try scene.context.fetch(FetchRequest<Track>()).isEmpty)
+        case 1: #expect(try scene.context.count(for: FetchRequest<Track>()) == 0)
+        case 2: #expect(try scene.context.fetchIDs(FetchRequest<Track>()).isEmpty)
+        case 3:
+            let names = ValueRequest(entityName: "Track", columns: ["name"])
+            try scene.context.enumerate(names) { Issue.record("\($0.values) is visited") }
+        default: try scene.context.enumerate(FetchRequest<Track>()) { Issue.record("\($0.name) is visited") }
+        }
+
+        #expect(try Self.readings[reading](scene.context) == ["1", "2"])
+    }
+
     @Test func `contexts that nobody uses keep the log below its cap`() throws {
         let scene = try Scene()
         let idle = (0..<8).map { _ in ManagedObjectContext(scene.coordinator) }

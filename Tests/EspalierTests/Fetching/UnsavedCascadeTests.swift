@@ -175,6 +175,53 @@ import Testing
         }
     }
 
+    // MARK: Stores that cannot be read
+
+    /// - Parameter failing: the numbers of the readings of lists that fail. The first one is that of the delete rules,
+    ///   which run again by ID if it fails.
+    @Test(arguments: [[0], [1], [0, 1], [0, 2]])
+    func `a list that cannot be read is not taken for an empty one, and the next fetch reads it again (MC-18)`(
+        failing: [Int]
+    ) throws {
+        let model = try ManagedObjectModel(for: musicClasses)
+        let state = Mutex((isArmed: false, count: 0))
+        let coordinator = PersistentStoreCoordinator(managedObjectModel: model)
+        coordinator.add(
+            WatchedStore(model: model) { call throws(StoreError) in
+                guard case .destinations = call else { return }
+                let fails = state.withLock { state -> Bool in
+                    guard state.isArmed else { return false }
+                    defer { state.count += 1 }
+                    return failing.contains(state.count)
+                }
+                if fails { throw StoreError.invalidRequest(reason: "a test lets this reading fail") }
+            })
+        let maker = ManagedObjectContext(coordinator)
+        let (artist, album, track) = (Artist(context: maker), Album(context: maker), Track(context: maker))
+        (artist.name, album.title, track.name) = ("Ann", "First", "One")
+        (album.artist, track.album) = (artist, album)
+        try maker.save()
+        let context = ManagedObjectContext(coordinator)
+        let gone = try #require(try context.fetch(FetchRequest<Artist>()).first)
+        try context.delete(gone)
+        state.withLock { $0.isArmed = true }
+        func count() throws -> Int { try context.count(for: FetchRequest<Track>()) }
+
+        if failing == [0] {
+            #expect(try count() == 0)
+        } else {
+            guard case .store? = contextError({ _ = try count() }) else {
+                Issue.record("a fetch answers without the list that it has to read")
+                return
+            }
+        }
+
+        #expect(try count() == 0)
+        #expect(try context.count(for: FetchRequest<Album>()) == 0)
+        let readCount = state.withLock { $0.count }
+        #expect(readCount > failing.count)
+    }
+
     // MARK: Taking back
 
     @Test(arguments: StoreKind.allCases)
