@@ -37,6 +37,7 @@ extension BTreeStore {
     /// - Throws: as `migrate(at:to:migration:options:)`.
     package static func migrate(_ opening: StoreOpening) throws(StoreError) -> MigrationPlan {
         let place = try place(of: opening)
+        assert(place.options.access == .readWrite, "a store that is open for reading only is migrated")
         return try waiting(for: opening) { () throws(StoreError) -> MigrationPlan in
             try migrate(
                 at: place.path, to: opening.model, migration: opening.migration, options: place.options)
@@ -175,6 +176,7 @@ extension StagedMigration {
         _ opening: StoreOpening, from former: ManagedObjectModel
     ) throws(StoreError) -> StagedMigration {
         let place = try BTreeStore.place(of: opening)
+        assert(place.options.access == .readWrite, "a store that is open for reading only is migrated")
         let open = try BTreeStore.waiting(for: opening) { () throws(StoreError) -> StagedMigration in
             try begin(at: place.path, from: former, to: opening.model, opening.migration, options: place.options)
         }
@@ -191,6 +193,7 @@ extension MappedMigration {
         _ opening: StoreOpening, from former: ManagedObjectModel, _ mapped: Mapped, isTrial: Bool
     ) throws(StoreError) -> MappedMigration {
         let place = try BTreeStore.place(of: opening)
+        assert(place.options.access == .readWrite, "a store that is open for reading only is migrated")
         let open = try BTreeStore.waiting(for: opening) { () throws(StoreError) -> MappedMigration in
             try begin(
                 at: place.path, from: former, to: opening.model, mapped, opening.migration, isTrial: isTrial,
