@@ -58,12 +58,25 @@ public final class PersistentContainer: Sendable {
     /// Opens all stores.
     ///
     /// - Parameter progress: called after each store with the number of open ones.
-    init(
+    convenience init(
         model: ManagedObjectModel, stores: [PersistentStoreDescription], progress: (Int) -> Void
     ) throws(ContextError) {
-        persistentStoreCoordinator = PersistentStoreCoordinator(managedObjectModel: model)
-        persistentStoreDescriptions = stores
-        let opened = try persistentStoreCoordinator.addPersistentStores(stores, onOpening: progress)
+        let coordinator = PersistentStoreCoordinator(managedObjectModel: model)
+        var opening = try JointOpening(stores, in: coordinator)
+        try opening.openUnchanged(onOpening: progress)
+        self.init(coordinator, stores, opened: try opening.finish(onOpening: progress))
+    }
+
+    /// A container of stores that were opened.
+    ///
+    /// - Parameters:
+    ///   - descriptions: the descriptions from which they were opened.
+    ///   - opened: the stores, in the same order; the coordinator has them.
+    init(
+        _ coordinator: PersistentStoreCoordinator, _ descriptions: [PersistentStoreDescription],
+        opened: [any PersistentStore]
+    ) {
+        (persistentStoreCoordinator, persistentStoreDescriptions) = (coordinator, descriptions)
         openedStores.withLock { $0 = opened }
     }
 

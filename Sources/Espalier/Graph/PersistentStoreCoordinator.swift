@@ -5,7 +5,7 @@
 //      unless it was assigned to another one.
 //   2. A store accepts a hierarchy as a whole or not at all, and no relationship connects two stores.
 //   3. No lock is held while a store works or a mailbox is notified.
-// Not here: the coordinator as a source of contexts (+Source).
+// Not here: the coordinator as a source of contexts (+Source), several stores that are opened together (JointOpening).
 
 public import EspalierModel
 public import EspalierStore
@@ -69,7 +69,7 @@ public final class PersistentStoreCoordinator: Sendable {
         add(store, entityNames: entityNames, name: name, description: nil)
     }
 
-    private func add(
+    func add(
         _ store: any PersistentStore, entityNames: Set<String>?, name: String?,
         description: PersistentStoreDescription?
     ) {
@@ -106,44 +106,8 @@ public final class PersistentStoreCoordinator: Sendable {
         return store
     }
 
-    /// Opens several stores, and adds them in their order; migrates none before all others are known to open.
-    ///
-    /// Stores that opening does not change are opened first. Of those that it changes, all but the first are tried
-    /// before.
-    ///
-    /// - Parameter onOpening: called after each store with the number of open ones.
-    /// - Throws: as `addPersistentStore(_:)`, for the first store that fails; then all are closed, and none is added.
-    func addPersistentStores(
-        _ descriptions: [PersistentStoreDescription], onOpening: (Int) -> Void
-    ) throws(ContextError) -> [any PersistentStore] {
-        var openings: [StoreOpening] = []
-        var entityNames: [Set<String>?] = []
-        for description in descriptions {
-            entityNames.append(try self.entityNames(of: description))
-            openings.append(try opening(of: description))
-        }
-        var stores = [(any PersistentStore)?](repeating: nil, count: openings.count)
-        do throws(StoreError) {
-            let changed = try openings.count > 1 ? StoreType.tryOpening(openings) : []
-            let order = openings.indices.filter { !changed.contains($0) } + changed
-            for (count, position) in order.enumerated() {
-                stores[position] = try StoreType.open(openings[position])
-                onOpening(count + 1)
-            }
-        } catch {
-            // The caller gets the error of the store that failed to open; the stores closed here have nothing unsaved.
-            for case let store? in stores { try? store.close() }
-            throw ContextError(error)
-        }
-        for case let (position, store?) in stores.enumerated() {
-            let description = descriptions[position]
-            add(store, entityNames: entityNames[position], name: description.name, description: description)
-        }
-        return stores.compactMap(\.self)
-    }
-
     /// The description as stores get it.
-    private func opening(of description: PersistentStoreDescription) throws(ContextError) -> StoreOpening {
+    func opening(of description: PersistentStoreDescription) throws(ContextError) -> StoreOpening {
         switch (description.type, description.path) {
         case (.inMemory, _?), (.btree, nil): throw .unsupportedStore(description.type)
         default: break
@@ -171,7 +135,7 @@ public final class PersistentStoreCoordinator: Sendable {
     }
 
     /// The entities of a described store: those that it names, or those of its configuration.
-    private func entityNames(of description: PersistentStoreDescription) throws(ContextError) -> Set<String>? {
+    func entityNames(of description: PersistentStoreDescription) throws(ContextError) -> Set<String>? {
         guard let name = description.configurationName else { return description.entityNames }
         guard let entities = managedObjectModel.entities(forConfigurationNamed: name) else {
             throw .unknownConfiguration(name, known: managedObjectModel.configurations.map(\.name))

@@ -43,7 +43,14 @@ public struct MappingModel: Sendable {
         storeAt path: String, from former: ManagedObjectModel, to model: ManagedObjectModel,
         _ migration: MigrationOptions = .automatic
     ) throws(MappingError) -> MigrationPlan {
-        try run(path, former, model, migration, isTrial: false)
+        try migrate(StoreOpening(.btree, model: model, path: path, migration: migration), from: former)
+    }
+
+    /// Migrates a described store, with its options, to the model of the description.
+    func migrate(
+        _ opening: StoreOpening, from former: ManagedObjectModel
+    ) throws(MappingError) -> MigrationPlan {
+        try run(opening, former, isTrial: false)
     }
 
     /// Tries the migration and rolls it back: what it would do, and all reasons against it.
@@ -54,22 +61,29 @@ public struct MappingModel: Sendable {
         storeAt path: String, from former: ManagedObjectModel, to model: ManagedObjectModel,
         _ migration: MigrationOptions = .automatic
     ) throws(MappingError) -> MigrationPlan {
-        try run(path, former, model, migration, isTrial: true)
+        try migrationPlan(StoreOpening(.btree, model: model, path: path, migration: migration), from: former)
+    }
+
+    /// Tries the migration of a described store, with its options, to the model of the description.
+    func migrationPlan(
+        _ opening: StoreOpening, from former: ManagedObjectModel
+    ) throws(MappingError) -> MigrationPlan {
+        try run(opening, former, isTrial: true)
     }
 
     private func run(
-        _ path: String, _ former: ManagedObjectModel, _ model: ManagedObjectModel, _ migration: MigrationOptions,
-        isTrial: Bool
+        _ opening: StoreOpening, _ former: ManagedObjectModel, isTrial: Bool
     ) throws(MappingError) -> MigrationPlan {
-        let rules = try MappingRules(self, from: former, to: model)
+        let rules = try MappingRules(self, from: former, to: opening.model)
+        var logged = opening
+        logged.migration = opening.migration.logged
         let open: MappedMigration
         do throws(StoreError) {
-            open = try MappedMigration.begin(
-                at: path, from: former, to: model, rules.mapped, migration.logged, isTrial: isTrial)
+            open = try MappedMigration.begin(logged, from: former, rules.mapped, isTrial: isTrial)
         } catch {
             throw .store(error)
         }
-        return try run(open, rules, migration, isTrial: isTrial)
+        return try run(open, rules, opening.migration, isTrial: isTrial)
     }
 
     /// Carries the mappings out in a migration that has begun.

@@ -26,15 +26,14 @@ extension PersistentContainer {
     /// The plan migrates the B-tree files whose descriptions allow it, with their backup, progress and log; the plan
     /// alone says what a step may lose. A file of another kind is opened if it has the last version.
     ///
-    /// No store is changed if another one is refused: where several have steps left, the plan first tries them on
-    /// copies, as `SchemaMigrationPlan.migrationPlan(storeAt:)` does, with the work of the steps. A trial shows no
-    /// progress, but can be cancelled by it.
+    /// No store is changed if another one is refused. Stores without a step of the plan are opened first. Where several
+    /// have steps left, the plan then tries them on copies, as `SchemaMigrationPlan.migrationPlan(storeAt:)` does, with
+    /// the work of the steps. A trial shows no progress, but can be cancelled by it.
     ///
     /// - Throws: `SchemaMigrationError` of the plan; `ContextError` if a store cannot be opened.
     /// - Complexity: as of the plan's stages, twice for several stores; O(stores) for stores of the last version.
     public convenience init(_ plan: SchemaMigrationPlan, stores: [PersistentStoreDescription]) throws {
-        try plan.migrate(stores)
-        let stores = stores.map { description in
+        let described = stores.map { description in
             var description = description
             if description.type == .btree {
                 // Backup and progress are those of the plan, which has ended. What is left to opening loses nothing,
@@ -46,50 +45,76 @@ extension PersistentContainer {
             }
             return description
         }
-        try self.init(model: plan.lastVersion, stores: stores)
+        let coordinator = PersistentStoreCoordinator(managedObjectModel: plan.lastVersion)
+        var opening = try JointOpening(described, in: coordinator)
+        let waiting = try plan.waiting(zip(opening.openings, stores).map { $0.migrating(as: $1) })
+        try opening.openUnchanged(except: Set(waiting.map(\.position))) { _ in }
+        do { try plan.migrate(waiting) } catch {
+            opening.cancel()
+            throw error
+        }
+        self.init(coordinator, described, opened: try opening.finish { _ in })
+    }
+}
+
+extension StoreOpening {
+    /// The same store, with all options of a migration that its description had for a plan.
+    fileprivate func migrating(as description: PersistentStoreDescription) -> StoreOpening {
+        var opening = self
+        opening.migration = description.migration
+        return opening
     }
 }
 
 extension SchemaMigrationPlan {
-    /// Migrates the stores that exist and may be migrated.
-    fileprivate func migrate(_ descriptions: [PersistentStoreDescription]) throws(SchemaMigrationError) {
-        var waiting: [(path: String, course: SchemaCourse, options: MigrationOptions)] = []
-        for description in descriptions {
-            guard description.type == .btree, let path = description.path, !description.isReadOnly,
-                description.migration.isAutomatic
-            else { continue }
+    /// A store that has steps of the plan left.
+    fileprivate struct Waiting {
+        /// The number of its description.
+        let position: Int
+        let opening: StoreOpening
+        let course: SchemaCourse
+    }
+
+    /// The stores that exist, may be migrated, and have steps left.
+    fileprivate func waiting(_ openings: [StoreOpening]) throws(SchemaMigrationError) -> [Waiting] {
+        var waiting: [Waiting] = []
+        for (position, opening) in openings.enumerated() {
+            guard opening.type == .btree, !opening.isReadOnly, opening.migration.isAutomatic else { continue }
             do throws(SchemaMigrationError) {
-                let course = try course(ofStoreAt: path)
-                if !course.steps.isEmpty { waiting.append((path, course, description.migration)) }
+                let course = try course(of: opening)
+                guard !course.steps.isEmpty else { continue }
+                waiting.append(Waiting(position: position, opening: opening, course: course))
             } catch {
                 guard case .store(let cause) = error, cause.isMissingFile else { throw error }
             }
         }
+        return waiting
+    }
+
+    /// Migrates stores that have steps left, none before all others are known to pass them.
+    fileprivate func migrate(_ waiting: [Waiting]) throws(SchemaMigrationError) {
         if waiting.count > 1 {
-            do throws(StoreError) { try MigrationOptions.requireOwnBackups(waiting.map(\.options)) } catch {
+            do throws(StoreError) { try MigrationOptions.requireOwnBackups(waiting.map(\.opening.migration)) } catch {
                 throw .store(error)
             }
-            for (path, course, options) in waiting { try tryMigration(ofStoreAt: path, course, options) }
+            for store in waiting { try tryMigration(store) }
         }
-        for (path, _, options) in waiting {
-            _ = try migrate(
-                storeAt: path, backupPath: options.backupPath, progress: options.progress, log: options.log)
-        }
+        for store in waiting { _ = try migrate(store.opening) }
     }
 
     /// Tries the migration of one of several stores, and its backup.
-    private func tryMigration(
-        ofStoreAt path: String, _ course: SchemaCourse, _ options: MigrationOptions
-    ) throws(SchemaMigrationError) {
-        if let backupPath = options.backupPath, !hasBackup(ofStoreAt: path, at: backupPath, course) {
+    private func tryMigration(_ store: Waiting) throws(SchemaMigrationError) {
+        let (path, options) = (store.opening.path ?? "", store.opening.migration)
+        if let backupPath = options.backupPath, !hasBackup(ofStoreAt: path, at: backupPath, store.course) {
             do throws(StoreError) { try BTreeStore.checkBackup(ofStoreAt: path, at: backupPath) } catch {
                 throw .store(error)
             }
         }
-        var tried = options.logged
-        tried.progress = options.progress.map { MigrationProgress(cancelledWith: $0) }
-        (tried.backupPath, tried.allowing) = (nil, [])
-        let trial = try trial(ofStoreAt: path, tried)
+        var tried = store.opening
+        tried.migration = options.logged
+        tried.migration.progress = options.progress.map { MigrationProgress(cancelledWith: $0) }
+        (tried.migration.backupPath, tried.migration.allowing) = (nil, [])
+        let trial = try trial(of: tried)
         guard let step = trial.refused, let refusal = trial.plans.last?.refusal else { return }
         throw failure(
             of: step, path, reached: trial.start, StoreError.migrationRefused(path: path, refusal))

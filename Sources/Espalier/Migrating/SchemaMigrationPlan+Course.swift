@@ -35,17 +35,21 @@ extension SchemaMigrationPlan {
         let isExact: Bool
     }
 
-    /// The course of the store at `path`.
+    /// The course of a described store.
     ///
-    /// - Parameter original: the path of the store for errors, if the one at `path` is its copy.
+    /// - Parameter original: the path of the store for errors, if the described one is its copy.
     func course(
-        ofStoreAt path: String, copiedFrom original: String? = nil
+        of opening: StoreOpening, copiedFrom original: String? = nil
     ) throws(SchemaMigrationError) -> SchemaCourse {
         let checksums = checksums
         try checkWork(checksums)
-        let stored = try model(ofStoreAt: path)
+        let stored: ManagedObjectModel
+        do throws(StoreError) { stored = try BTreeStore.storedModel(ofDescribed: opening) } catch {
+            throw .store(error)
+        }
         guard let found = version(of: stored, checksums) else {
-            throw .unknownVersion(path: original ?? path, found: stored.versionChecksum, known: checksums)
+            throw .unknownVersion(
+                path: original ?? opening.path ?? "", found: stored.versionChecksum, known: checksums)
         }
         let adoption = found.isExact ? [] : [SchemaCourse.Step(from: found.number, to: found.number)]
         let steps = (found.number..<versions.count - 1).map { SchemaCourse.Step(from: $0, to: $0 + 1) }
@@ -104,15 +108,5 @@ extension SchemaMigrationPlan {
     private static func storedChecksum(of model: ManagedObjectModel) -> String {
         // A valid model stays valid without the parts that a store does not save.
         (try? ManagedObjectModel(entities: model.storedDescriptions))?.versionChecksum ?? model.versionChecksum
-    }
-
-    private func model(ofStoreAt path: String) throws(SchemaMigrationError) -> ManagedObjectModel {
-        do throws(StoreError) {
-            let store = try BTreeStore.openWithStoredModel(path: path)
-            try store.close()
-            return store.model
-        } catch {
-            throw .store(error)
-        }
     }
 }

@@ -34,29 +34,30 @@ extension SchemaMigrationPlan {
     public func migrationPlan(
         storeAt path: String, progress: MigrationProgress? = nil, log: MigrationLog? = nil
     ) throws(SchemaMigrationError) -> [MigrationPlan] {
-        try trial(ofStoreAt: path, MigrationOptions(progress: progress, log: log).logged).plans
+        try trial(of: opening(at: path, MigrationOptions(progress: progress, log: log).logged)).plans
     }
 
-    /// Tries the plan on a copy of the store at `path`.
-    func trial(
-        ofStoreAt path: String, _ options: MigrationOptions
-    ) throws(SchemaMigrationError) -> Trial {
+    /// Tries the plan on a copy of a described store, with the options of its description.
+    func trial(of opening: StoreOpening) throws(SchemaMigrationError) -> Trial {
+        let path = opening.path ?? ""
         let copy: String
         do throws(StoreError) { copy = try BTreeStore.makeTrialCopy(ofStoreAt: path) } catch { throw .store(error) }
         // The caller gets the error of the trial; a copy that stays is only a file too many.
         defer { try? BTreeStore.destroy(at: copy) }
-        let course = try course(ofStoreAt: copy, copiedFrom: path)
+        var opening = opening
+        opening.path = copy
+        let course = try course(of: opening, copiedFrom: path)
         var trial = Trial(start: course.start)
         for (position, step) in course.steps.enumerated() {
-            if !step.isAdoption { options.log?.note(.stage(from: step.from, of: versions.count)) }
-            options.progress?.beginStage(position, of: course.steps.count)
+            if !step.isAdoption { opening.migration.log?.note(.stage(from: step.from, of: versions.count)) }
+            opening.migration.progress?.beginStage(position, of: course.steps.count)
             do {
-                trial.plans.append(try carryOut(step, storeAt: copy, options))
+                trial.plans.append(try carryOut(step, opening))
             } catch {
                 guard let refusal = Self.refusal(in: error) else {
                     throw failure(of: step, path, reached: course.start, error)
                 }
-                do { trial.plans.append(try plan(of: step, copy, options, refusal)) } catch {
+                do { trial.plans.append(try plan(of: step, opening, refusal)) } catch {
                     throw failure(of: step, path, reached: course.start, error)
                 }
                 trial.refused = step
@@ -78,20 +79,17 @@ extension SchemaMigrationPlan {
     ///
     /// - Parameter refusal: the reasons that the step itself has found; those of a step with work are no more.
     private func plan(
-        of step: SchemaCourse.Step, _ copy: String, _ options: MigrationOptions, _ refusal: MigrationRefusal
+        of step: SchemaCourse.Step, _ opening: StoreOpening, _ refusal: MigrationRefusal
     ) throws -> MigrationPlan {
-        let (former, next) = (versions[step.from], versions[step.to])
-        guard !step.isAdoption else {
-            return try BTreeStore.migrationPlan(at: copy, to: next, migration: options, checkingRows: true)
-        }
+        var opening = opening
+        opening.model = versions[step.to]
+        guard !step.isAdoption else { return try BTreeStore.migrationPlan(opening, checkingRows: true) }
         let stage = stages[step.from]
-        var options = options
-        options.allowing = stage.allowing
+        opening.migration.allowing = stage.allowing
         if let mappings = stage.mappings {
-            return try mappings.migrationPlan(storeAt: copy, from: former, to: next, options)
+            return try mappings.migrationPlan(opening, from: versions[step.from])
         }
-        let plan = try BTreeStore.migrationPlan(
-            at: copy, to: next, migration: options, checkingRows: !stage.hasCode)
+        let plan = try BTreeStore.migrationPlan(opening, checkingRows: !stage.hasCode)
         return stage.hasCode ? plan.refused(for: refusal) : plan
     }
 }

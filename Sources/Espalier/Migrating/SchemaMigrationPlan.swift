@@ -117,17 +117,25 @@ public struct SchemaMigrationPlan: Sendable {
     public func migrate(
         storeAt path: String, backupPath: String? = nil, progress: MigrationProgress? = nil, log: MigrationLog? = nil
     ) throws(SchemaMigrationError) -> [MigrationPlan] {
-        let course = try course(ofStoreAt: path)
-        let isBackedUp = backupPath.map { hasBackup(ofStoreAt: path, at: $0, course) } ?? false
-        var options = MigrationOptions(progress: progress, log: log).logged
-        options.backupPath = isBackedUp ? nil : backupPath
+        let migration = MigrationOptions(backupPath: backupPath, progress: progress, log: log)
+        return try migrate(opening(at: path, migration))
+    }
+
+    /// Migrates a described store, with its options; the losses that its description allows do not count.
+    func migrate(_ opening: StoreOpening) throws(SchemaMigrationError) -> [MigrationPlan] {
+        let (path, migration) = (opening.path ?? "", opening.migration)
+        let course = try course(of: opening)
+        let isBackedUp = migration.backupPath.map { hasBackup(ofStoreAt: path, at: $0, course) } ?? false
+        var opening = opening
+        opening.migration = MigrationOptions(progress: migration.progress, log: migration.log).logged
+        opening.migration.backupPath = isBackedUp ? nil : migration.backupPath
         var done: [MigrationPlan] = []
         for (position, step) in course.steps.enumerated() {
-            if !step.isAdoption { options.log?.note(.stage(from: step.from, of: versions.count)) }
-            progress?.beginStage(position, of: course.steps.count)
+            if !step.isAdoption { opening.migration.log?.note(.stage(from: step.from, of: versions.count)) }
+            migration.progress?.beginStage(position, of: course.steps.count)
             do {
-                let plan = try carryOut(step, storeAt: path, options)
-                if changesStore(step, plan.difference) { options.backupPath = nil }
+                let plan = try carryOut(step, opening)
+                if changesStore(step, plan.difference) { opening.migration.backupPath = nil }
                 done.append(plan)
             } catch {
                 throw failure(of: step, path, reached: reached(path, step), error)
@@ -136,23 +144,26 @@ public struct SchemaMigrationPlan: Sendable {
         return done
     }
 
+    /// The store at `path`, described without options.
+    func opening(at path: String, _ migration: MigrationOptions) -> StoreOpening {
+        StoreOpening(.btree, model: lastVersion, path: path, migration: migration)
+    }
+
     /// Whether a step commits anything: one without work and without a difference of the versions does nothing.
     func changesStore(_ step: SchemaCourse.Step, _ difference: ModelDifference) -> Bool {
         !difference.isEmpty || !step.isAdoption && stages[step.from].hasCode
     }
 
-    /// Carries out one step.
-    func carryOut(
-        _ step: SchemaCourse.Step, storeAt path: String, _ options: MigrationOptions
-    ) throws -> MigrationPlan {
-        let (former, next) = (versions[step.from], versions[step.to])
-        guard !step.isAdoption else { return try BTreeStore.migrate(at: path, to: next, migration: options) }
-        let stage = stages[step.from]
-        var options = options
-        options.allowing = stage.allowing
-        if let mappings = stage.mappings { return try mappings.migrate(storeAt: path, from: former, to: next, options) }
-        guard stage.hasCode else { return try BTreeStore.migrate(at: path, to: next, migration: options) }
-        return try stage.migrate(try StagedMigration.begin(at: path, from: former, to: next, options))
+    /// Carries out one step on a described store, whose description has the options of the migration too.
+    func carryOut(_ step: SchemaCourse.Step, _ opening: StoreOpening) throws -> MigrationPlan {
+        var opening = opening
+        opening.model = versions[step.to]
+        guard !step.isAdoption else { return try BTreeStore.migrate(opening) }
+        let (stage, former) = (stages[step.from], versions[step.from])
+        opening.migration.allowing = stage.allowing
+        if let mappings = stage.mappings { return try mappings.migrate(opening, from: former) }
+        guard stage.hasCode else { return try BTreeStore.migrate(opening) }
+        return try stage.migrate(try StagedMigration.begin(opening, from: former))
     }
 
     /// The error of a step, after which the store at `path` has version number `reached`.

@@ -13,6 +13,7 @@
 
 import EspalierModel
 import EspalierStore
+import FoundationEssentials
 
 /// How much an import keeps in memory.
 package struct ImportLimits: Sendable {
@@ -20,7 +21,7 @@ package struct ImportLimits: Sendable {
     let rowCount: Int
     /// The most rows of any batch.
     let rowCountMax: Int
-    /// The number of bytes of values after which a batch ends.
+    /// The number of bytes of values and to-one destinations after which a batch ends.
     let byteCount: Int
     /// The most members of a relationship that are collected before they are written.
     let memberCount: Int
@@ -155,9 +156,10 @@ final class ObjectWriter {
                 }
             }
             let id = ObjectID(storeTag: storeTag, entityTag: row.entity.tag, key: row.key)
+            batchByteCount += row.values.count * MemoryLayout<AttributeValue>.stride
+            batchByteCount += destinations.count * MemoryLayout<ObjectID?>.stride
             batch.insertions.append(.init(id: id, values: row.values, destinations: destinations))
             objectCounts[row.entity.index] += 1
-            batchByteCount += row.values.count * MemoryLayout<AttributeValue>.stride
             for value in row.values { batchByteCount += value.contentByteCount }
             if batch.insertions.count >= limits.batchRowCount(after: rowCount) || batchByteCount >= limits.byteCount {
                 try saveBatch(&report)
@@ -325,12 +327,14 @@ final class ObjectWriter {
 }
 
 extension AttributeValue {
-    /// The number of bytes of a long value; 0 for the others.
-    var contentByteCount: Int {
+    /// The number of bytes that a value of any length has beside its own; 0 for the others.
+    fileprivate var contentByteCount: Int {
         switch self {
         case .string(let text): text.utf8.count
         case .binary(let data), .transformable(let data): data.count
-        default: 0
+        case .uri(let uri): uri.absoluteString.utf8.count
+        // An import reads no composites.
+        case .composite, .null, .integer, .decimal, .double, .float, .boolean, .date, .uuid, .objectID: 0
         }
     }
 }

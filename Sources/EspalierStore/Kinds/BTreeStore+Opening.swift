@@ -1,30 +1,61 @@
 // B-tree files as descriptions have them: with options by key, and waiting for a process that writes.
+//
+// Invariants
+//   1. Each use of a described file applies all options of the description, so that a wrong one is refused before
+//      anything is changed.
 
 internal import EspalierEngine
-internal import EspalierModel
+package import EspalierModel
 internal import FoundationEssentials
 
 extension BTreeStore {
     /// Opens a described file; waits for another process that writes it as long as the option `timeout` says.
     static func open(_ opening: StoreOpening) throws(StoreError) -> BTreeStore {
-        let (path, options) = try place(of: opening)
-        let sortByteCountMax = try opening.count(of: .sortByteCountMax)
+        let place = try place(of: opening)
         let store = try waiting(for: opening) { () throws(StoreError) -> BTreeStore in
-            try open(path: path, model: opening.model, migration: opening.migration, options: options)
+            try open(
+                path: place.path, model: opening.model, migration: opening.migration, options: place.options)
         }
-        if let sortByteCountMax { store.sortByteCountMax = sortByteCountMax }
+        if let byteCount = place.sortByteCountMax { store.sortByteCountMax = byteCount }
         return store
     }
 
+    /// The model in a described file, which must exist.
+    ///
+    /// - Throws: the errors of opening the file for writing, unless the description is for reading only.
+    package static func storedModel(ofDescribed opening: StoreOpening) throws(StoreError) -> ManagedObjectModel {
+        let place = try place(of: opening)
+        let store = try waiting(for: opening) { () throws(StoreError) -> BTreeStore in
+            try openWithStoredModel(path: place.path, options: place.options)
+        }
+        try store.close()
+        return store.model
+    }
+
+    /// Migrates a described file to the model of the description, without opening it for use.
+    ///
+    /// - Throws: as `migrate(at:to:migration:options:)`.
+    package static func migrate(_ opening: StoreOpening) throws(StoreError) -> MigrationPlan {
+        let place = try place(of: opening)
+        assert(place.options.access == .readWrite, "a store that is open for reading only is migrated")
+        return try waiting(for: opening) { () throws(StoreError) -> MigrationPlan in
+            try migrate(
+                at: place.path, to: opening.model, migration: opening.migration, options: place.options)
+        }
+    }
+
     /// The effect of opening a described file for writing, and the reasons against it (SD-30).
-    static func migrationPlan(_ opening: StoreOpening, checkingRows: Bool) throws(StoreError) -> MigrationPlan {
+    package static func migrationPlan(
+        _ opening: StoreOpening, checkingRows: Bool
+    ) throws(StoreError) -> MigrationPlan {
         var writing = opening
         writing.isReadOnly = false
-        let (path, options) = try place(of: writing)
-        assert(options.access == .readWrite, "rows cannot be tried in a database that is open for reading only")
+        let place = try place(of: writing)
+        assert(place.options.access == .readWrite, "rows cannot be tried in a database that is only read")
         return try waiting(for: opening) { () throws(StoreError) -> MigrationPlan in
             try migrationPlan(
-                at: path, to: opening.model, migration: opening.migration, checkingRows: checkingRows, options: options)
+                at: place.path, to: opening.model, migration: opening.migration, checkingRows: checkingRows,
+                options: place.options)
         }
     }
 
@@ -85,7 +116,10 @@ extension BTreeStore {
 
     // MARK: Descriptions
 
-    private static func place(of opening: StoreOpening) throws(StoreError) -> (path: String, options: DatabaseOptions) {
+    /// The path of a description, and what its options say but for the wait.
+    fileprivate static func place(
+        of opening: StoreOpening
+    ) throws(StoreError) -> (path: String, options: DatabaseOptions, sortByteCountMax: Int?) {
         try opening.requireOptions(among: [
             .timeout, .cacheByteCount, .pageSize, .logByteCountMax, .sortByteCountMax,
         ])
@@ -97,7 +131,7 @@ extension BTreeStore {
         if let count = try opening.count(of: .cacheByteCount) { options.cacheByteCount = count }
         if let count = try opening.count(of: .pageSize) { options.pageSize = count }
         if let count = try opening.count(of: .logByteCountMax) { options.logByteCountMax = count }
-        return (path, options)
+        return (path, options, try opening.count(of: .sortByteCountMax))
     }
 
     /// Runs `body` with the database of a described file, which is not created.
@@ -107,19 +141,19 @@ extension BTreeStore {
     private static func withDatabase<Answer>(
         of opening: StoreOpening, _ body: (Database) throws(StoreError) -> Answer
     ) throws(StoreError) -> Answer {
-        let (path, given) = try place(of: opening)
-        var options = given
+        let place = try place(of: opening)
+        var options = place.options
         (options.createIfMissing, options.applicationID) = (false, applicationID)
         return try waiting(for: opening) { () throws(StoreError) -> Answer in
-            try StoreError.withPath(path) { () throws(StoreError) -> Answer in
-                let database = try withStoreErrors(try Database.open(path, options: options))
+            try StoreError.withPath(place.path) { () throws(StoreError) -> Answer in
+                let database = try withStoreErrors(try Database.open(place.path, options: options))
                 return try closing(database) { () throws(StoreError) -> Answer in try body(database) }
             }
         }
     }
 
     /// Repeats `body` while another process writes the file, as long as the option `timeout` says.
-    private static func waiting<Answer>(
+    fileprivate static func waiting<Answer>(
         for opening: StoreOpening, _ body: () throws(StoreError) -> Answer
     ) throws(StoreError) -> Answer {
         let start = ContinuousClock.now
@@ -131,6 +165,44 @@ extension BTreeStore {
                 Platform.pause(milliseconds: 20)
             }
         }
+    }
+}
+
+extension StagedMigration {
+    /// Begins the migration of a described file to the model of the description.
+    ///
+    /// - Throws: as `begin(at:from:to:_:options:)`.
+    package static func begin(
+        _ opening: StoreOpening, from former: ManagedObjectModel
+    ) throws(StoreError) -> StagedMigration {
+        let place = try BTreeStore.place(of: opening)
+        assert(place.options.access == .readWrite, "a store that is open for reading only is migrated")
+        let open = try BTreeStore.waiting(for: opening) { () throws(StoreError) -> StagedMigration in
+            try begin(at: place.path, from: former, to: opening.model, opening.migration, options: place.options)
+        }
+        open.sortByteCountMax = place.sortByteCountMax
+        return open
+    }
+}
+
+extension MappedMigration {
+    /// Begins the migration of a described file to the model of the description.
+    ///
+    /// - Throws: as `begin(at:from:to:_:_:isTrial:options:)`.
+    package static func begin(
+        _ opening: StoreOpening, from former: ManagedObjectModel, _ mapped: Mapped, isTrial: Bool
+    ) throws(StoreError) -> MappedMigration {
+        let place = try BTreeStore.place(of: opening)
+        assert(place.options.access == .readWrite, "a store that is open for reading only is migrated")
+        let open = try BTreeStore.waiting(for: opening) { () throws(StoreError) -> MappedMigration in
+            try begin(
+                at: place.path, from: former, to: opening.model, mapped, opening.migration, isTrial: isTrial,
+                options: place.options)
+        }
+        if let byteCount = place.sortByteCountMax {
+            (open.source.sortByteCountMax, open.destination.sortByteCountMax) = (byteCount, byteCount)
+        }
+        return open
     }
 }
 

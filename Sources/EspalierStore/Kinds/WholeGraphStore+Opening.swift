@@ -1,18 +1,28 @@
 // Binary files as descriptions have them: migrated first, if the model asks for it and the description allows it.
 
+package import EspalierEngine
 internal import EspalierModel
 
 extension WholeGraphStore {
-    /// Opens a described binary file.
-    static func openBinary(_ opening: StoreOpening) throws(StoreError) -> WholeGraphStore {
+    /// Opens a described binary file, which is read once; one that is migrated is read again afterwards.
+    ///
+    /// - Complexity: O(n log n) in rows and destinations; that of the migration, if there is one.
+    package static func openBinary(
+        _ opening: StoreOpening, in fileSystem: any FileSystem = PosixFileSystem.shared
+    ) throws(StoreError) -> WholeGraphStore {
         let path = try binaryPath(of: opening)
-        if try changesBinary(opening) {
-            assert(!opening.isReadOnly, "a file that is open for reading only is migrated")
-            try GraphFileMigration.migrate(
-                try GraphFile(path, BinaryGraphFormat()), to: opening.model, opening.migration)
+        let file = try GraphFile(path, BinaryGraphFormat(), isReadOnly: opening.isReadOnly, in: fileSystem)
+        let graph = try StoreError.withPath(path) { () throws(StoreError) -> StoredGraph? in
+            guard var content = try Self.content(of: file) else { return nil }
+            if try isMigrated(content, opening) {
+                assert(!file.isReadOnly, "a file that is open for reading only is migrated")
+                try GraphFileMigration.migrate(file, content, to: opening.model, opening.migration)
+                guard let migrated = try Self.content(of: file) else { return nil }
+                content = migrated
+            }
+            return try content.graph(opening.model)
         }
-        let file = try GraphFile(path, BinaryGraphFormat(), isReadOnly: opening.isReadOnly)
-        return try WholeGraphStore(file, type: .binary, model: opening.model)
+        return try WholeGraphStore(file, holding: graph, type: .binary, model: opening.model)
     }
 
     /// The effect of opening a described binary file for writing, and the reasons against it (SD-30).
@@ -28,15 +38,32 @@ extension WholeGraphStore {
     /// - Complexity: O(bytes), because the checksum of the file is compared.
     static func changesBinary(_ opening: StoreOpening) throws(StoreError) -> Bool {
         let path = try binaryPath(of: opening)
-        guard opening.migration.isAutomatic, !opening.isReadOnly else { return false }
+        guard mayMigrate(opening) else { return false }
         let file = try GraphFile(path, BinaryGraphFormat())
         return try StoreError.withPath(path) { () throws(StoreError) -> Bool in
-            guard let bytes = try file.bytes() else { return false }
-            let stored = try BinaryGraphFormat().model(in: bytes)
-            let adaptation = try BTreeStore.adaptation(
-                of: stored, to: opening.model, isReadOnly: opening.isReadOnly, opening.migration)
-            return adaptation == .migration
+            guard let content = try Self.content(of: file) else { return false }
+            return try isMigrated(content, opening)
         }
+    }
+
+    private static func mayMigrate(_ opening: StoreOpening) -> Bool {
+        opening.migration.isAutomatic && !opening.isReadOnly
+    }
+
+    /// Whether opening migrates a file with this content.
+    private static func isMigrated(_ content: GraphReader, _ opening: StoreOpening) throws(StoreError) -> Bool {
+        guard mayMigrate(opening) else { return false }
+        var content = content
+        let stored = try content.storedModel()
+        let adaptation = try BTreeStore.adaptation(
+            of: stored, to: opening.model, isReadOnly: opening.isReadOnly, opening.migration)
+        return adaptation == .migration
+    }
+
+    /// The content of a file behind its header and checksum; `nil` if there is no file.
+    private static func content(of file: GraphFile) throws(StoreError) -> GraphReader? {
+        guard let bytes = try file.bytes() else { return nil }
+        return try BinaryGraphFormat().content(of: bytes)
     }
 
     /// Tries the migration of a described binary file, which stays as it is.

@@ -78,7 +78,7 @@ package final class MappedMigration {
     ///   `.migrationCancelled`; the errors of opening and of the backup.
     package static func begin(
         at path: String, from former: ManagedObjectModel, to model: ManagedObjectModel, _ mapped: Mapped,
-        _ migration: MigrationOptions, isTrial: Bool, options: DatabaseOptions = .init()
+        _ migration: MigrationOptions, isTrial: Bool, options: DatabaseOptions
     ) throws(StoreError) -> MappedMigration {
         var options = options
         (options.createIfMissing, options.applicationID) = (false, BTreeStore.applicationID)

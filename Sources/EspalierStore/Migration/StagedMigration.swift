@@ -38,6 +38,8 @@ package final class StagedMigration {
     /// The model in the transaction before the migration.
     private var stored: ManagedObjectModel
     private var done: (run: MigrationRun, difference: ModelDifference, steps: [MigrationPlan.Step])?
+    /// The memory of the sorts of the work; `nil` = as in every store.
+    var sortByteCountMax: Int?
     private var isOpen = true
     /// Whether the commit has begun; if it fails, it may have been made.
     private var isCommitting = false
@@ -63,9 +65,10 @@ package final class StagedMigration {
     ///
     /// - Throws: `.migrationRefused`; the errors of opening and of the backup.
     package static func begin(
-        at path: String, from former: ManagedObjectModel, to model: ManagedObjectModel, _ migration: MigrationOptions
+        at path: String, from former: ManagedObjectModel, to model: ManagedObjectModel, _ migration: MigrationOptions,
+        options: DatabaseOptions = .init()
     ) throws(StoreError) -> StagedMigration {
-        var options = DatabaseOptions()
+        var options = options
         (options.createIfMissing, options.applicationID) = (false, BTreeStore.applicationID)
         return try StoreError.withPath(path) { () throws(StoreError) in
             let database = try withStoreErrors(try Database.open(path, options: options))
@@ -192,6 +195,7 @@ package final class StagedMigration {
         let store = BTreeStore(
             database: database, catalog: catalog, identifier: identifier, path: path,
             transactionUse: .migrationTransaction(migrationTransaction))
+        if let sortByteCountMax { store.sortByteCountMax = sortByteCountMax }
         self.store = store
         return store
     }

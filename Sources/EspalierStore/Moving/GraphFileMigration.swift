@@ -12,17 +12,18 @@ internal import EspalierModel
 internal import FoundationEssentials
 
 enum GraphFileMigration {
-    /// Migrates the store in a binary file to `model`; does nothing if there is no file.
+    /// Migrates the store in a binary file to `model`.
     ///
+    /// - Parameter content: the content of the file as it was read last.
     /// - Throws: `StoreError.migrationRefused` with the data that would be lost, or the rows that the model forbids;
     ///   `.invalidOption` if a backup is asked for; the errors of reading and writing.
     /// - Complexity: O(n log n) in rows and destinations, all of which are in memory twice.
     static func migrate(
-        _ file: GraphFile, to model: ManagedObjectModel, _ migration: MigrationOptions
+        _ file: GraphFile, _ content: GraphReader, to model: ManagedObjectModel, _ migration: MigrationOptions
     ) throws(StoreError) {
         try requireNoBackup(migration)
         try withErrors(of: file) {
-            guard let (graph, stored) = try content(of: file) else { return }
+            let (graph, stored) = try parts(of: content)
             // The file is half of the work.
             migration.progress?.beginStage(0, of: 2)
             let migrated = try migrate(graph, from: stored, to: model, migration)
@@ -41,10 +42,11 @@ enum GraphFileMigration {
         _ file: GraphFile, to model: ManagedObjectModel, _ migration: MigrationOptions, checkingRows: Bool
     ) throws(StoreError) -> MigrationPlan {
         try withErrors(of: file) {
-            guard let (graph, stored) = try content(of: file) else {
+            guard let bytes = try file.bytes() else {
                 throw StoreError.incompatibleModel(
                     path: nil, reason: "there is no file, so there is nothing to migrate")
             }
+            let (graph, stored) = try parts(of: try BinaryGraphFormat().content(of: bytes))
             let tree = try tree(of: graph, stored)
             let plan = try BTreeStore.plan(tree.database, model, migration, checkingRows: checkingRows)
             try tree.close()
@@ -75,12 +77,15 @@ enum GraphFileMigration {
         }
     }
 
-    /// The store in a file, and its model; `nil` if there is no file.
-    private static func content(of file: GraphFile) throws -> (graph: StoredGraph, stored: ManagedObjectModel)? {
-        guard let bytes = try file.bytes() else { return nil }
-        let format = BinaryGraphFormat()
-        let stored = try format.model(in: bytes)
-        return (try format.graph(in: bytes, stored), stored)
+    /// The store in the content of a file, and its model.
+    private static func parts(
+        of content: GraphReader
+    ) throws(StoreError) -> (graph: StoredGraph, stored: ManagedObjectModel) {
+        var (models, graphs) = (content, content)
+        let stored = try models.storedModel()
+        let graph = try graphs.graph(stored)
+        assert(graphs.offset > models.offset, "the rows begin at byte \(models.offset), and end at \(graphs.offset)")
+        return (graph, stored)
     }
 
     /// The graph as a B-tree store in memory.

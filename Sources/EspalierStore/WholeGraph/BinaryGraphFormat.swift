@@ -92,7 +92,7 @@ public struct BinaryGraphFormat: GraphFormat {
     public static func isBeginning(_ bytes: [UInt8]) -> Bool { bytes.starts(with: magic) }
 
     /// A reader of what follows the header, which it compares with the bytes.
-    private func content(of bytes: [UInt8]) throws(StoreError) -> GraphReader {
+    func content(of bytes: [UInt8]) throws(StoreError) -> GraphReader {
         var reader = GraphReader(bytes: bytes, offset: 0)
         guard bytes.count >= Self.headerByteCount, Self.isBeginning(bytes) else {
             throw StoreError.malformedFile(

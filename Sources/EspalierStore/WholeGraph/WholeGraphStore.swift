@@ -32,9 +32,20 @@ public final class WholeGraphStore: PersistentStore, BuiltInStore {
     ///   `.invalidRequest` for metadata that nest too deep; the errors of the source, as `.outside` if they are no
     ///   `StoreError`s.
     /// - Complexity: O(n log n) in rows and destinations.
-    public init(_ source: any GraphSource, type: StoreType, model: ManagedObjectModel) throws(StoreError) {
-        (self.source, self.type) = (source, type)
+    public convenience init(
+        _ source: any GraphSource, type: StoreType, model: ManagedObjectModel
+    ) throws(StoreError) {
         let graph = try Self.ask(source.path) { try source.load(model) }
+        try self.init(source, holding: graph, type: type, model: model)
+    }
+
+    /// Makes a store of data that were loaded.
+    ///
+    /// - Parameter graph: everything that the source has; `nil` if there is nothing yet.
+    init(
+        _ source: any GraphSource, holding graph: StoredGraph?, type: StoreType, model: ManagedObjectModel
+    ) throws(StoreError) {
+        (self.source, self.type) = (source, type)
         let schema = StoreSchema(model: model)
         let identifier = graph?.identifier ?? UUID()
         let path = source.path

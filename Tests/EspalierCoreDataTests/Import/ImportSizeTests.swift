@@ -69,6 +69,51 @@ import Testing
         #expect(counts.last == report.objectCounts.values.reduce(0, +))
     }
 
+    /// The numbers of rows in the batches of an import of objects, each with this content in XML.
+    private func batches(_ objects: [String], of type: String, byteCount: Int) throws -> [Int] {
+        let parts = objects.enumerated().map { "<object type=\"\(type)\" id=\"z\($0 + 102)\">\($1)</object>" }
+        let text = """
+            <?xml version="1.0" standalone="no"?>
+            <database>
+            <databaseInfo><version>134481920</version><UUID>C65371D9-4DC3-4EF7-87F9-C94695659E94</UUID></databaseInfo>
+            \(parts.joined(separator: "\n"))
+            </database>
+            """
+        var counts = [0]
+        let report = try CoreDataImport.importStore(
+            at: "zoo.xml", to: "new", model: try Files.zooModel(),
+            in: try Files.system(["zoo.xml": Array(text.utf8)]), limits: ImportLimits(byteCount: byteCount),
+            progress: { count in
+                counts.append(count)
+                return true
+            })
+        #expect(report.objectCounts.values.reduce(0, +) == objects.count, "\(report.findings)")
+        return zip(counts, counts.dropFirst()).map { $1 - $0 }.filter { $0 > 0 }
+    }
+
+    @Test func `a batch ends after a number of bytes, whatever the type of the values that have them`() throws {
+        let length = 10_000
+        let text = String(repeating: "a", count: length)
+        let values = [
+            "<attribute name=\"name\" type=\"string\">\(text)</attribute>",
+            "<attribute name=\"homepage\" type=\"uri\">https://a.example/\(text)</attribute>",
+            "<attribute name=\"raw\" type=\"binary\">\(Data(count: length).base64EncodedString())</attribute>",
+        ]
+        for value in values {
+            // What a row has beside the long value is less than the value.
+            let batches = try batches(Array(repeating: value, count: 20), of: "PERSON", byteCount: 3 * length)
+            #expect(batches.allSatisfy { $0 <= 3 } && batches.reduce(0, +) == 20, "\(value.prefix(40)): \(batches)")
+        }
+    }
+
+    @Test func `destinations count among the bytes of a batch`() throws {
+        let row = MemoryLayout<AttributeValue>.stride + MemoryLayout<ObjectID?>.stride
+        let number = "<attribute name=\"number\" type=\"string\">1</attribute>"
+        let batches = try batches(Array(repeating: number, count: 40), of: "PASSPORT", byteCount: 10 * row)
+
+        #expect(batches == [10, 10, 10, 10])
+    }
+
     @Test func `a store without a row is a store without a row`() throws {
         for limits in [ImportLimits(), Self.ones] {
             try ImportedStore.with(

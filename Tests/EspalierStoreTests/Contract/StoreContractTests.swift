@@ -394,6 +394,24 @@ import Testing
         }
     }
 
+    @Test(arguments: StoreKind.allCases)
+    func `a row is found by a text of its own that is the URI of the one to which it leads (PR-14)`(
+        kind: StoreKind
+    ) throws {
+        let fixture = try StoreFixture(kind)
+        let ada = try fixture.insert("Person", ["name": .string("Ada")])
+        let ben = try fixture.insert("Person", ["name": .string("Ben")])
+        let right = try fixture.insert("Album", ["name": .string(ada.uriRepresentation)], to: ["artist": ada])
+        let wrong = try fixture.insert("Album", ["name": .string(ada.uriRepresentation)], to: ["artist": ben])
+        let other = try fixture.insert("Album", ["name": .string("no URI")], to: ["artist": ada])
+        try fixture.reopen()
+
+        // A text that names no object stands for none.
+        #expect(try fixture.find("Album", "artist == CAST(name, 'NSManagedObjectID')") == [right])
+        #expect(try Set(fixture.find("Album", "artist != CAST(name, 'NSManagedObjectID')")) == [wrong, other])
+        #expect(try fixture.find("Album", "CAST(name, 'NSManagedObjectID') == nil") == [other])
+    }
+
     @Test(arguments: StoreKind.allCases) func `requests that do not fit are refused and change nothing`(kind: StoreKind)
         throws
     {
