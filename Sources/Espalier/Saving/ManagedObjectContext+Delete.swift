@@ -4,7 +4,8 @@
 //   1. `delete` marks; rules run in `mergeAndRunDeleteRules`, with which every fetch begins, if
 //      `propagatesDeletesAtEndOfEvent` is true, and in each save (MC-12).
 //   2. Rules read relationships at the time they run. They terminate: each object's rules run once, and once again
-//      after the object has adopted a newer row or its context has got its first child.
+//      after the object has adopted a newer row or its context has got its first child. Their effects on a newer row
+//      are undone together with the deletion, and register no action.
 //   3. The relationships of a deleted object itself keep their values: a save checks `deny` with them (MC-15).
 //   4. The rules run here for objects in memory only, as a prediction. In a save the store runs the same rules over all
 //      rows, and reports to the context which other rows they have deleted or changed (DeleteRules).

@@ -18,6 +18,13 @@ extension ManagedObjectContext {
     /// In a context with an undo manager, a deletion reads the destinations of the object's relationships, and loads
     /// the objects that cascades reach, so that an undo can restore all of them. After the deletion was saved, an undo
     /// does not restore references to the object across relationships without inverse.
+    ///
+    /// A merge is no action: it registers none, and leaves what can be undone and redone as it is. An undo sets the
+    /// properties that its action has changed. Everything else stays as it was merged, and where another context has
+    /// saved another value below, the next save finds the conflict. If a merge relates objects to one whose deletion is
+    /// not saved, its delete rules reach them, and the undo of the deletion takes that back. After an undo both ends of
+    /// each relationship agree, except at an object with changes whose row another context has deleted: it keeps its
+    /// values until a save reports the conflict, or the merge policy decides it.
     public var undoManager: UndoStack? {
         get { journal?.manager }
         set {
