@@ -116,12 +116,15 @@ extension ManagedObjectContext {
 
     /// Runs the rules of deleted objects again that have adopted newer rows.
     ///
-    /// Their effects are undone together with the deletion. In a save, they are part of that.
+    /// Their effects are undone together with the deletion. In a save or a transaction, they are part of that, which
+    /// may take all of them back.
     func runRulesAgain() {
         guard !outdated.isEmpty else { return }
         let (objects, waiting, isAgain) = (outdated, unpropagated, runsRulesAgain)
         outdated = []
-        for object in objects where object.state.contains(.deleted) {
+        // Each merge since the last run may have noted an object.
+        var seen = Set<ManagedObject>()
+        for object in objects where object.state.contains(.deleted) && seen.insert(object).inserted {
             object.state.remove(.propagated)
             (unpropagated, runsRulesAgain) = ([object], true)
             if stage == nil, let journal {

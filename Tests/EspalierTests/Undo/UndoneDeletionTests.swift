@@ -96,6 +96,29 @@ import Testing
         try scene.mine.saveAndCompare()
     }
 
+    @Test func `a transaction that fails leaves no steps of delete rules that ran again in it (MC-56, SD-15)`() throws {
+        let scene = try Scene()
+        let board = scene.sides.board
+        let (deleted, invalid) = (try board.bead(0, in: scene.mine), try board.bead(5, in: scene.mine))
+        scene.mine.automaticallyMergesChangesFromParent = false
+        try scene.sides.delete(0)
+        func relateAndBreakRule() throws {
+            try scene.sides.store { try scene.sides.change(0, .tags, [3], in: $0) }
+            scene.mine.refresh(deleted, mergesChanges: true)
+            try invalid.setValue(.null, forKey: "name")
+        }
+
+        #expect(throws: ContextError.self) { try scene.mine.transaction { try relateAndBreakRule() } }
+        try scene.mine.undo()
+
+        #expect(try scene.shown(0, .tags) == [] && scene.shown(3, .tagged) == [])
+        #expect(deleted.isDeleted == false && scene.undoManager.undoCount == 0)
+        scene.mine.automaticallyMergesChangesFromParent = true
+        scene.mine.refreshAllObjects()
+        #expect(try scene.shown(0, .tags) == [3] && scene.shown(3, .tagged) == [0])
+        try scene.mine.saveAndCompare()
+    }
+
     // MARK: Values
 
     @Test func `what was saved below a deletion is not overwritten in silence after its undo (MC-56, MP-01)`() throws {
