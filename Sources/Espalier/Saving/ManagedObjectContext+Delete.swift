@@ -144,6 +144,7 @@ extension ManagedObjectContext {
             next += 1
             guard object.state.contains(.deleted), object.state.isDisjoint(with: .propagated) else { continue }
             object.state.insert(.propagated)
+            memory.reached.noteRules()
             if object.state.contains(.unrecordedDeletion) {
                 // An undo cannot restore the object, and so must not restore what leads to it.
                 withoutSteps { runRules(of: object) }
