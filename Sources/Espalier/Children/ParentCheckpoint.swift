@@ -3,7 +3,7 @@
 // Invariants
 //   1. After `restore`, the parent has the unsaved changes, the lists of changed objects and the undo steps that it had
 //      at `init`. Rows that were read meanwhile stay.
-//   2. `init` takes O(deletions whose rules have not run): the former states of changed objects are in the records that
+//   2. `init` takes O(deletions whose rules have to run): the former states of changed objects are in the records that
 //      children have seen (`ParentSource.records`), which do not change while a child changes the parent. Only
 //      `restore` looks at all changed objects.
 // Unlike a `ContextCheckpoint`: a small save of a child costs little beside many changes of its parent.
@@ -15,6 +15,7 @@ import EspalierStore
 struct ParentCheckpoint {
     private let source: ParentSource
     private let unpropagated: [ManagedObject]
+    private let outdated: [ManagedObject]
     private let runsRulesAgain: Bool
     private let reached: ReachedRows
     private let recorded: RecordedViolations
@@ -27,7 +28,7 @@ struct ParentCheckpoint {
     init(of source: ParentSource) {
         let parent = source.parent
         self.source = source
-        unpropagated = parent.unpropagated
+        (unpropagated, outdated) = (parent.unpropagated, parent.outdated)
         (runsRulesAgain, reached) = (parent.runsRulesAgain, parent.memory.reached)
         (recorded, locked, eventChanges) = (parent.recorded, parent.locked, parent.eventChanges)
         stepCount = parent.undoStepCount
@@ -50,6 +51,8 @@ struct ParentCheckpoint {
         let former = parent.unpropagated
         parent.unpropagated = unpropagated
         withExtendedLifetime(former) {}
+        // Newer rows that were read meanwhile stay, too.
+        parent.outdated = outdated + parent.outdated
         parent.runsRulesAgain = runsRulesAgain
         parent.replaceReached(by: reached)
         (parent.recorded, parent.locked) = (recorded, locked)

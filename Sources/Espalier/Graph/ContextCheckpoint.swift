@@ -61,6 +61,8 @@ struct ContextCheckpoint {
     private let eventChanges: EventChanges?
     /// The number of steps in the undo journals.
     private let stepCount: Int
+    /// The journal of that moment, unless it is gone.
+    private weak var journal: UndoJournal?
     private let given: GivenIDs
 
     init(_ context: ManagedObjectContext) {
@@ -77,6 +79,7 @@ struct ContextCheckpoint {
         generation = context.generation.parts
         eventChanges = context.eventChanges
         stepCount = context.undoStepCount
+        journal = context.journal
         given = context.givenIDs ?? GivenIDs()
         context.givenIDs = given
         let count = inserted.count + updated.count + deleted.count
@@ -125,6 +128,8 @@ struct ContextCheckpoint {
         context.changeCount &+= 1
         giveIDsAgain(context)
         context.truncateJournal(to: stepCount)
+        // A hook or the closure of a transaction has set another undo manager, which stays.
+        if context.journal !== journal { context.markDeletionsUnrecorded() }
         context.eventChanges = eventChanges
         assert(context.checkInvariants())
     }

@@ -25,6 +25,8 @@ struct ContextMemory {
     var pendingValues = PendingValues()
     /// The rows that cascades reach, and the relationships that may lead to what is deleted.
     var reached = ReachedRows()
+    /// The places of the relationship that was read last beside what is deleted; `nil` if there was none.
+    var hiddenPlaces: HiddenPlaces?
     /// Additions to to-many sides of new objects that are not applied yet.
     var unreadInverses = UnreadInverses()
     /// The changed objects that children have not seen yet.
@@ -109,6 +111,7 @@ extension ManagedObjectContext {
     func replaceReached(by other: ReachedRows) {
         var other = other
         other.forgetRows()
+        other.succeed(memory.reached)
         swap(&memory.reached, &other)
         // Objects are released after the access.
         withExtendedLifetime(other) {}

@@ -6,6 +6,7 @@
 //   2. Unless `isIncomplete`, `rows` has all rows that cascades from the deleted objects of the context reach.
 //   3. If a stored destination of an object in memory is deleted, or one of `rows`, and the rule that empties the
 //      relationship has not changed the object, the relationship is one of `ends`.
+//   4. Each change of what is taken out of relationships begins another edition (`HiddenPlaces`).
 // A deletion that is followed by a save costs nothing here: the cascades are followed only when something asks
 // (+Cascades).
 
@@ -30,6 +31,8 @@ struct ReachedRows {
     private(set) var leavesCascades = false
     /// Whether a relationship of an object in memory may lead to what is deleted, without a change of the object.
     private(set) var isActive = false
+    /// Counts the changes of what is taken out of relationships; never goes back.
+    private(set) var edition = 0
     /// Whether the rows were read in another generation, or the cascades of a deletion that was taken back reach them.
     private var isStale = false
     /// Deleted objects from which cascades lead to rows, and whose cascades were not followed.
@@ -56,6 +59,9 @@ struct ReachedRows {
     func hides(_ relationship: Relationship) -> Bool { ends.contains(End(relationship)) }
 
     // MARK: Rules
+
+    /// Notes that the rules of a deleted object run, and take it out of relationships.
+    mutating func noteRules() { edition &+= 1 }
 
     /// Notes that a rule empties a relationship of objects that are not in memory.
     mutating func noteEnd(_ relationship: Relationship) {
@@ -98,7 +104,9 @@ struct ReachedRows {
     /// Adds a row; returns whether it is a new one.
     mutating func insert(_ id: ObjectID) -> Bool {
         hasRows = true
-        return rows.insert(id)
+        guard rows.insert(id) else { return false }
+        edition &+= 1
+        return true
     }
 
     /// Takes out a row for which an object is made; returns whether the set had it.
@@ -110,10 +118,16 @@ struct ReachedRows {
     }
 
     /// Forgets the rows: cascades are followed again from all deleted objects.
+    ///
+    /// Each call that takes a deletion back calls it: the object is not taken out of relationships any more.
     mutating func forgetRows() {
+        edition &+= 1
         guard leavesCascades else { return }
         (rows, hasRows, isStale) = (RowSet(), false, true)
     }
+
+    /// Takes the place of what was known before.
+    mutating func succeed(_ former: ReachedRows) { edition = former.edition &+ 1 }
 
     /// Returns the deleted objects whose cascades were not followed, and whether those of all others have to be
     /// followed again.

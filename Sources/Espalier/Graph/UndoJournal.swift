@@ -10,7 +10,7 @@
 //      a whole, and for the relationships of an object that is deleted.
 //   4. Each change without a step, also while registration is off, begins another edition: steps of earlier editions
 //      may not fit the objects any more. A deletion without a step marks its object (`unrecordedDeletion`), and so does
-//      one whose step was dropped.
+//      one whose step was dropped, also with all those of a former undo manager.
 //   5. A hook may give the context another journal in the middle of a call: pauses and numbers of steps are those of
 //      the context, and go on (`withoutSteps`, `undoStepCount`).
 //   6. Objects of steps are released only after the access to the journal: freeing one may run application code.
@@ -175,6 +175,13 @@ extension ManagedObjectContext {
 
     /// Removes all steps after the first ones, to return to the state at which `undoStepCount` was `count`.
     func truncateJournal(to count: Int) { journal?.truncate(to: max(0, count - formerStepCount)) }
+
+    /// Marks all unsaved deletions as ones without a step, because their steps are gone.
+    ///
+    /// - Complexity: O(deleted objects).
+    func markDeletionsUnrecorded() {
+        for object in memory.deleted { object.state.insert(.unrecordedDeletion) }
+    }
 }
 
 extension ManagedObject {

@@ -18,7 +18,8 @@ extension ManagedObjectContext {
     /// save reports the conflict, or lets the merge policy decide it. For deleted objects `isDeleted` is true, and they
     /// keep their last values; if they have changes here, the next save reports the conflict instead. A merge affects
     /// objects in memory only, and fetches only the rows that changed and deleted objects need. If `saved` says that
-    /// everything may have changed, every object in memory is refreshed.
+    /// everything may have changed, every object in memory is refreshed. A merge cannot be undone, and registers
+    /// nothing with the undo manager.
     ///
     /// The context moves to the newest generation. A pinned context does so too, and is pinned again there (MC-51).
     ///

@@ -10,7 +10,8 @@
 //   2. Only what delete rules have taken out is left out: the rules of an object that was deleted in the unfinished
 //      event have not run.
 //   3. Changes and undo steps are made of the destinations as they are (+Relationships, +Members).
-// Where no rule has left anything to the store, each read asks one flag of the context.
+// Where no rule has left anything to the store, each read asks one flag of the context. Otherwise the places of the
+// relationship that was read last are kept (HiddenPlaces), so that a loop over an order walks over the list once.
 
 import EspalierModel
 import EspalierStore
@@ -32,33 +33,54 @@ extension ManagedObject {
 
     /// The number of destinations of a to-many relationship for a reader.
     ///
-    /// - Complexity: as `destinationCount`; O(destinations) if some may be left out.
-    final func shownCount(at slot: Int) -> Int {
-        hidesDestinations(at: slot) ? shownDestinationIDs(at: slot).count : destinationCount(at: slot)
-    }
+    /// - Complexity: as `destinationCount`; as `hiddenPlaces` if some may be left out.
+    final func shownCount(at slot: Int) -> Int { hiddenPlaces(at: slot)?.shownCount ?? destinationCount(at: slot) }
 
     /// Whether a to-many relationship has no destination for a reader.
     ///
-    /// - Complexity: as `hasNoDestinations`; O(destinations) if some may be left out.
+    /// - Complexity: as `hasNoDestinations`; as `hiddenPlaces` if some may be left out.
     final func showsNoDestinations(at slot: Int) -> Bool {
-        hidesDestinations(at: slot) ? shownDestinationIDs(at: slot).isEmpty : hasNoDestinations(at: slot)
+        hiddenPlaces(at: slot).map { $0.shownCount == 0 } ?? hasNoDestinations(at: slot)
     }
 
     /// The destination at `index` of an ordered relationship for a reader; `nil` if the index is out of range.
     ///
-    /// - Complexity: as `destinationID(at:inOrder:)`; O(destinations) if some may be left out.
+    /// - Complexity: as `destinationID(at:inOrder:)`; also as `hiddenPlaces` if some may be left out.
     final func shownDestinationID(at index: Int, inOrder slot: Int) -> ObjectID? {
-        guard hidesDestinations(at: slot) else { return destinationID(at: index, inOrder: slot) }
-        let ids = shownDestinationIDs(at: slot)
-        return ids.indices.contains(index) ? ids[index] : nil
+        guard let hidden = hiddenPlaces(at: slot) else { return destinationID(at: index, inOrder: slot) }
+        guard index >= 0, index < hidden.shownCount else { return nil }
+        return destinationID(at: hidden.place(ofShown: index), inOrder: slot)
     }
 
     /// The index of `id` in an ordered relationship for a reader.
     ///
-    /// - Complexity: as `destinationIndex`; O(destinations) if some may be left out.
+    /// - Complexity: as `destinationIndex`; also as `hiddenPlaces` if some may be left out.
     final func shownIndex(of id: ObjectID, inOrder slot: Int) -> Int? {
-        hidesDestinations(at: slot)
-            ? shownDestinationIDs(at: slot).firstIndex(of: id) : destinationIndex(of: id, inOrder: slot)
+        guard let hidden = hiddenPlaces(at: slot) else { return destinationIndex(of: id, inOrder: slot) }
+        guard !isTakenOut(id), let place = destinationIndex(of: id, inOrder: slot) else { return nil }
+        return hidden.shownIndex(ofPlace: place)
+    }
+
+    /// The places of a to-many relationship that readers do not get; `nil` if they get all.
+    ///
+    /// - Complexity: O(destinations) for the first call, and after a call for another relationship, a change of this
+    ///   one or of what is deleted; otherwise O(1). O(destinations) for each call if the relationship is unordered and
+    ///   has changes.
+    private func hiddenPlaces(at slot: Int) -> HiddenPlaces? {
+        guard hidesDestinations(at: slot), let context = managedObjectContext else { return nil }
+        applyUnreadInverses()
+        if let known = context.memory.hiddenPlaces,
+            known.isOf(storedID, slot, changes?.values.toMany[slot], at: context.momentOfHiddenPlaces)
+        {
+            return known
+        }
+        let ids = destinationIDs(at: slot)
+        // Reading the list may have moved the context to a generation.
+        let (change, moment) = (changes?.values.toMany[slot], context.momentOfHiddenPlaces)
+        let found = HiddenPlaces(of: storedID, slot, change, at: moment, in: ids) { context.isTakenOut($0) }
+        // A list that cannot be read is empty, too. A set with changes, which is kept, would be copied by the next one.
+        if !ids.isEmpty, change?.isWhole != false { context.memory.hiddenPlaces = found }
+        return found
     }
 
     /// Whether a reader does not get `id` as a destination of a relationship, even if it is one.
@@ -87,4 +109,10 @@ extension ManagedObject {
     }
 
     private func isTakenOut(_ id: ObjectID) -> Bool { withContext { $0.isTakenOut(id) } == true }
+}
+
+extension ManagedObjectContext {
+    fileprivate var momentOfHiddenPlaces: HiddenPlaces.Moment {
+        HiddenPlaces.Moment(cacheChangeCount: cache.changeCount, edition: memory.reached.edition)
+    }
 }

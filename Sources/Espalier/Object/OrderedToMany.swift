@@ -61,7 +61,8 @@ public struct OrderedToMany<Destination: ManagedObject>: Sequence, ExpressibleBy
     /// the store cannot read it, or `reset()` has made the context forget the object. Code that may meet one of these
     /// calls `object(at:)`, or takes `Array(list)`.
     ///
-    /// - Complexity: O(log n); O(n) if the list of IDs is not in memory.
+    /// - Complexity: O(log n); O(n) if the list of IDs is not in memory, and for the first read after a change of the
+    ///   members if unsaved deletions may hide some of them.
     public subscript(index: Int) -> Destination {
         guard let object = object(at: index) else { stopProgram(members.reasonForNone(at: index)) }
         return object

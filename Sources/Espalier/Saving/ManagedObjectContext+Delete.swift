@@ -4,7 +4,8 @@
 //   1. `delete` marks; rules run in `mergeAndRunDeleteRules`, with which every fetch begins, if
 //      `propagatesDeletesAtEndOfEvent` is true, and in each save (MC-12).
 //   2. Rules read relationships at the time they run. They terminate: each object's rules run once, and once again
-//      after the object has adopted a newer row or its context has got its first child.
+//      after the object has adopted a newer row or its context has got its first child. Their effects on a newer row
+//      are undone together with the deletion, and register no action.
 //   3. The relationships of a deleted object itself keep their values: a save checks `deny` with them (MC-15).
 //   4. The rules run here for objects in memory only, as a prediction. In a save the store runs the same rules over all
 //      rows, and reports to the context which other rows they have deleted or changed (DeleteRules).
@@ -115,12 +116,15 @@ extension ManagedObjectContext {
 
     /// Runs the rules of deleted objects again that have adopted newer rows.
     ///
-    /// Their effects are undone together with the deletion. In a save, they are part of that.
+    /// Their effects are undone together with the deletion. In a save or a transaction, they are part of that, which
+    /// may take all of them back.
     func runRulesAgain() {
         guard !outdated.isEmpty else { return }
         let (objects, waiting, isAgain) = (outdated, unpropagated, runsRulesAgain)
         outdated = []
-        for object in objects where object.state.contains(.deleted) {
+        // Each merge since the last run may have noted an object.
+        var seen = Set<ManagedObject>()
+        for object in objects where object.state.contains(.deleted) && seen.insert(object).inserted {
             object.state.remove(.propagated)
             (unpropagated, runsRulesAgain) = ([object], true)
             if stage == nil, let journal {
@@ -140,6 +144,7 @@ extension ManagedObjectContext {
             next += 1
             guard object.state.contains(.deleted), object.state.isDisjoint(with: .propagated) else { continue }
             object.state.insert(.propagated)
+            memory.reached.noteRules()
             if object.state.contains(.unrecordedDeletion) {
                 // An undo cannot restore the object, and so must not restore what leads to it.
                 withoutSteps { runRules(of: object) }

@@ -37,7 +37,8 @@ extension ManagedObjectContext {
         guard holdsChanges || !recorded.isEmpty else { return }
         beginEvent()
         defer { endEvent() }
-        if propagatesDeletesAtEndOfEvent { runRulesAgain() }
+        // Rules that run again because of a merge are no part of the save. A transaction takes back all that it does.
+        if eventDepth == 1, propagatesDeletesAtEndOfEvent { runRulesAgain() }
         stage = SaveStage(.willSaveObserver)
         defer { stage = nil }
         // The state to which a save that fails returns.

@@ -29,6 +29,9 @@ public import Observation
 /// root. Groups of an application's own nest in the group of the event. Several contexts may share an undo manager, if
 /// they are in the same isolation region; then all of their changes in a turn of the main actor are one group.
 ///
+/// Merges of what other contexts have saved are no actions: nobody undoes the changes of others, and what was undone
+/// can still be redone after them.
+///
 /// An undo manager retains the objects that have changed: do not use one for an import (MC-58).
 /// `withObservationTracking` follows what can be undone and redone, its number and its names: a menu shows them.
 public final class UndoStack {

@@ -18,6 +18,18 @@ extension ManagedObjectContext {
     /// In a context with an undo manager, a deletion reads the destinations of the object's relationships, and loads
     /// the objects that cascades reach, so that an undo can restore all of them. After the deletion was saved, an undo
     /// does not restore references to the object across relationships without inverse.
+    ///
+    /// Setting another undo manager removes the context's actions from the former one. The new one brings back nothing
+    /// that was deleted before, nor what the delete rules of that do later.
+    ///
+    /// A merge is no action: it registers none, and leaves what can be undone and redone as it is. An undo sets the
+    /// properties that its action has changed. Everything else stays as it was merged, and where another context has
+    /// saved another value below, the next save finds the conflict. If a merge relates objects to one whose deletion is
+    /// not saved, its delete rules reach them, and the undo of the deletion takes that back. After an undo both ends of
+    /// each relationship agree, except at an object with changes whose row another context has deleted: it keeps its
+    /// values until a save reports the conflict, or the merge policy decides it.
+    ///
+    /// - Complexity: reading it is O(1); setting it is O(deleted objects, and actions of the former undo manager).
     public var undoManager: UndoStack? {
         get { journal?.manager }
         set {
@@ -27,6 +39,7 @@ extension ManagedObjectContext {
             defer { withExtendedLifetime(former) {} }
             formerStepCount = undoStepCount
             forgetUndo()
+            markDeletionsUnrecorded()
             former?.manager.removeSource(ObjectIdentifier(self))
             journal = newValue.map { UndoJournal($0, pauseCount: journalPauseCount) }
             newValue?.addSource(self, reason: \.reasonNotToUndo) { context in

@@ -199,6 +199,41 @@ import Testing
         #expect(failureCount > 3, "\(failureCount) of \(number) calls have failed")
     }
 
+    @Test func `a save of a child that fails leaves it to its parent to run delete rules on newer rows`() throws {
+        var (number, failureCount, hasFailed) = (0, 0, false)
+        repeat {
+            number += 1
+            let (model, calls) = (try ManagedObjectModel(for: musicClasses), FailingCalls())
+            let coordinator = PersistentStoreCoordinator(managedObjectModel: model)
+            coordinator.add(WatchedStore(model: model) { _ throws(StoreError) in try calls.note() })
+            let writer = ManagedObjectContext(coordinator)
+            let (owner, written, track) = (Listener(context: writer), Playlist(context: writer), Track(context: writer))
+            (owner.name, written.name, written.owner, track.name) = ("Lea", "mine", owner, "a1")
+            try writer.save()
+            let root = ManagedObjectContext(coordinator)
+            root.automaticallyMergesChangesFromParent = true
+            let child = ManagedObjectContext(parent: root)
+            let (list, listener) = (try root[written.ref], try child[owner.ref])
+            try root.delete(root[track.ref])
+            root.processPendingChanges()
+            root.propagatesDeletesAtEndOfEvent = false
+            listener.name = "Eva"
+            written.tracks.insert(track)
+            try writer.save()
+            root.processPendingChanges()
+            #expect(!list.tracks.isEmpty, "rules ran that wait for the save")
+
+            calls.begin(at: number, isLasting: false)
+            if contextError({ try child.save() }) != nil { failureCount += 1 }
+            hasFailed = calls.end()
+            root.propagatesDeletesAtEndOfEvent = true
+            root.processPendingChanges()
+
+            #expect(list.tracks.isEmpty, "call \(number)")
+        } while hasFailed
+        #expect(failureCount > 0, "none of \(number) calls has failed")
+    }
+
     // MARK: Hooks of the parent
 
     /// A stored door that no root has in memory, and a child that has changed it.

@@ -187,6 +187,50 @@ import Testing
         #expect(try board.stored().isEmpty)
     }
 
+    /// The undo manager of a context before it gets another one.
+    enum Former: CaseIterable {
+        case none, same, other
+        /// Another one, which the closure of a transaction replaces that fails.
+        case otherBeforeTransaction
+    }
+
+    @Test(arguments: Former.allCases, [DeleteRule.nullify, .cascade])
+    func `an undo manager that is set after a deletion undoes nothing of its delete rules (MC-53, MC-54)`(
+        _ former: Former, _ rule: DeleteRule
+    ) throws {
+        struct Failure: Error {}
+        let scene = try Scene([.fans: rule], [(0, .best, [1])])
+        if former != .same { scene.context.undoManager = former == .none ? nil : UndoStack() }
+        scene.context.propagatesDeletesAtEndOfEvent = false
+        try scene.context.delete(scene.beads[1])
+        scene.context.processPendingChanges()
+        func setAndFail() throws {
+            scene.context.undoManager = scene.undoManager
+            throw Failure()
+        }
+        if former == .otherBeforeTransaction {
+            #expect(throws: Failure.self) { try scene.context.transaction { try setAndFail() } }
+        } else {
+            scene.context.undoManager = nil
+            scene.context.undoManager = scene.undoManager
+        }
+        scene.context.propagatesDeletesAtEndOfEvent = true
+        try scene.setA(2, 7)
+        scene.context.processPendingChanges()
+        #expect(scene.undoManager.undoCount == 1)
+
+        try scene.context.undo()
+
+        #expect(try scene.beads[1].isDeleted && scene.shown(2, .a) == [0])
+        if rule == .cascade {
+            #expect(scene.beads[0].isDeleted)
+        } else {
+            #expect(try scene.shown(0, .best) == [])
+        }
+        try scene.save()
+        #expect(try scene.board.stored().keys.sorted() == (rule == .cascade ? [2, 3] : [0, 2, 3]))
+    }
+
     @Test func `an undo passes by an object whose row another context has deleted, and the context can save (MC-56)`()
         throws
     {
