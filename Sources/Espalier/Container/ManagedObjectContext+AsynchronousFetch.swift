@@ -59,7 +59,7 @@ extension ManagedObjectContext {
             }
             guard let rows = answers?.flatMap(\.self) else { continue }
             return try isPlain
-                ? rows.flatMap { materialized($0) } : joined(fetch, pending ?? PendingChanges(), rows: rows)
+                ? rows.flatMap { materialized($0) } : joined(fetch, pending, rows: rows)
         }
         return nil
     }

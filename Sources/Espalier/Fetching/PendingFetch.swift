@@ -10,7 +10,8 @@
 //      the leading ones, are tested in memory too. New objects can be reached only from changed ones.
 //   4. Among objects that are equal in all sort keys, stored ones are first, by key, then new ones, by insertion: the
 //      order after saving.
-//   5. Results of several stores are joined in the same way, also without unsaved changes.
+//   5. Results of several stores are joined in the same way, also without unsaved changes. If these are to be left out,
+//      changed and deleted objects are results as their rows are, in the order of the stored values (StoredSubject).
 // Not here: which unsaved objects are tested (PendingValues), and which rows lead to changed ones (+LeadingRows).
 
 import EspalierModel
@@ -181,10 +182,13 @@ extension ManagedObjectContext {
 
     /// The matching stored and unsaved objects, in one order.
     ///
-    /// - Parameter rows: the rows of the fetch, widened by `pending.hiddenCountMax`; `nil` = they are read.
+    /// - Parameters:
+    ///   - pending: the unsaved changes that affect the fetch; `nil` = the rows of the stores are the result.
+    ///   - rows: the rows of the fetch, widened by `pending.hiddenCountMax`; `nil` = they are read.
     func joined(
-        _ fetch: StoreFetch, _ pending: PendingChanges, rows: [SnapshotList]? = nil
+        _ fetch: StoreFetch, _ pending: PendingChanges?, rows: [SnapshotList]? = nil
     ) throws(ContextError) -> [ManagedObject] {
+        guard let pending else { return try joinedAnswers(fetch, rows) }
         var candidates: [ManagedObject] = []
         let lists: [SnapshotList]
         let leading = Set(pending.leadingRows)
@@ -194,6 +198,18 @@ extension ManagedObjectContext {
         assert(StepCount.note(candidates.count))
         let matching = candidates + (try matching(fetch, pending))
         return Array(try inOrder(matching, fetch.sort).dropFirst(fetch.offset).prefix(fetch.limit ?? .max))
+    }
+
+    /// The objects of the rows of several stores, in one order.
+    private func joinedAnswers(
+        _ fetch: StoreFetch, _ rows: [SnapshotList]?
+    ) throws(ContextError) -> [ManagedObject] {
+        let lists: [SnapshotList]
+        if let rows { lists = rows } else { lists = try storedRows(fetch.widened(by: 0)) }
+        var sorted: [SortedObject] = []
+        for rows in lists { sorted += try SortedObject.asStored(materialized(rows), rows, fetch.sort, in: self) }
+        sorted.sort { $0.precedes($1, fetch.sort) }
+        return sorted.dropFirst(fetch.offset).prefix(fetch.limit ?? .max).map(\.object)
     }
 
     /// The rows of each store that are enough to be joined with unsaved changes.
