@@ -156,6 +156,22 @@ import Testing
         #expect(visited == expected)
     }
 
+    @Test func `IDs and numbers are of the generation that the context reads, also on another thread (FR-14, FR-22)`()
+        async throws
+    {
+        var asked = request(stores)
+        asked.shouldRefreshRefetchedObjects = true
+        let kept = try context.fetch(asked)
+        let other = ManagedObjectContext(context.persistentStoreCoordinator)
+        Track(context: other).name = "late"
+        try other.save()
+
+        #expect(try context.fetchIDs(asked) == kept.map(\.objectID) && context.count(for: asked) == 6)
+        #expect(try await context.fetchIDs(asked, progress: FetchProgress()) == kept.map(\.objectID))
+        #expect(try await context.count(for: asked, progress: FetchProgress()) == 6)
+        #expect(try await context.fetch(asked, progress: FetchProgress()).count == 7)
+    }
+
     /// The numbers and lengths of the tracks of a store, as another context reads them.
     private func rows(_ store: any PersistentStore) throws -> [[Int]] {
         let reader = ManagedObjectContext(context.persistentStoreCoordinator)
