@@ -125,13 +125,8 @@ struct JoinedObjects {
             if hasPending { objects.removeAll { excluded.contains($0.storedID) } }
             try context.prepare(objects, for: terms)
             // The store has the order of the rows; values are needed to find the place of each among other objects.
-            guard hasPending else {
-                sources[index].objects = try SortedObject.asStored(objects, batch.rows, keys, in: context)[...]
-                continue
-            }
-            var sorted: [SortedObject] = []
-            sorted.reserveCapacity(objects.count)
-            for object in objects { sorted.append(try SortedObject(object, keys)) }
+            let sorted = try SortedObject.asStored(
+                objects, of: batch.rows, keys, readsDestinations: !hasPending && context.holdsChanges, in: context)
             sources[index].objects = sorted[...]
         }
     }

@@ -12,6 +12,7 @@
 //      order after saving.
 //   5. Results of several stores are joined in the same way, also without unsaved changes. If these are to be left out,
 //      changed and deleted objects are results as their rows are, in the order of the stored values (StoredSubject).
+//   6. The place of an unchanged object is that of its row, although the object may have older values.
 // Not here: which unsaved objects are tested (PendingValues), and which rows lead to changed ones (+LeadingRows).
 
 import EspalierModel
@@ -189,15 +190,20 @@ extension ManagedObjectContext {
         _ fetch: StoreFetch, _ pending: PendingChanges?, rows: [SnapshotList]? = nil
     ) throws(ContextError) -> [ManagedObject] {
         guard let pending else { return try joinedAnswers(fetch, rows) }
-        var candidates: [ManagedObject] = []
-        let lists: [SnapshotList]
         let leading = Set(pending.leadingRows)
+        let lists: [SnapshotList]
         if let rows { lists = rows } else { lists = try storedRows(fetch, pending, leading) }
-        for rows in lists { candidates += materialized(rows, leavesOutReached: true) }
-        candidates.removeAll { $0.hasChanges || (!leading.isEmpty && leading.contains($0.storedID)) }
-        assert(StepCount.note(candidates.count))
-        let matching = candidates + (try matching(fetch, pending))
-        return Array(try inOrder(matching, fetch.sort).dropFirst(fetch.offset).prefix(fetch.limit ?? .max))
+        let found = lists.map { materialized($0, leavesOutReached: true) }
+        var sorted: [SortedObject] = []
+        for (rows, objects) in zip(lists, found) {
+            let unchanged = objects.filter { object in
+                !object.hasChanges && (leading.isEmpty || !leading.contains(object.storedID))
+            }
+            assert(StepCount.note(unchanged.count))
+            sorted += try SortedObject.asStored(unchanged, of: rows, fetch.sort, readsDestinations: false, in: self)
+        }
+        for object in try matching(fetch, pending) { sorted.append(try SortedObject(object, fetch.sort)) }
+        return inOrder(sorted, of: fetch)
     }
 
     /// The objects of the rows of several stores, in one order.
@@ -207,8 +213,16 @@ extension ManagedObjectContext {
         let lists: [SnapshotList]
         if let rows { lists = rows } else { lists = try storedRows(fetch.widened(by: 0)) }
         var sorted: [SortedObject] = []
-        for rows in lists { sorted += try SortedObject.asStored(materialized(rows), rows, fetch.sort, in: self) }
-        sorted.sort { $0.precedes($1, fetch.sort) }
+        for rows in lists {
+            sorted += try SortedObject.asStored(
+                materialized(rows), of: rows, fetch.sort, readsDestinations: holdsChanges, in: self)
+        }
+        return inOrder(sorted, of: fetch)
+    }
+
+    /// Objects in the order of a fetch, within offset and limit.
+    private func inOrder(_ objects: [SortedObject], of fetch: StoreFetch) -> [ManagedObject] {
+        let sorted = objects.sorted { $0.precedes($1, fetch.sort) }
         return sorted.dropFirst(fetch.offset).prefix(fetch.limit ?? .max).map(\.object)
     }
 
@@ -241,12 +255,6 @@ extension ManagedObjectContext {
             }
         }
         return lists
-    }
-
-    private func inOrder(
-        _ objects: [ManagedObject], _ keys: [ResolvedSortKey]
-    ) throws(ContextError) -> [ManagedObject] {
-        try SortedObject.inOrder(objects, keys).map(\.object)
     }
 }
 

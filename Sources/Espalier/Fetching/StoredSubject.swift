@@ -1,7 +1,8 @@
-// Rows as their stores have them, for the order of a fetch that several stores answer and no unsaved change joins.
+// Rows as their stores have them, for the order of a fetch whose rows are joined with others.
 //
 // Invariants
-//   1. A value is that of a row: neither unsaved changes nor an older row that an object has in memory changes it.
+//   1. A value is that of a row: neither unsaved changes nor an older row that an object has in memory changes it. In
+//      the rows of a parent, derived attributes do not have their values.
 // Not here: objects with their unsaved values (GraphSubject).
 
 import EspalierModel
@@ -47,25 +48,47 @@ struct StoredSubject: PredicateSubject {
 }
 
 extension SortedObject {
-    /// The objects of rows that are a part of a result as their store has them, in the order of the rows, with the
-    /// values by which the store has sorted them.
+    /// Objects of rows, in the order of the rows, with the values by which a store has sorted these: those in memory may
+    /// be unsaved, or older.
     ///
-    /// - Complexity: O(rows); beside unsaved changes, a sort key across relationships reads the destination of each row.
+    /// - Parameters:
+    ///   - objects: the objects of some of the rows, in their order.
+    ///   - readsDestinations: whether destinations are read as their stores have them, too. Otherwise a sort key across
+    ///     relationships has the values in memory, which objects read together (F-2).
+    /// - Complexity: O(rows); with `readsDestinations`, a sort key across relationships reads the destination of each.
     static func asStored(
-        _ objects: [ManagedObject], _ rows: SnapshotList, _ keys: [ResolvedSortKey], in context: ManagedObjectContext
+        _ objects: [ManagedObject], of rows: SnapshotList, _ keys: [ResolvedSortKey],
+        readsDestinations: Bool, in context: ManagedObjectContext
     ) throws(ContextError) -> [SortedObject] {
-        assert(objects.count == rows.count, "\(rows.count) rows have \(objects.count) objects")
-        // Without unsaved changes, objects read what is across their relationships together (F-2).
-        let readsRows = context.holdsChanges || keys.allSatisfy { $0.expression.ownProperties != nil }
+        assert(objects.count <= rows.count, "\(rows.count) rows have \(objects.count) objects")
+        guard let entity = objects.first?.entity else { return [] }
+        let isOfRow = readsDestinations || keys.allSatisfy { $0.isOfRow(of: entity, in: context) }
+        let readsRows = isOfRow && !keys.isEmpty
         var sorted: [SortedObject] = []
         sorted.reserveCapacity(objects.count)
-        for (row, object) in zip(rows, objects) {
-            if readsRows {
-                sorted.append(try SortedObject(object, keys, of: StoredSubject(row, in: context)))
-            } else {
+        var position = 0
+        for object in objects {
+            guard readsRows, let place = rows.ids[position...].firstIndex(of: object.storedID) else {
+                assert(!readsRows, "\(object.storedID) is not among the \(rows.count) rows")
                 sorted.append(try SortedObject(object, keys))
+                continue
             }
+            position = place
+            sorted.append(try SortedObject(object, keys, of: StoredSubject(rows[place], in: context)))
         }
         return sorted
+    }
+}
+
+extension ResolvedSortKey {
+    /// Whether the value of an object is that of its row: it reads nothing else, and no derived attribute in a child,
+    /// whose parent computes derived values anew and has others in its rows.
+    fileprivate func isOfRow(of entity: Entity, in context: ManagedObjectContext) -> Bool {
+        guard let properties = expression.ownProperties else { return false }
+        return context.parent == nil
+            || properties.allSatisfy { property in
+                guard case .attribute(let slot) = property else { return true }
+                return entity.attributes[slot].derivation == nil
+            }
     }
 }
