@@ -27,7 +27,9 @@ extension ManagedObjectContext {
     public nonisolated(nonsending) func fetch<Object: ManagedObject>(
         _ request: FetchRequest<Object>, progress: FetchProgress
     ) async throws(ContextError) -> [Object] {
-        guard let found = try await objects(request.terms, progress) else { return try fetch(request) }
+        guard let found = try await objects(request.terms, progress, refreshes: true) else {
+            return try fetch(request)
+        }
         var result: [Object] = []
         result.reserveCapacity(found.count)
         for object in found {
@@ -43,11 +45,13 @@ extension ManagedObjectContext {
     }
 
     /// The matching objects, whose rows were read on another thread; `nil` if the context has changed each time.
+    ///
+    /// - Parameter refreshes: whether the objects are the result, which may ask for the newest values (FR-14).
     nonisolated(nonsending) func objects(
-        _ terms: FetchTerms, _ progress: FetchProgress
+        _ terms: FetchTerms, _ progress: FetchProgress, refreshes: Bool
     ) async throws(ContextError) -> [ManagedObject]? {
         for _ in 0..<2 {
-            beginRefreshing(for: terms)
+            if refreshes { beginRefreshing(for: terms) }
             let fetch = try processAndResolve(terms, progress)
             let pending = try pendingChanges(for: fetch, terms.includesPendingChanges)
             let positions = try positions(for: fetch)
@@ -59,7 +63,7 @@ extension ManagedObjectContext {
             }
             guard let rows = answers?.flatMap(\.self) else { continue }
             return try isPlain
-                ? rows.flatMap { materialized($0) } : joined(fetch, pending ?? PendingChanges(), rows: rows)
+                ? rows.flatMap { materialized($0) } : joined(fetch, pending, rows: rows)
         }
         return nil
     }

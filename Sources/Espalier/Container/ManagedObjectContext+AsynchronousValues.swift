@@ -24,7 +24,7 @@ extension ManagedObjectContext {
             let positions = try positions(for: fetch)
             guard pending == nil, positions.count == 1 else {
                 // Unsaved objects and the rows of several stores are put in one order as objects.
-                guard let found = try await objects(request.terms, progress) else { break }
+                guard let found = try await objects(request.terms, progress, refreshes: false) else { break }
                 return found.map(\.storedID)
             }
             let answers = try await readElsewhere(fetch, positions, counting: nil, progress) {
@@ -56,7 +56,7 @@ extension ManagedObjectContext {
             let pending = try pendingChanges(for: fetch, request.includesPendingChanges)
             let positions = try positions(for: fetch)
             guard pending == nil || positions.count == 1 else {
-                guard let found = try await objects(request.terms, progress) else { break }
+                guard let found = try await objects(request.terms, progress, refreshes: false) else { break }
                 return found.count
             }
             var all = fetch

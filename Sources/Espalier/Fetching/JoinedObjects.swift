@@ -17,9 +17,18 @@ struct SortedObject {
     let object: ManagedObject
     private let values: [AttributeValue]
 
+    /// The object with the values that it has in memory.
     init(_ object: ManagedObject, _ keys: [ResolvedSortKey]) throws(ContextError) {
+        try self.init(object, keys, of: GraphSubject(object: object))
+    }
+
+    /// The object with the values of `subject`: the object itself, or its row.
+    init<Subject: PredicateSubject>(
+        _ object: ManagedObject, _ keys: [ResolvedSortKey], of subject: Subject
+    ) throws(ContextError) where Subject.Failure == ContextError {
+        assert(subject.objectID == object.storedID, "\(object.storedID) is sorted by the values of another object")
         var values: [AttributeValue] = []
-        for key in keys { values.append(try key.value(of: GraphSubject(object: object))) }
+        for key in keys { values.append(try key.value(of: subject)) }
         (self.object, self.values) = (object, values)
     }
 
@@ -60,17 +69,21 @@ struct JoinedObjects {
     private let terms: FetchTerms
     private let keys: [ResolvedSortKey]
     private let batchSize: Int
+    /// Whether unsaved changes join the rows.
+    private let hasPending: Bool
     /// The rows of objects that are tested in memory.
     private let excluded: Set<ObjectID>
     private var sources: [Source] = []
 
-    /// - Parameter pending: the unsaved changes that affect the fetch.
+    /// - Parameter pending: the unsaved changes that affect the fetch; `nil` = the rows of the stores are the result.
     init(
-        _ fetch: StoreFetch, _ pending: PendingChanges, _ terms: FetchTerms, batchSize: Int,
+        _ fetch: StoreFetch, _ pending: PendingChanges?, _ terms: FetchTerms, batchSize: Int,
         in context: ManagedObjectContext
     ) throws(ContextError) {
         assert(fetch.offset == 0 && fetch.limit == nil, "offset and limit need all objects")
         (self.context, self.terms, self.batchSize, keys) = (context, terms, batchSize, fetch.sort)
+        hasPending = pending != nil
+        let pending = pending ?? PendingChanges()
         let changed = pending.changedCount > 0 ? context.changedRows(in: fetch.family) : []
         excluded = Set(changed + pending.leadingRows + pending.tested.map(\.storedID))
         // Hooks of objects that are read may change the list of stores.
@@ -109,13 +122,12 @@ struct JoinedObjects {
             }
             sources[index].rest = batch.rest
             try context.followCascades(forBatchOf: next, terms)
-            let objects = context.materialized(batch.rows, leavesOutReached: true)
-                .filter { !excluded.contains($0.storedID) }
+            var objects = context.materialized(batch.rows, leavesOutReached: terms.includesPendingChanges)
+            if hasPending { objects.removeAll { excluded.contains($0.storedID) } }
             try context.prepare(objects, for: terms)
             // The store has the order of the rows; values are needed to find the place of each among other objects.
-            var sorted: [SortedObject] = []
-            sorted.reserveCapacity(objects.count)
-            for object in objects { sorted.append(try SortedObject(object, keys)) }
+            let sorted = try SortedObject.asStored(
+                objects, of: batch.rows, keys, readsDestinations: !hasPending && context.holdsChanges, in: context)
             sources[index].objects = sorted[...]
         }
     }

@@ -96,7 +96,7 @@ extension ManagedObjectContext {
             for object in objects where !object.isDeleted { try body(object) }
             return
         }
-        var objects = try JoinedObjects(fetch, pending ?? PendingChanges(), terms, batchSize: batchSize, in: self)
+        var objects = try JoinedObjects(fetch, pending, terms, batchSize: batchSize, in: self)
         while let object = try objects.next() {
             if !object.isDeleted { try body(object) }
         }

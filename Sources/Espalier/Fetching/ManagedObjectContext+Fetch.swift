@@ -170,7 +170,7 @@ extension ManagedObjectContext {
             let rows = try read(position, fetch) { snapshot, fetch throws(StoreError) in try snapshot.fetch(fetch) }
             return materialized(rows)
         }
-        return try joined(fetch, pending ?? PendingChanges())
+        return try joined(fetch, pending)
     }
 
     /// The objects of rows, as one cohort.

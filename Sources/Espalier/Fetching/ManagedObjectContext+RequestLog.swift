@@ -181,14 +181,16 @@ private struct LoggedRequest {
     var entityName: String? { fetch?.entity.name ?? ids.first?.entityName }
 
     /// Notes the size of an answer, whose type tells what was asked.
-    mutating func note(_ answer: some Any) {
+    mutating func note<Answer>(_ answer: Answer) {
         switch answer {
+        // An empty array is an array of any type: only this one tells a kind and may be empty.
+        case let found as [ObjectID] where Answer.self == [ObjectID].self:
+            (rowCount, kind) = (found.count, .fetchIDs)
         case let rows as SnapshotList: rowCount = rows.ids.count
         case let lists as [SnapshotList]: rowCount = lists.reduce(0) { $0 + $1.ids.count }
         case let batch as FetchBatch: rowCount = batch.rows.ids.count
         case let values as ValueCollector: rowCount = values.count
         case let batch as (ValueCollector, StoreFetch?): rowCount = batch.0.count
-        case let found as [ObjectID]: (rowCount, kind) = (found.count, .fetchIDs)
         case let count as Int: (rowCount, kind) = (count, fetch == nil ? .destinationCount : .count)
         case let rows as [ObjectSnapshot?]: rowCount = rows.lazy.filter { $0 != nil }.count
         case let lists as [[ObjectID]]: (rowCount, kind) = (lists.reduce(0) { $0 + $1.count }, .destinations)

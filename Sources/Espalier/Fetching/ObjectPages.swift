@@ -68,11 +68,19 @@ final class PageReader {
         if let known = pages.firstIndex(where: { $0.number == number }) {
             pages.append(pages.remove(at: known))
         } else {
-            if pages.count == Self.pageCountMax { pages.removeFirst() }
-            pages.append((number, read(number)))
+            makeRoom()
+            let objects = read(number)
+            // A hook of one of these objects may have used other pages.
+            makeRoom()
+            pages.append((number, objects))
         }
         assert(pages.count <= Self.pageCountMax, "\(pages.count) pages are retained")
         return pages[pages.count - 1].objects[position % pageSize]
+    }
+
+    /// Releases the pages that leave no room for one more.
+    private func makeRoom() {
+        while pages.count >= Self.pageCountMax { pages.removeFirst() }
     }
 
     private func read(_ number: Int) -> [ManagedObject] {

@@ -10,8 +10,10 @@
 //      the leading ones, are tested in memory too. New objects can be reached only from changed ones.
 //   4. Among objects that are equal in all sort keys, stored ones are first, by key, then new ones, by insertion: the
 //      order after saving.
-//   5. Results of several stores are joined in the same way, also without unsaved changes.
-//   6. What unsaved changes affect is found in the generation that answers the fetch: if a store discards it meanwhile,
+//   5. Results of several stores are joined in the same way, also without unsaved changes. If these are to be left out,
+//      changed and deleted objects are results as their rows are, in the order of the stored values (StoredSubject).
+//   6. The place of an unchanged object is that of its row, although the object may have older values.
+//   7. What unsaved changes affect is found in the generation that answers the fetch: if a store discards it meanwhile,
 //      both are done again (`answer`). Only a walk in batches, which has given objects away, goes on.
 // Not here: which unsaved objects are tested (PendingValues), and which rows lead to changed ones (+LeadingRows).
 
@@ -201,19 +203,47 @@ extension ManagedObjectContext {
 
     /// The matching stored and unsaved objects, in one order.
     ///
-    /// - Parameter rows: the rows of the fetch, widened by `pending.hiddenCountMax`; `nil` = they are read.
+    /// - Parameters:
+    ///   - pending: the unsaved changes that affect the fetch; `nil` = the rows of the stores are the result.
+    ///   - rows: the rows of the fetch, widened by `pending.hiddenCountMax`; `nil` = they are read.
     func joined(
-        _ fetch: StoreFetch, _ pending: PendingChanges, rows: [SnapshotList]? = nil
+        _ fetch: StoreFetch, _ pending: PendingChanges?, rows: [SnapshotList]? = nil
     ) throws(ContextError) -> [ManagedObject] {
-        var candidates: [ManagedObject] = []
-        let lists: [SnapshotList]
+        guard let pending else { return try joinedAnswers(fetch, rows) }
         let leading = Set(pending.leadingRows)
+        let lists: [SnapshotList]
         if let rows { lists = rows } else { lists = try storedRows(fetch, pending, leading) }
-        for rows in lists { candidates += materialized(rows, leavesOutReached: true) }
-        candidates.removeAll { $0.hasChanges || (!leading.isEmpty && leading.contains($0.storedID)) }
-        assert(StepCount.note(candidates.count))
-        let matching = candidates + (try matching(fetch, pending))
-        return Array(try inOrder(matching, fetch.sort).dropFirst(fetch.offset).prefix(fetch.limit ?? .max))
+        let found = lists.map { materialized($0, leavesOutReached: true) }
+        var sorted: [SortedObject] = []
+        for (rows, objects) in zip(lists, found) {
+            let unchanged = objects.filter { object in
+                !object.hasChanges && (leading.isEmpty || !leading.contains(object.storedID))
+            }
+            assert(StepCount.note(unchanged.count))
+            sorted += try SortedObject.asStored(unchanged, of: rows, fetch.sort, readsDestinations: false, in: self)
+        }
+        for object in try matching(fetch, pending) { sorted.append(try SortedObject(object, fetch.sort)) }
+        return inOrder(sorted, of: fetch)
+    }
+
+    /// The objects of the rows of several stores, in one order.
+    private func joinedAnswers(
+        _ fetch: StoreFetch, _ rows: [SnapshotList]?
+    ) throws(ContextError) -> [ManagedObject] {
+        let lists: [SnapshotList]
+        if let rows { lists = rows } else { lists = try storedRows(fetch.widened(by: 0)) }
+        var sorted: [SortedObject] = []
+        for rows in lists {
+            sorted += try SortedObject.asStored(
+                materialized(rows), of: rows, fetch.sort, readsDestinations: holdsChanges, in: self)
+        }
+        return inOrder(sorted, of: fetch)
+    }
+
+    /// Objects in the order of a fetch, within offset and limit.
+    private func inOrder(_ objects: [SortedObject], of fetch: StoreFetch) -> [ManagedObject] {
+        let sorted = objects.sorted { $0.precedes($1, fetch.sort) }
+        return sorted.dropFirst(fetch.offset).prefix(fetch.limit ?? .max).map(\.object)
     }
 
     /// The rows of each store that are enough to be joined with unsaved changes.
@@ -245,12 +275,6 @@ extension ManagedObjectContext {
             }
         }
         return lists
-    }
-
-    private func inOrder(
-        _ objects: [ManagedObject], _ keys: [ResolvedSortKey]
-    ) throws(ContextError) -> [ManagedObject] {
-        try SortedObject.inOrder(objects, keys).map(\.object)
     }
 }
 

@@ -167,6 +167,7 @@ extension OverlaySnapshot {
         var leading = StoreFetch(
             entity: fetch.entity, includesSubentities: fetch.includesSubentities, predicate: predicate)
         (leading.keys, leading.storeTags) = (fetch.keys, fetch.storeTags)
+        leading.isCancelled = fetch.isCancelled
         if let found = fetch.found { leading.predicate = predicate.holding(forOneOf: Array(found)) }
         var ids: [ObjectID] = []
         for store in try stores(for: fetch) { ids += try store.snapshot.fetchIDs(leading) }

@@ -22,7 +22,9 @@ public struct StoreValueFetch: Sendable {
     }
 
     /// Whether objects in the order of `rows` are in that of the request.
-    package var isOrdered: Bool { !values.isGrouped && (values.objectOrder.map { $0.count == rows.sort.count } ?? false) }
+    package var isOrdered: Bool {
+        !values.isGrouped && (values.objectOrder.map { $0.count == rows.sort.count } ?? false)
+    }
 }
 
 extension StoreSnapshot {

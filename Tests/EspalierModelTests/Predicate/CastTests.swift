@@ -65,7 +65,7 @@ import Testing
 
     @Test(arguments: [
         ("x-espalier://5F0E2A54-0C8B-4C4E-9C6E-8A4B6B1F00FF/Band/p7", "NSManagedObjectID", "a store that"),
-        ("x-espalier:///Unheard/t1", "objectID", "a store that"), ("Band/p7", "NSManagedObjectID", "a store that"),
+        ("x-espalier:///OfNoModel/t1", "objectID", "a store that"), ("Band/p7", "NSManagedObjectID", "a store that"),
         ("", "NSManagedObjectID", "a store that"), ("tomorrow", "NSDate", "dates"), ("zz", "NSUUID", "UUIDs"),
         ("0g", "NSData", "bytes"), ("one", "NSNumber", "numbers"), ("1e", "integer", "whole numbers"),
         ("yes", "boolean", "true or false"),

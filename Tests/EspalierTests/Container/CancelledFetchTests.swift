@@ -8,17 +8,20 @@ import Synchronization
 import Testing
 
 @Suite struct CancelledFetchTests {
+    private func makeStore(_ kind: StoreKind) throws -> CancellingStore {
+        let model = try ManagedObjectModel(for: musicClasses)
+        return switch kind {
+        case .inMemory: CancellingStore(InMemoryStore(model: model))
+        case .btree: CancellingStore(try BTreeStore.inMemory(model: model))
+        }
+    }
+
     @Test(arguments: StoreKind.allCases, ["objects", "IDs", "number", "values", "sums"])
     func `a store that searches stops when the fetch is cancelled, and the context goes on (FR-22)`(
         _ kind: StoreKind, _ question: String
     ) async throws {
-        let model = try ManagedObjectModel(for: musicClasses)
-        let store =
-            switch kind {
-            case .inMemory: CancellingStore(InMemoryStore(model: model))
-            case .btree: CancellingStore(try BTreeStore.inMemory(model: model))
-            }
-        let coordinator = PersistentStoreCoordinator(managedObjectModel: model)
+        let store = try makeStore(kind)
+        let coordinator = PersistentStoreCoordinator(managedObjectModel: store.model)
         coordinator.add(store)
         try coordinator.execute(
             BatchInsertRequest(entityName: "Track", objects: (0..<1000).map { ["name": "Track \($0)"] }))
@@ -48,6 +51,44 @@ import Testing
         #expect(store.outcomes == [false] && progress.completedCount == 0)
         #expect(try context.count(for: request) == 1000)
         #expect(try await context.fetchIDs(request, progress: FetchProgress()).count == 1000)
+    }
+
+    @Test(arguments: StoreKind.allCases)
+    func `the search for what leads to the changes of a parent stops when the fetch is cancelled (FR-22)`(
+        _ kind: StoreKind
+    ) async throws {
+        let store = try makeStore(kind)
+        let coordinator = PersistentStoreCoordinator(managedObjectModel: store.model)
+        coordinator.add(store)
+        let context = ManagedObjectContext(coordinator)
+        let artist = Artist(context: context)
+        artist.name = "Artist"
+        for number in 0..<1000 {
+            let album = Album(context: context)
+            (album.title, album.artist) = ("Album \(number)", artist)
+        }
+        try context.save()
+        artist.name = "Changed"
+        let child = ManagedObjectContext(parent: context)
+        let request = FetchRequest<Album>(try FetchPredicate(format: "artist.name BEGINSWITH 'Ch'"))
+        #expect(try child.count(for: request) == 1000)
+        let progress = FetchProgress()
+        store.cancel(progress)
+
+        var error: ContextError?
+        do throws(ContextError) {
+            _ = try await child.count(for: request, progress: progress)
+        } catch let thrown {
+            error = thrown
+        }
+
+        guard case .fetchCancelled? = error else {
+            Issue.record("\(String(describing: error))")
+            return
+        }
+        // The store was asked which albums lead to the artist, and has not found all.
+        #expect(store.outcomes == [false])
+        #expect(try child.count(for: request) == 1000)
     }
 }
 

@@ -78,6 +78,30 @@ import Testing
     }
 
     @Test(arguments: StoreKind.allCases)
+    func `hooks that use other pages while one is read leave three pages in memory (FR-04)`(_ kind: StoreKind) throws {
+        let stack = try Stack(kind, classes: [Sheet.self])
+        let maker = stack.newContext()
+        for number in 0..<60 { Sheet(context: maker).number = number }
+        try maker.save()
+        let context = stack.context
+        var request = FetchRequest<Sheet>(sortedBy: [SortKey("number")])
+        (request.fetchBatchSize, request.returnsObjectsAsFaults) = (5, false)
+        let pages = try context.fetchPages(request)
+        var seen: [Int] = []
+        let onFetch: (Int) -> Void = { number in
+            if number == 10 { seen = [0, 55, 30, 45].map { pages[$0].number } }
+        }
+        context.userInfo["onFetch"] = onFetch
+        // The closure retains the pages, which retain the context.
+        defer { context.userInfo = [:] }
+
+        #expect([20, 25, 40].map { pages[$0].number } == [20, 25, 40])
+        #expect(pages[10].number == 10 && seen == [0, 55, 30, 45])
+        #expect(context.registeredObjects.count == 15)
+        #expect(pages.map(\.number) == Array(0..<60) && context.registeredObjects.count == 15)
+    }
+
+    @Test(arguments: StoreKind.allCases)
     func `a fetch refreshes objects in use if it is asked to, and keeps unsaved changes (FR-14)`(
         _ kind: StoreKind
     ) throws {
@@ -212,4 +236,17 @@ import Testing
             #expect("\(error)".contains("sort key '\(wrong)'"), "\(error)")
         }
     }
+}
+
+/// An object that tells a closure of its context when its fault fires.
+private final class Sheet: ManagedObject {
+    override class var entityDescription: EntityDescription {
+        EntityDescription("Sheet", properties: [EntityDescription._property("number", Int.self, defaultValue: 0)])
+    }
+    var number: Int {
+        get { _get("number", at: 0) }
+        set { _set("number", at: 0, newValue) }
+    }
+
+    override func awakeFromFetch() { (managedObjectContext?.userInfo["onFetch"] as? (Int) -> Void)?(number) }
 }

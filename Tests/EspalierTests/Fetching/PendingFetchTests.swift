@@ -50,6 +50,39 @@ import Testing
         #expect(Set(found.map(\.name)) == ["alpha", "bravo"])
     }
 
+    @Test(arguments: StoreKind.allCases)
+    func `an unchanged object with older values is where its row is, beside unsaved ones (F-3)`(
+        _ kind: StoreKind
+    ) throws {
+        let stack = try Stack(kind)
+        let context = stack.context
+        for number in 0..<4 {
+            let track = Track(context: context)
+            (track.name, track.bytes) = ("track", number)
+        }
+        try context.save()
+        var request = FetchRequest<Track>(sortedBy: [SortKey("bytes")])
+        let kept = try context.fetch(request)
+        #expect(kept.map(\.bytes) == [0, 1, 2, 3])
+        let other = stack.newContext()
+        try #require(try other.fetch(request).first).bytes = 5
+        try other.save()
+        try context.setQueryGeneration(from: nil)
+        let new = Track(context: context)
+        (new.name, new.bytes) = ("new", 4)
+
+        let expected = Array(kept[1...]) + [new, kept[0]]
+        #expect(try context.fetch(request) == expected && kept[0].bytes == 0)
+        var visited: [Track] = []
+        try context.enumerate(request, batchSize: 2) { visited.append($0) }
+        #expect(visited == expected)
+        request.fetchLimit = 2
+        #expect(try context.fetch(request) == Array(kept[1...2]))
+        request.fetchLimit = 0
+        try context.save()
+        #expect(try context.fetch(request) == expected)
+    }
+
     // Case 10: there, rows of values never have unsaved changes, and the order leaves out unsaved IDs.
     @Test(arguments: StoreKind.allCases)
     func `rows of values have the unsaved changes that objects have, unless they are left out (FR-02, FR-09)`(

@@ -103,6 +103,75 @@ import Testing
         }
     }
 
+    @Test func `without pending changes several stores answer with what they have, in its order (FR-09)`() async throws
+    {
+        try context.save()
+        let tracks = try context.fetch(request(stores))
+        for (number, title) in ["a", "b"].enumerated() {
+            let album = Album(context: context)
+            album.title = title
+            try context.assign(album, to: stores[number])
+            for track in tracks where track.bytes % 2 == number { track.album = album }
+        }
+        try context.save()
+        let ids = tracks.map(\.objectID)
+        tracks[0].bytes = 100
+        tracks[0].album?.title = "z"
+        try context.delete(tracks[3])
+        Track(context: context).bytes = -1
+
+        var stored = request(stores)
+        stored.includesPendingChanges = false
+        #expect(try context.fetch(stored).map(\.objectID) == ids)
+        #expect(try context.fetchIDs(stored) == ids)
+        #expect(try context.count(for: stored) == 6)
+        #expect(try await context.fetch(stored, progress: FetchProgress()).map(\.objectID) == ids)
+        #expect(try await context.count(for: stored, progress: FetchProgress()) == 6)
+        for batchSize in [1, 2, 0] {
+            var visited: [ObjectID] = []
+            try context.enumerate(stored, batchSize: batchSize) { visited.append($0.objectID) }
+            // Deleted objects are not visited.
+            #expect(visited == ids.filter { $0 != ids[3] })
+        }
+        stored.sortKeys = [SortKey("album.title"), SortKey("bytes")]
+        #expect(try context.fetchIDs(stored) == [0, 2, 4, 1, 3, 5].map { ids[$0] })
+        (stored.fetchOffset, stored.fetchLimit) = (2, 3)
+        #expect(try context.fetchIDs(stored) == [4, 1, 3].map { ids[$0] })
+    }
+
+    @Test func `several stores answer in the order of their rows where a context has older values (MC-20)`() throws {
+        try context.save()
+        let reader = ManagedObjectContext(context.persistentStoreCoordinator)
+        let kept = try reader.fetch(request(stores))
+        #expect(kept.map(\.bytes) == [0, 1, 2, 3, 4, 5])
+        try #require(try context.fetch(request(stores)).first).bytes = 3
+        try context.save()
+        try reader.setQueryGeneration(from: nil)
+
+        let ids = kept.map(\.objectID)
+        let expected = [1, 2, 0, 3, 4, 5].map { ids[$0] }
+        #expect(try reader.fetchIDs(request(stores)) == expected && kept[0].bytes == 0)
+        var visited: [ObjectID] = []
+        try reader.enumerate(request(stores), batchSize: 2) { visited.append($0.objectID) }
+        #expect(visited == expected)
+    }
+
+    @Test func `IDs and numbers are of the generation that the context reads, also on another thread (FR-14, FR-22)`()
+        async throws
+    {
+        var asked = request(stores)
+        asked.shouldRefreshRefetchedObjects = true
+        let kept = try context.fetch(asked)
+        let other = ManagedObjectContext(context.persistentStoreCoordinator)
+        Track(context: other).name = "late"
+        try other.save()
+
+        #expect(try context.fetchIDs(asked) == kept.map(\.objectID) && context.count(for: asked) == 6)
+        #expect(try await context.fetchIDs(asked, progress: FetchProgress()) == kept.map(\.objectID))
+        #expect(try await context.count(for: asked, progress: FetchProgress()) == 6)
+        #expect(try await context.fetch(asked, progress: FetchProgress()).count == 7)
+    }
+
     /// The numbers and lengths of the tracks of a store, as another context reads them.
     private func rows(_ store: any PersistentStore) throws -> [[Int]] {
         let reader = ManagedObjectContext(context.persistentStoreCoordinator)

@@ -192,6 +192,29 @@ private struct ZooOracle {
     }
 
     @Test(arguments: StoreKind.allCases)
+    func `a child sorts by the derived values that its parent computes, beside unsaved objects (F-3)`(
+        kind: StoreKind
+    ) throws {
+        let stack = try Stack(kind, classes: Self.classes)
+        let zoos = ["b", "d"].map { name in
+            let zoo = Zoo(context: stack.context)
+            zoo.name = name
+            return zoo
+        }
+        try stack.context.save()
+        zoos[0].name = "Z"
+        let child = ManagedObjectContext(parent: stack.context)
+        Zoo(context: child).name = "F"
+        let request = FetchRequest<Zoo>(sortedBy: [SortKey("plainName")])
+
+        let names = try child.fetch(request).map(\.name)
+        var visited: [String] = []
+        try child.enumerate(request, batchSize: 2) { visited.append($0.name) }
+
+        #expect(names == ["d", "F", "Z"] && visited == names)
+    }
+
+    @Test(arguments: StoreKind.allCases)
     func `a walk of two contexts and a child shows and stores what an oracle computes`(kind: StoreKind) throws {
         let seed = testSeed(default: 1927)
         var random = SeededGenerator(seed: seed)

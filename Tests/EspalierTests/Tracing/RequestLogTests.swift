@@ -159,6 +159,21 @@ import Testing
         #expect(cancelled.kind == .fetch && cancelled.failure?.contains("cancelled") == true)
     }
 
+    @Test func `a request that finds nothing is in the log by its kind (DB-01)`() async throws {
+        let stack = try Stack(.btree)
+        let records = Records()
+        stack.context.requestLog = records.log(.plans)
+        let request = Track.fetchRequest()
+
+        let found = try stack.context.fetchIDs(request)
+        let aside = try await stack.context.fetchIDs(request, progress: FetchProgress())
+        let tracks = try stack.context.fetch(request)
+
+        #expect(found.isEmpty && aside.isEmpty && tracks.isEmpty)
+        #expect(records.all.map(\.kind) == [.fetchIDs, .fetchIDs, .fetch])
+        #expect(records.all.allSatisfy { $0.rowCount == 0 && $0.entityName == "Track" && !$0.plan.isEmpty })
+    }
+
     @Test func `reservations of IDs are in the log, with those that fail (DB-01)`() throws {
         let stack = try Stack(.btree)
         let records = Records()
