@@ -1,5 +1,6 @@
 // Batch requests beside objects and unsaved changes: what contexts, children, observers and several stores see of them.
 
+import Dispatch
 import Espalier
 import EspalierModel
 import EspalierStore
@@ -288,13 +289,19 @@ import Testing
                     return count
                 }
                 guard number <= limit else { return }
-                let other = ManagedObjectContext(coordinator)
-                do {
-                    for artist in try other.fetch(FetchRequest<Artist>()) { artist.founded = Int32(number) }
-                    try other.save()
-                } catch {
-                    Issue.record(error)
+                // The thread on which a store carries a request out saves nothing else in it.
+                let hasSaved = DispatchSemaphore(value: 0)
+                Thread.detachNewThread {
+                    let other = ManagedObjectContext(coordinator)
+                    do {
+                        for artist in try other.fetch(FetchRequest<Artist>()) { artist.founded = Int32(number) }
+                        try other.save()
+                    } catch {
+                        Issue.record(error)
+                    }
+                    hasSaved.signal()
                 }
+                hasSaved.wait()
                 isWatched.withLock { $0 = true }
             })
         let context = ManagedObjectContext(coordinator)
