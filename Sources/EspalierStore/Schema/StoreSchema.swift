@@ -197,18 +197,15 @@ package final class StoreSchema: Sendable {
         plainDestinations = model.entities.map { entity in
             entity.relationships.map { $0.isToMany ? nil : model.destination(of: $0).tag }
         }
-        let oneWay = model.entities.flatMap { entity in
-            entity.relationships.filter { $0.declaredBy == entity.index && $0.isToMany && $0.inverse == nil }
+        func withoutInverse(isToMany: Bool) -> [[Relationship]] {
+            let all = model.entities.flatMap { entity in
+                entity.relationships.filter {
+                    $0.declaredBy == entity.index && $0.isToMany == isToMany && $0.inverse == nil
+                }
+            }
+            return model.entities.map { entity in all.filter { entity.isKind(of: model.entities[$0.destination]) } }
         }
-        oneWayLinksTo = model.entities.map { entity in
-            oneWay.filter { entity.isKind(of: model.entities[$0.destination]) }
-        }
-        let toOne = model.entities.flatMap { entity in
-            entity.relationships.filter { $0.declaredBy == entity.index && !$0.isToMany && $0.inverse == nil }
-        }
-        oneWayToOnes = model.entities.map { entity in
-            toOne.filter { entity.isKind(of: model.entities[$0.destination]) }
-        }
+        (oneWayLinksTo, oneWayToOnes) = (withoutInverse(isToMany: true), withoutInverse(isToMany: false))
         oneToOnes = model.entities.map { entity in
             entity.relationships.compactMap { relationship in
                 guard !relationship.isToMany, let inverse = model.inverse(of: relationship), !inverse.isToMany
