@@ -14,22 +14,29 @@ extension PersistentStoreCoordinator {
     /// Copies everything to a new store, of any kind, and puts that in the place of the former one, which is closed
     /// (PS-03).
     ///
+    /// The new store has the place of the former one in the order of stores; and its name and its entities, where the
+    /// description has none.
+    ///
     /// The former file stays. IDs of objects have the UUID of the new store, and keep their keys where its kind can
     /// have them: contexts must let go of the former objects, and save before the call. While the new store is written,
     /// saves of others wait; then they throw `StoreError.closed`, so that no save is lost. A store of the application's
     /// own cannot be held: nothing may save to it during the call.
     ///
     /// - Parameter description: a store that does not exist yet, or is empty.
-    /// - Throws: `ContextError.store` if the new store has objects, or cannot be opened or written, or if a context has
-    ///   saved meanwhile; the former store is open as it was. A file that the call has made stays, and is empty.
+    /// - Throws: `ContextError.store` if the former store is not open here, if the new store has objects, or cannot be
+    ///   opened or written, or if a context has saved meanwhile; the former store is open as it was. A file that the
+    ///   call has made stays, and is empty.
     /// - Complexity: O(n log n) in rows and destinations, all of which are in memory.
     public func migratePersistentStore(
         _ store: any PersistentStore, to description: PersistentStoreDescription
     ) throws(ContextError) -> MovedStore {
+        guard let part = part(of: store) else {
+            throw ContextError(StoreError.invalidRequest(reason: "the store that is to be moved is not open here"))
+        }
         let scratch = PersistentStoreCoordinator(managedObjectModel: managedObjectModel)
         let target = try scratch.addPersistentStore(description)
         let copy: StoreCopy
-        let running = part(of: store).flatMap { beginCommand(in: $0) }
+        let running = beginCommand(in: part)
         defer { end(running) }
         do { copy = try store.move(to: target) } catch {
             try? scratch.remove(target)
