@@ -100,11 +100,20 @@ public final class PersistentStoreCoordinator: Sendable {
     public func addPersistentStore(
         _ description: PersistentStoreDescription
     ) throws(ContextError) -> any PersistentStore {
+        try addPersistentStore(description, at: nil)
+    }
+
+    /// Opens a store and adds it.
+    ///
+    /// - Parameter position: the place among the open stores; `nil` = after all of them.
+    func addPersistentStore(
+        _ description: PersistentStoreDescription, at position: Int?
+    ) throws(ContextError) -> any PersistentStore {
         let entityNames = try entityNames(of: description)
         let opening = try opening(of: description)
         let store: any PersistentStore
         do { store = try StoreType.open(opening) } catch { throw ContextError(error) }
-        add(store, entityNames: entityNames, name: description.name, description: description)
+        add(store, entityNames: entityNames, name: description.name, description: description, at: position)
         return store
     }
 
@@ -124,7 +133,7 @@ public final class PersistentStoreCoordinator: Sendable {
     func replace(
         _ former: any PersistentStore, by store: any PersistentStore, _ description: PersistentStoreDescription
     ) throws(ContextError) {
-        let position = state.withLock { state in state.members.firstIndex { $0.store === former } }
+        let position = position(of: former)
         let description = completed(description, inPlaceOf: former)
         let entityNames = try entityNames(of: description)
         // If closing fails, the former store is removed nevertheless.
@@ -204,6 +213,12 @@ public final class PersistentStoreCoordinator: Sendable {
         }
         defer { tellDidChange(removed: [store]) }
         do { try store.close() } catch { throw ContextError(error) }
+    }
+
+    /// The place of a store among the open ones: a new object goes to the first one that accepts it; `nil` if it is not
+    /// open here.
+    func position(of store: any PersistentStore) -> Int? {
+        state.withLock { state in state.members.firstIndex { $0.store === store } }
     }
 
     /// The store that holds the object; `nil` for a temporary ID or a store that is not open here (ID-04).
