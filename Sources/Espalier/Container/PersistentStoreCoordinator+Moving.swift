@@ -1,5 +1,6 @@
 // Moving an open store to another file, or to another kind of store (PS-03).
 
+import EspalierModel
 public import EspalierStore
 
 extension PersistentStoreCoordinator {
@@ -23,9 +24,9 @@ extension PersistentStoreCoordinator {
     /// own cannot be held: nothing may save to it during the call.
     ///
     /// - Parameter description: a store that does not exist yet, or is empty.
-    /// - Throws: `ContextError.store` if the former store is not open here, if the new store has objects, or cannot be
-    ///   opened or written, or if a context has saved meanwhile; the former store is open as it was. A file that the
-    ///   call has made stays, and is empty.
+    /// - Throws: `ContextError.store` if the former store is not open here, or has objects of an entity that the
+    ///   description does not accept; if the new store has objects, or cannot be opened or written, or if a context has
+    ///   saved meanwhile. The former store is open as it was. A file that the call has made stays, and is empty.
     /// - Complexity: O(n log n) in rows and destinations, all of which are in memory.
     public func migratePersistentStore(
         _ store: any PersistentStore, to description: PersistentStoreDescription
@@ -33,6 +34,7 @@ extension PersistentStoreCoordinator {
         guard let part = part(of: store) else {
             throw ContextError(StoreError.invalidRequest(reason: "the store that is to be moved is not open here"))
         }
+        try requireEntities(of: description, for: store, part)
         let scratch = PersistentStoreCoordinator(managedObjectModel: managedObjectModel)
         let target = try scratch.addPersistentStore(description)
         let copy: StoreCopy
@@ -44,5 +46,22 @@ extension PersistentStoreCoordinator {
         }
         try replace(store, by: target, description)
         return MovedStore(store: target, copy: copy)
+    }
+
+    /// Requires that a description accepts each entity of which a store has objects: they could not be found otherwise.
+    private func requireEntities(
+        of description: PersistentStoreDescription, for store: any PersistentStore, _ part: SourcePart
+    ) throws(ContextError) {
+        guard let names = try entityNames(of: description) else { return }
+        let accepted = Set(names.compactMap { managedObjectModel.entity(named: $0)?.root })
+        for root in managedObjectModel.entities
+        where root.root == root.index && part.takes(root) && !accepted.contains(root.index) {
+            let count: Int
+            do { count = try store.count(StoreFetch(entity: root, limit: 1)) } catch { throw ContextError(error) }
+            guard count > 0 else { continue }
+            throw ContextError(
+                StoreError.invalidRequest(
+                    reason: "the description does not accept \(root.name), of which the store has objects"))
+        }
     }
 }

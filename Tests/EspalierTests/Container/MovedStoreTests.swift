@@ -106,4 +106,22 @@ import Testing
         #expect(stack.coordinator.persistentStores.count == 1)
         #expect(try other.newContext().count(for: FetchRequest<Artist>()) == 1)
     }
+
+    @Test func `a store is not moved to one that does not accept its objects, and stays open (PS-03)`() throws {
+        let stack = try Stack(.inMemory)
+        try stack.makeMusic(artists: 1, tracks: 1)
+        let store = stack.coordinator.persistentStores[0]
+
+        let error = contextError {
+            _ = try stack.coordinator.migratePersistentStore(store, to: .inMemory(entityNames: ["Listener"]))
+        }
+
+        guard case .store(.invalidRequest(let reason))? = error else {
+            Issue.record("objects are moved to a store that does not accept them: \(String(describing: error))")
+            return
+        }
+        #expect(["Artist", "Album", "Track"].contains { reason.contains($0) }, "\(reason)")
+        #expect(stack.coordinator.persistentStores.count == 1 && stack.coordinator.persistentStores[0] === store)
+        #expect(try stack.newContext().count(for: FetchRequest<Artist>()) == 1)
+    }
 }
