@@ -26,7 +26,8 @@ public struct BatchUpdateRequest {
     public var affectedStores: [UUID]?
     /// The new values by name of the property: constants, or expressions (`FetchExpression`).
     ///
-    /// Attributes that are stored, and to-one relationships, whose values are object IDs.
+    /// Attributes that are stored, and to-one relationships, whose values are object IDs. A request that sets none
+    /// changes no row.
     public var propertiesToUpdate: [String: any PredicateArgument]
     /// Whether new values must follow the rules of the model: required values, and validation rules of attributes.
     ///

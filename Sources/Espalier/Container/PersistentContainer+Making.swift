@@ -134,28 +134,35 @@ extension PersistentContainer {
     /// (SD-13).
     ///
     /// The view context is reset. Objects of other contexts belong to stores that no longer exist: let these contexts
-    /// go before. A store that the application has added itself stays as it is.
+    /// go before. A store that the application has added itself stays as it is, and each store keeps its place.
     ///
     /// - Throws: `ContextError` if a store is read-only, or cannot be closed, removed or opened; a store that cannot be
-    ///   removed is open again with its objects, and those after it are as they were. `.unsupportedStore`, before a
-    ///   store is closed, if one is of a kind that cannot be removed, as the application's own kinds
-    ///   (`destroyPersistentStore`).
+    ///   removed is open again with its objects, and those after it are as they were. Before a store is closed:
+    ///   `.unsupportedStore` if one is of a kind that cannot be removed, as the application's own kinds
+    ///   (`destroyPersistentStore`), and `.store` if the application has closed or moved one.
     /// - Complexity: O(stores) beside the work of the file system, and that of the view context's `reset()`.
     @MainActor public func erase() throws(ContextError) {
         for description in persistentStoreDescriptions {
             if description.isReadOnly { throw .readOnlyStore(path: description.path) }
             guard description.type.isRemovable else { throw .unsupportedStore(description.type) }
         }
+        let opened = openedStores.withLock { $0 }
+        guard opened.allSatisfy({ persistentStoreCoordinator.position(of: $0) != nil }) else {
+            throw ContextError(
+                StoreError.invalidRequest(
+                    reason: "a store that the container has opened was closed or moved; delete the objects instead"))
+        }
         madeViewContext?.reset()
         for (position, description) in persistentStoreDescriptions.enumerated() {
-            try persistentStoreCoordinator.remove(openedStores.withLock { $0[position] })
+            let place = persistentStoreCoordinator.position(of: opened[position])
+            try persistentStoreCoordinator.remove(opened[position])
             var failure: ContextError?
             do throws(ContextError) {
                 try persistentStoreCoordinator.destroyPersistentStore(description)
             } catch {
                 failure = error
             }
-            let store = try persistentStoreCoordinator.addPersistentStore(description)
+            let store = try persistentStoreCoordinator.addPersistentStore(description, at: place)
             openedStores.withLock { $0[position] = store }
             if let failure { throw failure }
         }

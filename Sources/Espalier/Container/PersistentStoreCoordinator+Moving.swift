@@ -1,5 +1,6 @@
 // Moving an open store to another file, or to another kind of store (PS-03).
 
+import EspalierModel
 public import EspalierStore
 
 extension PersistentStoreCoordinator {
@@ -14,22 +15,30 @@ extension PersistentStoreCoordinator {
     /// Copies everything to a new store, of any kind, and puts that in the place of the former one, which is closed
     /// (PS-03).
     ///
+    /// The new store has the place of the former one in the order of stores; and its name and its entities, where the
+    /// description has none.
+    ///
     /// The former file stays. IDs of objects have the UUID of the new store, and keep their keys where its kind can
     /// have them: contexts must let go of the former objects, and save before the call. While the new store is written,
     /// saves of others wait; then they throw `StoreError.closed`, so that no save is lost. A store of the application's
     /// own cannot be held: nothing may save to it during the call.
     ///
     /// - Parameter description: a store that does not exist yet, or is empty.
-    /// - Throws: `ContextError.store` if the new store has objects, or cannot be opened or written, or if a context has
-    ///   saved meanwhile; the former store is open as it was. A file that the call has made stays, and is empty.
+    /// - Throws: `ContextError.store` if the former store is not open here, or has objects of an entity that the
+    ///   description does not accept; if the new store has objects, or cannot be opened or written, or if a context has
+    ///   saved meanwhile. The former store is open as it was. A file that the call has made stays, and is empty.
     /// - Complexity: O(n log n) in rows and destinations, all of which are in memory.
     public func migratePersistentStore(
         _ store: any PersistentStore, to description: PersistentStoreDescription
     ) throws(ContextError) -> MovedStore {
+        guard let part = part(of: store) else {
+            throw ContextError(StoreError.invalidRequest(reason: "the store that is to be moved is not open here"))
+        }
+        try requireEntities(of: description, for: store, part)
         let scratch = PersistentStoreCoordinator(managedObjectModel: managedObjectModel)
         let target = try scratch.addPersistentStore(description)
         let copy: StoreCopy
-        let running = part(of: store).flatMap { beginCommand(in: $0) }
+        let running = beginCommand(in: part)
         defer { end(running) }
         do { copy = try store.move(to: target) } catch {
             try? scratch.remove(target)
@@ -37,5 +46,22 @@ extension PersistentStoreCoordinator {
         }
         try replace(store, by: target, description)
         return MovedStore(store: target, copy: copy)
+    }
+
+    /// Requires that a description accepts each entity of which a store has objects: they could not be found otherwise.
+    private func requireEntities(
+        of description: PersistentStoreDescription, for store: any PersistentStore, _ part: SourcePart
+    ) throws(ContextError) {
+        guard let names = try entityNames(of: description) else { return }
+        let accepted = Set(names.compactMap { managedObjectModel.entity(named: $0)?.root })
+        for root in managedObjectModel.entities
+        where root.root == root.index && part.takes(root) && !accepted.contains(root.index) {
+            let count: Int
+            do { count = try store.count(StoreFetch(entity: root, limit: 1)) } catch { throw ContextError(error) }
+            guard count > 0 else { continue }
+            throw ContextError(
+                StoreError.invalidRequest(
+                    reason: "the description does not accept \(root.name), of which the store has objects"))
+        }
     }
 }

@@ -159,7 +159,17 @@ extension ManagedObjectContext {
     func processAndResolve(_ request: FetchTerms) throws(ContextError) -> StoreFetch {
         mergeAndRunDeleteRules()
         if memory.logsRequests, requestLog?.level == .values { lastCondition = request.predicate.map { "\($0)" } }
-        return try persistentStoreCoordinator.knownRequests.storeFetch(request)
+        let fetch = try persistentStoreCoordinator.knownRequests.storeFetch(request)
+        if parent != nil, fetch.storeTags != nil { try requireStore(for: fetch) }
+        return fetch
+    }
+
+    /// Throws `noStore` if no open store is asked: a parent, which is one part for all stores, has no such error.
+    private func requireStore(for fetch: StoreFetch) throws(ContextError) {
+        let isAsked = persistentStoreCoordinator.parts.contains { part in
+            part.takes(fetch.entity) && fetch.asks(storeTag: part.storeTag)
+        }
+        guard isAsked else { throw .noStore(entity: fetch.entity.name) }
     }
 
     /// The matching objects, in order, within offset and limit; reads the rows of all that are stored.

@@ -69,9 +69,10 @@ public final class PersistentStoreCoordinator: Sendable {
         add(store, entityNames: entityNames, name: name, description: nil)
     }
 
+    /// - Parameter position: the place among the open stores; `nil` = after all of them.
     func add(
         _ store: any PersistentStore, entityNames: Set<String>?, name: String?,
-        description: PersistentStoreDescription?
+        description: PersistentStoreDescription?, at position: Int? = nil
     ) {
         let roots = entityNames.map { Set($0.compactMap { managedObjectModel.entity(named: $0)?.root }) }
         let checks = ContractChecks(of: store, model: managedObjectModel)
@@ -82,8 +83,9 @@ public final class PersistentStoreCoordinator: Sendable {
                 storeTag: Interned.stores.tag(of: store.identifier), rootEntities: roots,
                 isReadOnly: store.isReadOnly || description?.isReadOnly == true, path: store.path,
                 outsideType: checks != nil || store is IncrementalStore ? store.type.rawValue : nil)
-            state.members.append(
-                Member(store: store, part: part, checks: checks, name: name, description: description))
+            state.members.insert(
+                Member(store: store, part: part, checks: checks, name: name, description: description),
+                at: min(position ?? .max, state.members.count))
             edition.add(1, ordering: .sequentiallyConsistent)
         }
         store.didAdd(configurationName: description?.configurationName)
@@ -98,11 +100,20 @@ public final class PersistentStoreCoordinator: Sendable {
     public func addPersistentStore(
         _ description: PersistentStoreDescription
     ) throws(ContextError) -> any PersistentStore {
+        try addPersistentStore(description, at: nil)
+    }
+
+    /// Opens a store and adds it.
+    ///
+    /// - Parameter position: the place among the open stores; `nil` = after all of them.
+    func addPersistentStore(
+        _ description: PersistentStoreDescription, at position: Int?
+    ) throws(ContextError) -> any PersistentStore {
         let entityNames = try entityNames(of: description)
         let opening = try opening(of: description)
         let store: any PersistentStore
         do { store = try StoreType.open(opening) } catch { throw ContextError(error) }
-        add(store, entityNames: entityNames, name: description.name, description: description)
+        add(store, entityNames: entityNames, name: description.name, description: description, at: position)
         return store
     }
 
@@ -117,14 +128,39 @@ public final class PersistentStoreCoordinator: Sendable {
             options: description.options, migration: description.migration.logged)
     }
 
-    /// Puts an open store in the place of another one, which is closed.
+    /// Puts an open store in the place of another one, which is closed: new objects go to the same place, and where the
+    /// description says nothing of name and entities, those of the former store stay.
     func replace(
         _ former: any PersistentStore, by store: any PersistentStore, _ description: PersistentStoreDescription
     ) throws(ContextError) {
+        let position = position(of: former)
+        let description = completed(description, inPlaceOf: former)
         let entityNames = try entityNames(of: description)
         // If closing fails, the former store is removed nevertheless.
-        defer { add(store, entityNames: entityNames, name: description.name, description: description) }
+        defer {
+            add(store, entityNames: entityNames, name: description.name, description: description, at: position)
+        }
         try remove(former)
+    }
+
+    /// The description with the name and the entities of an open store, unless it has its own.
+    private func completed(
+        _ description: PersistentStoreDescription, inPlaceOf former: any PersistentStore
+    ) -> PersistentStoreDescription {
+        let known = state.withLock { state in
+            state.members.first { $0.store === former }.map {
+                (name: $0.name, roots: $0.part.rootEntities, configuration: $0.description?.configurationName)
+            }
+        }
+        guard let known else { return description }
+        var completed = description
+        completed.name = description.name ?? known.name
+        guard description.entityNames == nil, description.configurationName == nil else { return completed }
+        completed.configurationName = known.configuration
+        if known.configuration == nil {
+            completed.entityNames = known.roots.map { Set($0.map { managedObjectModel.entities[$0].name }) }
+        }
+        return completed
     }
 
     /// The description from which an open store was made: with its options, and the name of its configuration (PS-11).
@@ -177,6 +213,12 @@ public final class PersistentStoreCoordinator: Sendable {
         }
         defer { tellDidChange(removed: [store]) }
         do { try store.close() } catch { throw ContextError(error) }
+    }
+
+    /// The place of a store among the open ones: a new object goes to the first one that accepts it; `nil` if it is not
+    /// open here.
+    func position(of store: any PersistentStore) -> Int? {
+        state.withLock { state in state.members.firstIndex { $0.store === store } }
     }
 
     /// The store that holds the object; `nil` for a temporary ID or a store that is not open here (ID-04).

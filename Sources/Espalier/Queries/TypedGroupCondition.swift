@@ -125,7 +125,7 @@ extension TypedColumn {
         TypedGroupCondition(column, .notEqual, value.attributeValue)
     }
 
-    /// The groups whose column has a value that is different from another one.
+    /// The groups whose column is different from a value, or has none (PR-12).
     public static func != <Wrapped: AttributeConvertible>(
         column: Self, value: Wrapped
     ) -> TypedGroupCondition<Object> where Value == Wrapped? {

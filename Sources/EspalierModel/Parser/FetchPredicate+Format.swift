@@ -24,15 +24,35 @@ extension FetchPredicate {
 
     /// The condition with `$name` replaced by the value of `name` everywhere (Behaviour PR-03).
     ///
-    /// Variables that a SUBQUERY introduces are kept.
+    /// Variables that a SUBQUERY introduces are kept. A path such as `$owner.name` continues the path that is the value
+    /// of `owner` (`FetchKeyPath`); of an object or another constant only the value as a whole is known here.
     ///
-    /// - Throws: `FetchPredicateError` if a variable has no value.
+    /// - Throws: `FetchPredicateError` if a variable has no value, or if a path continues a value that is no path.
     public func withSubstitutionVariables(
         _ values: [String: any PredicateArgument]
     ) throws(FetchPredicateError) -> FetchPredicate {
-        try substituting(values.mapValues(\.predicateExpression), bound: [])
+        try replacingVariablePaths { path throws(FetchPredicateError) in
+            let (name, rest) = (String(path.components[0].dropFirst()), Array(path.components.dropFirst()))
+            guard let value = values[name]?.predicateExpression else {
+                throw FetchPredicateError(
+                    .unboundVariable(name), text: path.text, column: path.columns.first,
+                    suggestion: NameSuggestion.nearest(to: name, among: values.keys.sorted()))
+            }
+            if rest.isEmpty { return value }
+            switch value {
+            case .keyPath(let beginning): return .keyPath(FetchKeyPath(beginning.components + rest))
+            case .evaluatedObject: return .keyPath(FetchKeyPath(rest))
+            default:
+                throw FetchPredicateError(
+                    .unsupported(
+                        "'\(path.components.joined(separator: "."))', a path from the value of a variable,",
+                        instead: "give the value at its end a variable of its own"),
+                    text: path.text, column: path.columns.first)
+            }
+        }
     }
 
+    /// The condition with the variables of a template replaced by arguments.
     func substituting(
         _ values: [String: FetchExpression], bound: Set<String>
     ) throws(FetchPredicateError) -> FetchPredicate {

@@ -10,7 +10,8 @@ extension PredicateResolver {
     /// See Decisions, "Plain equalities".
     static func plainEquality(_ predicate: FetchPredicate, of entity: Entity) -> ResolvedPredicate.Node? {
         guard case .comparison(let comparison) = predicate, comparison.operator == .equal,
-            comparison.modifier == .direct, !comparison.options.contains(.localeSensitive),
+            comparison.modifier == .direct,
+            comparison.options.isDisjoint(with: [.localeSensitive, .numeric, .natural]),
             case .keyPath(let keyPath) = comparison.left, keyPath.components.count == 1,
             case .attribute(let slot)? = entity.property(named: keyPath.components[0]),
             case let attribute = entity.attributes[slot], !attribute.isTransient,

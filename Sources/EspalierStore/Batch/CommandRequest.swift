@@ -24,6 +24,8 @@ struct CommandRequest {
         save.constraintActions = command.constraintActions
         switch command.change {
         case .insert: save.insertions = insertions
+        // Nothing is set: no row gets another version.
+        case .update(_, let assignments) where assignments.isEmpty: break
         case .update(let rows, let assignments):
             updated = try rows.rows(in: snapshot, command.progress)
             var updates = BatchUpdates(assignments, of: command, model, FormerRows(model) { snapshot })

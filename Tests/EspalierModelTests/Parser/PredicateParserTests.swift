@@ -130,6 +130,31 @@ import Testing
         }
     }
 
+    @Test func `a path from a variable continues the path that is its value, and no other value (PR-03)`() throws {
+        let predicate = try FetchPredicate(
+            format: "label == $OWNER.label AND SUBQUERY(tracks, $t, $t.name == $OWNER.name).@count > 0")
+
+        let bound = try predicate.withSubstitutionVariables(["OWNER": FetchKeyPath(["album", "artist"])])
+        let own = try predicate.withSubstitutionVariables(["OWNER": FetchExpression.evaluatedObject])
+
+        #expect(
+            bound
+                == (try FetchPredicate(
+                    format: "label == album.artist.label "
+                        + "AND SUBQUERY(tracks, $t, $t.name == album.artist.name).@count > 0")))
+        #expect(
+            own
+                == (try FetchPredicate(
+                    format: "label == label AND SUBQUERY(tracks, $t, $t.name == name).@count > 0")))
+        let missing = #expect(throws: FetchPredicateError.self) { try predicate.withSubstitutionVariables([:]) }
+        #expect(missing?.reason == .unboundVariable("OWNER") && missing?.column == 10)
+        let wrong = #expect(throws: FetchPredicateError.self) {
+            try predicate.withSubstitutionVariables(["OWNER": ObjectID(temporaryFor: "Artist")])
+        }
+        #expect(wrong?.column == 10)
+        #expect("\(String(describing: wrong))".contains("'$OWNER.label'"))
+    }
+
     @Test(arguments: [
         ("name = ", 8, "the end of the text"), ("name == 'x", 9, "string"), ("name CONTAIN 'x'", 6, "CONTAINS"),
         ("name == 'x' ADN a == 1", 13, "AND"), ("(a == 1", 1, "parenthesis"), ("a == 1)", 7, "')'"),

@@ -252,11 +252,14 @@ import Testing
                 return "refused: \(error.reason)"
             }
         }
+        let optionSets: [FetchPredicate.Comparison.Options] = [
+            [], .caseInsensitive, .localeSensitive, .numeric, [.natural, .caseInsensitive],
+        ]
         var refused = 0
         for name in entity.attributes.map(\.name) + ["nothing", "artist", "SELF", "@count"] {
             let path = FetchExpression.keyPath(FetchKeyPath([name]))
             for value in values {
-                for options in [[], .caseInsensitive, .localeSensitive] as [FetchPredicate.Comparison.Options] {
+                for options in optionSets {
                     let found = outcome(path, .value(value), options)
                     #expect(found == outcome(.value(value), path, options), "\(name) == \(value)")
                     refused += found.hasPrefix("refused") ? 1 : 0

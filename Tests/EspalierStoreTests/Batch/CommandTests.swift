@@ -193,6 +193,21 @@ import Testing
     }
 
     @Test(arguments: CommandStoreKind.allCases)
+    func `an update that sets no property changes no row, in every kind of store (BR-04)`(
+        kind: CommandStoreKind
+    ) throws {
+        let (store, _) = try make(kind, cards: 3)
+        let before = try store.content()
+
+        var command = StoreCommand(.update(try store.rows("Card"), []))
+        command.returnsIDs = true
+        let result = try store.execute(command)
+
+        #expect(result.count == 0 && result.ids.isEmpty && result.updated.isEmpty)
+        #expect(try store.content() == before)
+    }
+
+    @Test(arguments: CommandStoreKind.allCases)
     func `expressions see the rows as they were, also across relationships`(kind: CommandStoreKind) throws {
         let (store, shelves) = try make(kind, cards: 9)
         var command = StoreCommand(

@@ -320,6 +320,32 @@ import Testing
         }
     }
 
+    @MainActor @Test
+    func `new objects of an erased container go to its own store, and not to one that was added later (SD-13)`() throws
+    {
+        let container = try PersistentContainer(inMemoryFor: musicClasses)
+        let coordinator = container.persistentStoreCoordinator
+        let archive = try coordinator.addPersistentStore(.inMemory)
+
+        try container.erase()
+
+        let own = try #require(coordinator.persistentStores.first)
+        #expect(own !== archive && coordinator.persistentStores.count == 2)
+        let artist = Artist(context: container.viewContext)
+        artist.name = "Nina"
+        try container.viewContext.save()
+        #expect(coordinator.persistentStore(for: artist.objectID) === own)
+
+        // The container has not opened the store that takes the place of its own.
+        _ = try coordinator.migratePersistentStore(own, to: .inMemory)
+        guard case .store(.invalidRequest)? = contextError({ try container.erase() }) else {
+            Issue.record("a container is erased whose store was moved")
+            return
+        }
+        #expect(try container.viewContext.count(for: FetchRequest<Artist>()) == 1)
+        try container.close()
+    }
+
     @MainActor @Test func `a container with a binary file is erased, and its file is destroyed (SD-13, PS-03)`() throws
     {
         try withTemporaryFolder { folder in

@@ -66,4 +66,62 @@ import Testing
         #expect(stack.coordinator.persistentStores.map(\.type) == [.inMemory])
         #expect(try stack.newContext().count(for: FetchRequest<Artist>()) == 1)
     }
+
+    @Test func `a moved store has the place, the name and the entities of the former one (PS-03)`() throws {
+        let coordinator = PersistentStoreCoordinator(managedObjectModel: try ManagedObjectModel(for: musicClasses))
+        var description = PersistentStoreDescription.inMemory(entityNames: ["Artist", "Album", "Track"])
+        description.name = "music"
+        let music = try coordinator.addPersistentStore(description)
+        let others = try coordinator.addPersistentStore(.inMemory)
+
+        let moved = try coordinator.migratePersistentStore(music, to: .inMemory).store
+
+        #expect(coordinator.persistentStores.map(\.identifier) == [moved.identifier, others.identifier])
+        #expect(coordinator.persistentStore(named: "music") === moved)
+        #expect(coordinator.description(of: moved)?.entityNames == ["Artist", "Album", "Track"])
+        let context = ManagedObjectContext(coordinator)
+        let (artist, listener) = (Artist(context: context), Listener(context: context))
+        (artist.name, listener.name) = ("Nina", "Ann")
+        try context.save()
+        #expect(coordinator.persistentStore(for: artist.objectID) === moved)
+        #expect(coordinator.persistentStore(for: listener.objectID) === others)
+
+        // A description that has a name and entities keeps them.
+        var own = PersistentStoreDescription.inMemory(entityNames: ["Listener", "Playlist"])
+        own.name = "people"
+        let people = try coordinator.migratePersistentStore(others, to: own).store
+        #expect(coordinator.persistentStores.map(\.identifier) == [moved.identifier, people.identifier])
+        #expect(coordinator.persistentStore(named: "people") === people)
+        #expect(coordinator.description(of: people)?.entityNames == ["Listener", "Playlist"])
+    }
+
+    @Test func `a store that is not open in a coordinator is not moved by it, and stays open (PS-03)`() throws {
+        let (stack, other) = (try Stack(.inMemory), try Stack(.inMemory))
+        try other.makeMusic(artists: 1, tracks: 1)
+
+        #expect(throws: ContextError.self) {
+            try stack.coordinator.migratePersistentStore(other.coordinator.persistentStores[0], to: .inMemory)
+        }
+
+        #expect(stack.coordinator.persistentStores.count == 1)
+        #expect(try other.newContext().count(for: FetchRequest<Artist>()) == 1)
+    }
+
+    @Test func `a store is not moved to one that does not accept its objects, and stays open (PS-03)`() throws {
+        let stack = try Stack(.inMemory)
+        try stack.makeMusic(artists: 1, tracks: 1)
+        let store = stack.coordinator.persistentStores[0]
+
+        let error = contextError {
+            _ = try stack.coordinator.migratePersistentStore(store, to: .inMemory(entityNames: ["Listener"]))
+        }
+
+        guard case .store(.invalidRequest(let reason))? = error else {
+            Issue.record("objects are moved to a store that does not accept them: \(String(describing: error))")
+            return
+        }
+        #expect(["Artist", "Album", "Track"].contains { reason.contains($0) }, "\(reason)")
+        #expect(stack.coordinator.persistentStores.count == 1 && stack.coordinator.persistentStores[0] === store)
+        #expect(try stack.newContext().count(for: FetchRequest<Artist>()) == 1)
+    }
 }
