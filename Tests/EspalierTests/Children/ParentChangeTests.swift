@@ -186,7 +186,9 @@ import Testing
         try root.fetch(request).first?.number = 5
         let bells = try child.fetch(request)
         #expect(bells.map(\.number) == [1, 5])
-        let discard: () -> Void = { [unowned root] in root.rollback() }
+        let discard: () -> Void = { [unowned root] in
+            for object in root.updatedObjects { root.refresh(object, mergesChanges: false) }
+        }
         root.userInfo["onFetch"] = discard
         bells[0].number = 7
         try child.save()
