@@ -92,7 +92,7 @@ import Testing
     }
 
     @Test(arguments: StoreKind.allCases)
-    func `rows by key path give what they set, and under keep they give nothing (BR-03)`(kind: StoreKind) throws {
+    func `rows of a closure give what they set, and under keep they give nothing (BR-03)`(kind: StoreKind) throws {
         let stack = try Stack(kind)
         let owners = ["Nina", "Otto"].map { name in
             let owner = Listener(context: stack.context)
@@ -106,7 +106,7 @@ import Testing
             var rows = [owners[1].objectID].makeIterator()
             var request = BatchInsertRequest(Playlist.self) { row in
                 guard let owner = rows.next() else { return true }
-                row.set(\.name, to: "list")
+                row.set("name", to: "list")
                 row.set("owner", to: owner)
                 return false
             }
