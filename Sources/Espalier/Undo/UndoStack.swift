@@ -424,14 +424,21 @@ public final class UndoStack {
 
     /// Names the outermost open group, or the last group if none is open, for menus.
     ///
-    /// What contexts have changed before is registered first: its event then has an open group, which gets the name.
-    ///
-    /// - Complexity: O(changes of the contexts that are not registered yet).
+    /// What contexts have changed before is registered first, or after the save in a transaction and in hooks of a
+    /// save: its event then has an open group, which gets the name.
     public func setActionName(_ name: String) {
         registerWaitingForGroup()
+        let isIdle = stage == .idle && isUndoRegistrationEnabled
+        if isIdle, open.isEmpty, groupsByEvent, sources.values.contains(where: { $0.hasWaiting() }) {
+            open.append(Group(isEvent: true))
+        }
         (open.first ?? undoStack.last)?.name = name
         tellObservers()
     }
+
+    /// Takes the name from the group of the event if nothing is in it: the changes that it named were taken back.
+    func forgetNameOfEmptyEvent() { if open.count == 1, open[0].entries.isEmpty { open[0].name = "" } }
+
     /// The name of the group that `undo()` would undo; empty if it has none.
     public var undoActionName: String {
         noteRead(\.undoActionName)

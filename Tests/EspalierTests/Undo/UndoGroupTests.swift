@@ -74,6 +74,36 @@ import Testing
         #expect(artist.name == "Artist 2" && undoManager.redoActionName == "Rename")
     }
 
+    @Test func `a name given in a transaction is that of its group, and is gone if it fails (MC-54)`()
+        throws
+    {
+        struct Refusal: Error {}
+        artist.name = "A"
+        undoManager.setActionName("Rename")
+        context.processPendingChanges()
+        #expect(throws: Refusal.self) {
+            try context.transaction {
+                artist.founded = 7
+                undoManager.setActionName("Set Year")
+                throw Refusal()
+            }
+        }
+        artist.founded = 8
+        context.processPendingChanges()
+        #expect(undoManager.undoCount == 2 && undoManager.undoActionName.isEmpty)
+
+        try context.transaction {
+            artist.founded = 9
+            undoManager.setActionName("Set Year")
+        }
+
+        #expect(undoManager.undoCount == 3 && undoManager.undoActionName == "Set Year")
+        try context.undo()
+        #expect(artist.founded == 8 && undoManager.undoActionName.isEmpty)
+        try context.undo()
+        #expect(artist.founded == 1952 && undoManager.undoActionName == "Rename")
+    }
+
     @Test func `a deletion in a group is undone with it, and with what its delete rules have done (MC-12, MC-54)`()
         throws
     {
