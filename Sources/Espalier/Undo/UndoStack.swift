@@ -132,7 +132,7 @@ public final class UndoStack {
     ///
     /// - Complexity: O(changes of the contexts that are not registered yet).
     public func beginUndoGrouping() {
-        registerWaitingForGroup()
+        if stage == .idle { registerWaitingForGroup() }
         if open.isEmpty, groupsByEvent { open.append(Group(isEvent: true)) }
         open.append(Group())
         // The group has no name yet.
@@ -148,7 +148,7 @@ public final class UndoStack {
     /// - Complexity: O(changes of the contexts that are not registered yet).
     public func endUndoGrouping() throws(UndoError) {
         guard hasGroupToEnd else { throw .noGroup }
-        registerWaitingForGroup()
+        if stage == .idle { registerWaitingForGroup() }
         // A hook or an observer of the changes may have ended it.
         guard hasGroupToEnd else { throw .noGroup }
         closeLast()
@@ -386,7 +386,7 @@ public final class UndoStack {
     ///
     /// Nothing is registered while registration is off: these changes may have been made before.
     private func registerWaitingForGroup() {
-        guard stage == .idle, isUndoRegistrationEnabled else { return }
+        guard isUndoRegistrationEnabled else { return }
         for source in Array(sources.values) where source.hasWaiting() && source.reason() == nil { source.register() }
     }
 
@@ -407,6 +407,8 @@ public final class UndoStack {
         let reverse = Group(name: group.name)
         (self.stage, open) = (stage, [reverse])
         carryOut(group)
+        // Actions of the application's own, and observers, may have changed objects: the reverse reverts that, too.
+        registerWaitingForGroup()
         (self.stage, open) = (.idle, [])
         return reverse
     }
@@ -427,7 +429,7 @@ public final class UndoStack {
     /// What contexts have changed before is registered first, or after the save in a transaction and in hooks of a
     /// save: its event then has an open group, which gets the name.
     public func setActionName(_ name: String) {
-        registerWaitingForGroup()
+        if stage == .idle { registerWaitingForGroup() }
         let isIdle = stage == .idle && isUndoRegistrationEnabled
         if isIdle, open.isEmpty, groupsByEvent, sources.values.contains(where: { $0.hasWaiting() }) {
             open.append(Group(isEvent: true))

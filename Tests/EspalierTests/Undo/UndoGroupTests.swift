@@ -148,4 +148,25 @@ import Testing
 
         #expect(artist.name == "Artist 2")
     }
+
+    @Test func `what an application's action changes in a context when it is undone is redone with it (MC-57)`()
+        throws
+    {
+        artist.name = "A"
+        context.processPendingChanges()
+        undoManager.registerUndo(withTarget: artist) { $0.founded = 7 }
+        try undoManager.undo()
+        context.processPendingChanges()
+        #expect(artist.founded == 7 && undoManager.undoCount == 1 && undoManager.redoCount == 1)
+
+        try context.redo()
+
+        #expect(artist.founded == 1952 && undoManager.undoCount == 2 && !undoManager.canRedo)
+        try context.undo()
+        #expect(artist.founded == 7 && artist.name == "A")
+        try context.undo()
+        #expect(artist.founded == 7 && artist.name == "Artist 2")
+        for _ in 0..<2 { try context.redo() }
+        #expect(artist.founded == 1952 && artist.name == "A")
+    }
 }
