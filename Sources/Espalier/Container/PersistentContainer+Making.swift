@@ -134,7 +134,8 @@ extension PersistentContainer {
     /// (SD-13).
     ///
     /// The view context is reset. Objects of other contexts belong to stores that no longer exist: let these contexts
-    /// go before. A store that the application has added itself stays as it is.
+    /// go before. A store that the application has added itself stays as it is; one that it has moved
+    /// (`migratePersistentStore`) is erased where it is now, and its former file stays.
     ///
     /// - Throws: `ContextError` if a store is read-only, or cannot be closed, removed or opened; a store that cannot be
     ///   removed is open again with its objects, and those after it are as they were. `.unsupportedStore`, before a
@@ -142,13 +143,17 @@ extension PersistentContainer {
     ///   (`destroyPersistentStore`).
     /// - Complexity: O(stores) beside the work of the file system, and that of the view context's `reset()`.
     @MainActor public func erase() throws(ContextError) {
-        for description in persistentStoreDescriptions {
+        let opened = zip(openedStores.withLock(\.self), persistentStoreDescriptions).map { opened, description in
+            let store = persistentStoreCoordinator.storeInPlace(of: opened)
+            return (store: store, description: persistentStoreCoordinator.description(of: store) ?? description)
+        }
+        for (_, description) in opened {
             if description.isReadOnly { throw .readOnlyStore(path: description.path) }
             guard description.type.isRemovable else { throw .unsupportedStore(description.type) }
         }
         madeViewContext?.reset()
-        for (position, description) in persistentStoreDescriptions.enumerated() {
-            try persistentStoreCoordinator.remove(openedStores.withLock { $0[position] })
+        for (position, (former, description)) in opened.enumerated() {
+            try persistentStoreCoordinator.remove(former)
             var failure: ContextError?
             do throws(ContextError) {
                 try persistentStoreCoordinator.destroyPersistentStore(description)
