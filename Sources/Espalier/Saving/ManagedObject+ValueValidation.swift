@@ -57,7 +57,8 @@ extension ManagedObject {
                 violations.append(Violation(self, name, reason))
                 continue
             }
-            violations[start...].removeAll { $0.isBrokenRule(of: name, storedID) }
+            let others = violations[start...].filter { !$0.isBrokenRule(of: name, storedID) }
+            violations.replaceSubrange(start..., with: others)
             collectBrokenRules(&violations, value, of: property)
             do {
                 try setValue(value, forKey: name)
