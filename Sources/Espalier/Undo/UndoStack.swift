@@ -128,7 +128,7 @@ public final class UndoStack {
 
     /// Begins a group inside the innermost open one.
     ///
-    /// What contexts have changed before is registered first, and stays outside of the group (MC-54).
+    /// Earlier changes of contexts are registered before, and stay outside of the group (MC-54).
     ///
     /// - Complexity: O(changes of the contexts that are not registered yet).
     public func beginUndoGrouping() {
@@ -141,8 +141,8 @@ public final class UndoStack {
 
     /// Ends the group that began last, and discards it if it is empty.
     ///
-    /// What contexts have changed since is registered first, and is part of the group, apart from changes in a
-    /// transaction and in hooks of a save: those are registered when the save has succeeded (MC-54).
+    /// Changes of contexts since then are registered before, and are part of the group, apart from those in a
+    /// transaction and in hooks of a save, which are registered when the save has succeeded (MC-54).
     ///
     /// - Throws: `UndoError.noGroup` if no group is open, apart from that of the event.
     /// - Complexity: O(changes of the contexts that are not registered yet).
@@ -426,8 +426,8 @@ public final class UndoStack {
 
     /// Names the outermost open group, or the last group if none is open, for menus.
     ///
-    /// What contexts have changed before is registered first, or after the save in a transaction and in hooks of a
-    /// save: its event then has an open group, which gets the name.
+    /// Earlier changes of contexts are registered before, or after the save in a transaction and in hooks of a save:
+    /// their event then has an open group, which gets the name.
     public func setActionName(_ name: String) {
         if stage == .idle { registerWaitingForGroup() }
         let isIdle = stage == .idle && isUndoRegistrationEnabled
