@@ -283,7 +283,7 @@ public final class ManagedObjectContext {
     /// The object with this ID, as a fault if it is not in memory (MC-24); asks no store, unless a new object of a
     /// parent has to get its permanent ID, because a child reads it (MC-45).
     ///
-    /// - Throws: `ContextError.unknownEntity` for an entity that the model does not have; as `obtainPermanentIDs(for:)`.
+    /// - Throws: `ContextError.unknownEntity` for an entity that the model has not; as `obtainPermanentIDs(for:)`.
     public func object(with id: ObjectID) throws(ContextError) -> ManagedObject {
         if let object = memory.registry[id] { return object }
         if id.isTemporary { return try objectOfParents(with: id) }
