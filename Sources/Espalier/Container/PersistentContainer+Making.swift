@@ -143,8 +143,8 @@ extension PersistentContainer {
     ///   (`destroyPersistentStore`).
     /// - Complexity: O(stores) beside the work of the file system, and that of the view context's `reset()`.
     @MainActor public func erase() throws(ContextError) {
-        let opened = zip(openedStores.withLock(\.self), persistentStoreDescriptions).map { opened, description in
-            let store = persistentStoreCoordinator.storeInPlace(of: opened)
+        let opened = zip(openedStores.withLock(\.self), persistentStoreDescriptions).map { known, description in
+            let store = persistentStoreCoordinator.storeInPlace(of: known)
             return (store: store, description: persistentStoreCoordinator.description(of: store) ?? description)
         }
         for (_, description) in opened {
