@@ -18,7 +18,8 @@ public import FoundationEssentials
 /// entity's class, `T?` is a to-one, `ToMany<T>` a to-many and `OrderedToMany<T>` an ordered to-many relationship.
 /// `Set<T>` and `[T]` are to-many relationships too, whose values are all destinations at once: each change of such a
 /// property, such as `insert` or `append`, takes O(destinations). Computed and static properties do not change. A
-/// default value belongs to the model: it is computed once.
+/// default value belongs to the model: it is computed once, so that the time, a new identifier and a random value are
+/// errors; set these in `awakeFromInsert()`.
 ///
 /// An initializer of the class is a convenience one, and begins with `self.init(context:)`, or with `self.init()` for
 /// an object that joins a context later:

@@ -91,13 +91,49 @@ extension ModelledProperty {
         return isPlain ? type.trimmedDescription : "(\(type.trimmedDescription))"
     }
 
-    /// Reports a default that depends on the current moment: a default is computed once for the model, not for each
-    /// object.
+    /// Reports a default that depends on the current moment or on chance: a default is computed once for the model, not
+    /// for each object.
     private func reportMomentary(_ value: ExprSyntax, in context: some MacroExpansionContext) {
-        let momentary: Set = ["Date()", "Date.now", "Date.init()", "UUID()", "UUID.init()", ".now", ".init()"]
-        guard ["Date", "UUID"].contains(type.wrapped.trimmedDescription),
-            momentary.contains(value.trimmedDescription)
-        else { return }
+        let isOfMoment = ["Date", "UUID"].contains(type.wrapped.trimmedDescription)
+        guard MomentSearch.finds(in: value, isOfMoment: isOfMoment) else { return }
         context.report(.momentaryDefault(name: name), at: value, fix: EntityFix.removingDefault(of: binding))
+    }
+}
+
+/// Searches a default for a part that is another one at each moment: the time, a new identifier, a random value.
+private final class MomentSearch: SyntaxVisitor {
+    private static let makers: Set = ["Date", "Date.init", "UUID", "UUID.init"]
+    /// Whether `.now` and `.init()` are of a date or an identifier.
+    private let isOfMoment: Bool
+    private var isFound = false
+
+    private init(isOfMoment: Bool) {
+        self.isOfMoment = isOfMoment
+        super.init(viewMode: .sourceAccurate)
+    }
+
+    /// Whether `value` has such a part.
+    ///
+    /// - Parameter isOfMoment: whether the value is a date or an identifier.
+    static func finds(in value: ExprSyntax, isOfMoment: Bool) -> Bool {
+        let search = MomentSearch(isOfMoment: isOfMoment)
+        search.walk(value)
+        return search.isFound
+    }
+
+    override func visit(_ node: FunctionCallExprSyntax) -> SyntaxVisitorContinueKind {
+        let called = node.calledExpression
+        let isMaker = Self.makers.contains(called.trimmedDescription) || isOfMoment && called.implicitMember == "init"
+        if isMaker, node.arguments.isEmpty || node.arguments.first?.label?.text == "timeIntervalSinceNow" {
+            isFound = true
+        }
+        if called.as(MemberAccessExprSyntax.self)?.declName.baseName.text == "random" { isFound = true }
+        return .visitChildren
+    }
+
+    override func visit(_ node: MemberAccessExprSyntax) -> SyntaxVisitorContinueKind {
+        let isImplicit = isOfMoment && node.base == nil && node.declName.baseName.text == "now"
+        if isImplicit || node.trimmedDescription == "Date.now" { isFound = true }
+        return .visitChildren
     }
 }

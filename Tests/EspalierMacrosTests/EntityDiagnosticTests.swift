@@ -164,7 +164,13 @@ import Testing
                 var made: Date = Date() // error: the model computes the default of made once
                 var seen: Date? = .now // error: the model computes the default of seen once
                 var id: UUID = UUID() // error: the model computes the default of id once
+                var key: String = UUID().uuidString // error: the model computes the default of key once
+                var time: Double = Date.now.timeIntervalSince1970 // error: the model computes the default of time once
+                var due: Date = Date.now.addingTimeInterval(60) // error: the model computes the default of due once
+                var end: Date = Date(timeIntervalSinceNow: 60) // error: the model computes the default of end once
+                var dice: Int = Int.random(in: 1...6) // error: the model computes the default of dice once
                 var begun: Date = Date(timeIntervalSinceReferenceDate: 0)
+                var last: Date = .distantFuture
                 """)
     }
 

@@ -134,28 +134,31 @@ extension PersistentContainer {
     /// (SD-13).
     ///
     /// The view context is reset. Objects of other contexts belong to stores that no longer exist: let these contexts
-    /// go before. A store that the application has added itself stays as it is, and each store keeps its place.
+    /// go before. A store that the application has added itself stays as it is, and each store keeps its place. One
+    /// that the application has moved (`migratePersistentStore`) is erased where it is now, and its former file stays.
     ///
     /// - Throws: `ContextError` if a store is read-only, or cannot be closed, removed or opened; a store that cannot be
     ///   removed is open again with its objects, and those after it are as they were. Before a store is closed:
     ///   `.unsupportedStore` if one is of a kind that cannot be removed, as the application's own kinds
-    ///   (`destroyPersistentStore`), and `.store` if the application has closed or moved one.
+    ///   (`destroyPersistentStore`), and `.store` if the application has closed one.
     /// - Complexity: O(stores) beside the work of the file system, and that of the view context's `reset()`.
     @MainActor public func erase() throws(ContextError) {
-        for description in persistentStoreDescriptions {
+        let opened = zip(openedStores.withLock(\.self), persistentStoreDescriptions).map { known, description in
+            let store = persistentStoreCoordinator.storeInPlace(of: known)
+            return (store: store, description: persistentStoreCoordinator.description(of: store) ?? description)
+        }
+        for (_, description) in opened {
             if description.isReadOnly { throw .readOnlyStore(path: description.path) }
             guard description.type.isRemovable else { throw .unsupportedStore(description.type) }
         }
-        let opened = openedStores.withLock { $0 }
-        guard opened.allSatisfy({ persistentStoreCoordinator.position(of: $0) != nil }) else {
+        guard opened.allSatisfy({ persistentStoreCoordinator.position(of: $0.store) != nil }) else {
             throw ContextError(
-                StoreError.invalidRequest(
-                    reason: "a store that the container has opened was closed or moved; delete the objects instead"))
+                StoreError.invalidRequest(reason: "a store that the container has opened was closed"))
         }
         madeViewContext?.reset()
-        for (position, description) in persistentStoreDescriptions.enumerated() {
-            let place = persistentStoreCoordinator.position(of: opened[position])
-            try persistentStoreCoordinator.remove(opened[position])
+        for (position, (former, description)) in opened.enumerated() {
+            let place = persistentStoreCoordinator.position(of: former)
+            try persistentStoreCoordinator.remove(former)
             var failure: ContextError?
             do throws(ContextError) {
                 try persistentStoreCoordinator.destroyPersistentStore(description)

@@ -6,7 +6,7 @@
 public import EspalierModel
 
 extension ManagedObjectContext {
-    /// The object with this ID, as a fault if it is not in memory; never asks a store (MC-24, SD-15).
+    /// The object with this ID, as a fault if it is not in memory (MC-24, SD-15); asks no store, as `object(with:)`.
     ///
     /// - Throws: `ContextError.wrongResultType` if objects of the ID's entity are not of this class; otherwise as
     ///   `object(with:)`.
@@ -30,7 +30,8 @@ extension ManagedObjectContext {
         return try checked(existingObject(with: id))
     }
 
-    /// The object to which a reference leads, as a fault if it is not in memory; never asks a store (F-1).
+    /// The object to which a reference leads, as a fault if it is not in memory (F-1); asks no store, as
+    /// `object(with:)`.
     ///
     /// - Throws: as `object(with:as:)`.
     /// - Complexity: O(1).

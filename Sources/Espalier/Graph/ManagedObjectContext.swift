@@ -280,13 +280,14 @@ public final class ManagedObjectContext {
     /// The object with this ID if it is in memory (MC-23).
     public func registeredObject(for id: ObjectID) -> ManagedObject? { memory.registry[id] }
 
-    /// The object with this ID, as a fault if it is not in memory; never asks a store (MC-24).
+    /// The object with this ID, as a fault if it is not in memory (MC-24); asks no store, unless a new object of a
+    /// parent has to get its permanent ID, because a child reads it (MC-45).
     ///
-    /// - Throws: `ContextError.unknownEntity` if the ID is of an entity that the model does not have.
+    /// - Throws: `ContextError.unknownEntity` for an entity that the model has not; as `obtainPermanentIDs(for:)`.
     public func object(with id: ObjectID) throws(ContextError) -> ManagedObject {
         if let object = memory.registry[id] { return object }
-        guard !shape(ofTag: id.entityTag).isNil, !id.isTemporary else {
-            if id.isTemporary { throw .objectNotFound(id) }
+        if id.isTemporary { return try objectOfParents(with: id) }
+        guard !shape(ofTag: id.entityTag).isNil else {
             throw .unknownEntity(id.entityName, known: model.entities.map(\.name))
         }
         return makeFault(id)

@@ -95,6 +95,9 @@ extension UniquenessConflict {
 extension ContextError {
     /// The findings of the error, each with the message of a table: violations, conflicts, broken constraints.
     ///
+    /// After a save to several stores of which one has refused (`partlySaved`), these are the findings of that store,
+    /// after the text that the table has for 134040, if it has one.
+    ///
     /// - Complexity: O(findings).
     public func messages(_ table: MessageTable) -> [String] {
         switch self {
@@ -102,6 +105,7 @@ extension ContextError {
         case .conflicts(let conflicts): conflicts.map { $0.message(table) }
         case .constraints(let conflicts): conflicts.map { $0.message(table) }
         case .several(let errors): errors.flatMap { $0.messages(table) }
+        case .partlySaved(let error): (table.texts[code].map { [$0] } ?? []) + error.messages(table)
         default: [table.texts[code] ?? description]
         }
     }

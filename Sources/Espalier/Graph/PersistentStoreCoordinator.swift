@@ -26,8 +26,15 @@ public final class PersistentStoreCoordinator: Sendable {
         /// The description from which the store was opened; `nil` if the application opened it.
         var description: PersistentStoreDescription?
     }
+    /// A store that was put in the place of another one, perhaps after others.
+    private struct Move {
+        weak var former: (any PersistentStore)?
+        weak var store: (any PersistentStore)?
+    }
     private struct State {
         var members: [Member] = []
+        /// The moves of stores that somebody still retains.
+        var moves: [Move] = []
         var mailboxes = WeakList<SaveMailbox>()
         /// The saves between their beginning and the delivery of their messages.
         var writers: Set<UInt64> = []
@@ -138,6 +145,13 @@ public final class PersistentStoreCoordinator: Sendable {
         let entityNames = try entityNames(of: description)
         // If closing fails, the former store is removed nevertheless.
         defer {
+            state.withLock { state in
+                for position in state.moves.indices where state.moves[position].store === former {
+                    state.moves[position].store = store
+                }
+                state.moves.removeAll { $0.former == nil || $0.store == nil }
+                state.moves.append(Move(former: former, store: store))
+            }
             add(store, entityNames: entityNames, name: description.name, description: description, at: position)
         }
         try remove(former)
@@ -161,6 +175,13 @@ public final class PersistentStoreCoordinator: Sendable {
             completed.entityNames = known.roots.map { Set($0.map { managedObjectModel.entities[$0].name }) }
         }
         return completed
+    }
+
+    /// The store that is in the place of another one now: that one itself, unless it was moved.
+    ///
+    /// - Complexity: O(moves).
+    func storeInPlace(of store: any PersistentStore) -> any PersistentStore {
+        state.withLock { state in state.moves.first { $0.former === store }?.store } ?? store
     }
 
     /// The description from which an open store was made: with its options, and the name of its configuration (PS-11).

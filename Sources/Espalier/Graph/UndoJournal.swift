@@ -174,7 +174,11 @@ extension ManagedObjectContext {
     var undoStepCount: Int { formerStepCount + (journal?.steps.count ?? 0) }
 
     /// Removes all steps after the first ones, to return to the state at which `undoStepCount` was `count`.
-    func truncateJournal(to count: Int) { journal?.truncate(to: max(0, count - formerStepCount)) }
+    func truncateJournal(to count: Int) {
+        guard let journal else { return }
+        journal.truncate(to: max(0, count - formerStepCount))
+        if journal.steps.isEmpty { journal.manager.forgetNameOfEmptyEvent() }
+    }
 
     /// Marks all unsaved deletions as ones without a step, because their steps are gone.
     ///

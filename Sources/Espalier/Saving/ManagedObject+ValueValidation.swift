@@ -1,7 +1,8 @@
 // Validation of single values: by the model's rules, and by the class (MO-37).
 //
 // Invariants
-//   1. The value that a hook of the class puts in the place of the checked one is checked by the model's rules, too.
+//   1. The value that a hook of the class puts in the place of the checked one is checked by the model's rules, and
+//      the rules that only the checked one breaks are no violations, on demand as in a save.
 
 import EspalierModel
 import EspalierStore
@@ -28,7 +29,7 @@ extension ManagedObject {
                 violations.append(Violation(self, key, reason))
             } else {
                 // The value that the hook has put in its place may follow the rules that the checked one breaks.
-                violations.removeAll { if case .ruleBroken = $0.reason { true } else { false } }
+                violations.removeAll { $0.isBrokenRule(of: key, storedID) }
                 collectBrokenRules(&violations, checked, of: property)
             }
         }
@@ -38,7 +39,9 @@ extension ManagedObject {
 
     /// Calls the hook of the class for its validated properties: all those of a new object, otherwise those that have
     /// changed; sets the values that the hook replaces.
-    final func checkByClass(isNew: Bool, _ violations: inout [Violation]) {
+    ///
+    /// - Parameter start: the position of the first violation that this check of the object has found.
+    final func checkByClass(isNew: Bool, _ violations: inout [Violation], from start: Int) {
         for (name, property) in shape.validatedProperties {
             guard let property else {
                 violations.append(Violation(self, name, .unknownKey(known: entity.propertyNames)))
@@ -54,6 +57,8 @@ extension ManagedObject {
                 violations.append(Violation(self, name, reason))
                 continue
             }
+            let others = violations[start...].filter { !$0.isBrokenRule(of: name, storedID) }
+            violations.replaceSubrange(start..., with: others)
             collectBrokenRules(&violations, value, of: property)
             do {
                 try setValue(value, forKey: name)
@@ -124,6 +129,14 @@ extension ManagedObject {
             }
         }
         return relationship.reason(againstCount: destinations.count)
+    }
+}
+
+extension Violation {
+    /// Whether it is about a rule of the model for an attribute of an object, or for an element of that.
+    fileprivate func isBrokenRule(of attribute: String, _ id: ObjectID) -> Bool {
+        guard case .ruleBroken = reason, object == id, let property else { return false }
+        return property == attribute || property.hasPrefix(attribute + ".")
     }
 }
 

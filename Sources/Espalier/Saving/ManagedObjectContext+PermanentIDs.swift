@@ -53,6 +53,27 @@ extension ManagedObjectContext {
         rename(new, permanentIDs)
     }
 
+    /// The object of this context for a new object of one of its parents, which gets its permanent ID: a child knows no
+    /// other ID of it (MC-45).
+    ///
+    /// - Throws: `ContextError.objectNotFound` if no parent has a new object with this temporary ID; as
+    ///   `obtainPermanentIDs(for:)`.
+    /// - Complexity: O(depth of this context), and that of `obtainPermanentIDs(for:)` and of the merge that a fetch
+    ///   begins with.
+    func objectOfParents(with id: ObjectID) throws(ContextError) -> ManagedObject {
+        var next = parent
+        while let context = next {
+            if let object = context.memory.registry[id], object.isInserted, !object.isDeleted {
+                try context.obtainPermanentIDs(for: [object])
+                // The parent may have inserted the object after the moment that this context reads.
+                mergeWaitingSaves()
+                return try self.object(with: object.storedID)
+            }
+            next = context.parent
+        }
+        throw .objectNotFound(id)
+    }
+
     /// Gives new objects other IDs, also in the relationships of other objects that refer to them.
     func rename(_ new: [ManagedObject], _ permanentIDs: [ObjectID: ObjectID]) {
         applyUnreadInverses()

@@ -78,6 +78,7 @@ extension ManagedObjectContext {
 
 extension ManagedObject {
     fileprivate func checkInsert(_ violations: inout [Violation]) {
+        let start = violations.count
         withShape { shape in
             let values = newValues ?? RowValues(shape.defaultValues, relationshipCount: 0)
             for slot in shape.attributeRules.indices {
@@ -97,13 +98,14 @@ extension ManagedObject {
         if withShape({ !$0.checkedRelationships.isEmpty }) {
             for relationship in shape.checkedRelationships { check(relationship, &violations) }
         }
-        if withShape({ !$0.validatedProperties.isEmpty }) { checkByClass(isNew: true, &violations) }
+        if withShape({ !$0.validatedProperties.isEmpty }) { checkByClass(isNew: true, &violations, from: start) }
         collect(&violations) { try validateForInsert() }
     }
 
     /// Checks the changed properties only: the others were valid when they were saved.
     fileprivate func checkUpdate(_ violations: inout [Violation]) {
         guard let changes else { return }
+        let start = violations.count
         if !changes.values.attributes.isEmpty {
             let values = changes.values.attributes.pairs
             for position in values.indices {
@@ -127,7 +129,7 @@ extension ManagedObject {
                 check(relationship, &violations)
             }
         }
-        if withShape({ !$0.validatedProperties.isEmpty }) { checkByClass(isNew: false, &violations) }
+        if withShape({ !$0.validatedProperties.isEmpty }) { checkByClass(isNew: false, &violations, from: start) }
         collect(&violations) { try validateForUpdate() }
     }
 

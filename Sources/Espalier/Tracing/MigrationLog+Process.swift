@@ -8,10 +8,11 @@ extension MigrationLog {
         MigrationLog(level) { ProcessSetting.report($0.description) }
     }
 
-    /// The log that `-espalier.MigrationLog` or `ESPALIER_MIGRATION_LOG` asks for, with a level from 1 to 3.
+    /// The log that `-espalier.MigrationLog` or `ESPALIER_MIGRATION_LOG` asks for, with a level from 1 to 3; a greater
+    /// number is 3.
     package static let ofProcess = ProcessSetting.number(
         argument: "-espalier.MigrationLog", variable: "ESPALIER_MIGRATION_LOG"
-    ).flatMap { Level(rawValue: $0) }.map { standardError($0) }
+    ).flatMap { Level(rawValue: min($0, Level.matches.rawValue)) }.map { standardError($0) }
 }
 
 extension MigrationOptions {

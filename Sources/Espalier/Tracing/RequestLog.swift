@@ -82,7 +82,8 @@ extension StoreRequestRecord: CustomStringConvertible {
 ///     ESPALIER_REQUEST_LOG=2 application
 ///     application -espalier.RequestLog 2
 ///
-/// The number is the level. Each request is then written to the standard error as lines of text.
+/// The number is the level, from 1 to 3; a greater one is 3. Each request is then written to the standard error as
+/// lines of text.
 public struct RequestLog: Sendable {
     /// The contents of a record.
     public enum Level: Int, Sendable, Comparable, CaseIterable {
@@ -119,11 +120,13 @@ public struct RequestLog: Sendable {
         arguments: ProcessInfo.processInfo.arguments, environment: ProcessInfo.processInfo.environment
     ).map { standardError($0) }
 
-    /// The level that arguments or environment ask for, the arguments first; `nil` if none is from 1 to 3.
+    /// The level that arguments or environment ask for, the arguments first; `nil` if there is no number from 1.
+    ///
+    /// A number above 3, such as the fourth level of Core Data, asks for the third one.
     static func level(arguments: [String], environment: [String: String]) -> Level? {
         ProcessSetting.number(
             argument: "-espalier.RequestLog", variable: "ESPALIER_REQUEST_LOG", arguments: arguments,
             environment: environment
-        ).flatMap { Level(rawValue: $0) }
+        ).flatMap { Level(rawValue: min($0, Level.values.rawValue)) }
     }
 }

@@ -75,6 +75,8 @@ public final class UndoStack {
     private struct Source {
         /// The reason why neither an undo nor a redo can run now.
         let reason: () -> UndoError?
+        /// Whether changes wait to be registered.
+        let hasWaiting: () -> Bool
         /// Registers its waiting changes, and ends no group.
         let register: () -> Void
         /// Does what follows the end of the event.
@@ -125,7 +127,12 @@ public final class UndoStack {
     public var groupingLevel: Int { open.count }
 
     /// Begins a group inside the innermost open one.
+    ///
+    /// Earlier changes of contexts are registered before, and stay outside of the group (MC-54).
+    ///
+    /// - Complexity: O(changes of the contexts that are not registered yet).
     public func beginUndoGrouping() {
+        if stage == .idle { registerWaitingForGroup() }
         if open.isEmpty, groupsByEvent { open.append(Group(isEvent: true)) }
         open.append(Group())
         // The group has no name yet.
@@ -134,12 +141,21 @@ public final class UndoStack {
 
     /// Ends the group that began last, and discards it if it is empty.
     ///
+    /// Changes of contexts since then are registered before, and are part of the group, apart from those in a
+    /// transaction and in hooks of a save, which are registered when the save has succeeded (MC-54).
+    ///
     /// - Throws: `UndoError.noGroup` if no group is open, apart from that of the event.
+    /// - Complexity: O(changes of the contexts that are not registered yet).
     public func endUndoGrouping() throws(UndoError) {
-        guard let last = open.last, !last.isEvent, stage == .idle || open.count > 1 else { throw .noGroup }
+        guard hasGroupToEnd else { throw .noGroup }
+        if stage == .idle { registerWaitingForGroup() }
+        // A hook or an observer of the changes may have ended it.
+        guard hasGroupToEnd else { throw .noGroup }
         closeLast()
         tellObservers()
     }
+
+    private var hasGroupToEnd: Bool { open.last?.isEvent == false && (stage == .idle || open.count > 1) }
 
     /// Ends the group of the event, if no other group is open in it.
     func endEvent() {
@@ -211,14 +227,16 @@ public final class UndoStack {
     ///
     /// - Parameters:
     ///   - reason: the reason why undo and redo are impossible now; `nil` if there is none.
+    ///   - hasWaiting: whether changes wait to be registered.
     ///   - register: registers the changes, and ends no group.
     ///   - afterEvent: is called when all sources have registered their changes and their common group has ended.
     func addSource<Object: AnyObject>(
-        _ object: Object, reason: @escaping (Object) -> UndoError?, register: @escaping (Object) -> Void,
-        afterEvent: @escaping (Object) -> Void
+        _ object: Object, reason: @escaping (Object) -> UndoError?, hasWaiting: @escaping (Object) -> Bool,
+        register: @escaping (Object) -> Void, afterEvent: @escaping (Object) -> Void
     ) {
         sources[ObjectIdentifier(object)] = Source(
             reason: { [weak object] in object.flatMap(reason) },
+            hasWaiting: { [weak object] in object.map(hasWaiting) == true },
             register: { [weak object] in if let object { register(object) } },
             afterEvent: { [weak object] in if let object { afterEvent(object) } })
     }
@@ -364,6 +382,14 @@ public final class UndoStack {
         for source in Array(sources.values) { source.register() }
     }
 
+    /// Makes the sources that can do so register the changes that wait, as part of the group that is open now.
+    ///
+    /// Nothing is registered while registration is off: these changes may have been made before.
+    private func registerWaitingForGroup() {
+        guard isUndoRegistrationEnabled else { return }
+        for source in Array(sources.values) where source.hasWaiting() && source.reason() == nil { source.register() }
+    }
+
     /// Removes and returns the last group; skips groups whose targets have all been freed.
     private func takeLast(of stack: ReferenceWritableKeyPath<UndoStack, Deque<Group>>) -> Group? {
         var removed: [Action] = []
@@ -381,6 +407,8 @@ public final class UndoStack {
         let reverse = Group(name: group.name)
         (self.stage, open) = (stage, [reverse])
         carryOut(group)
+        // Actions of the application's own, and observers, may have changed objects: the reverse reverts that, too.
+        registerWaitingForGroup()
         (self.stage, open) = (.idle, [])
         return reverse
     }
@@ -396,11 +424,23 @@ public final class UndoStack {
 
     // MARK: Names
 
-    /// Names the open group, or the last group if none is open, for menus.
+    /// Names the outermost open group, or the last group if none is open, for menus.
+    ///
+    /// Earlier changes of contexts are registered before, or after the save in a transaction and in hooks of a save:
+    /// their event then has an open group, which gets the name.
     public func setActionName(_ name: String) {
+        if stage == .idle { registerWaitingForGroup() }
+        let isIdle = stage == .idle && isUndoRegistrationEnabled
+        if isIdle, open.isEmpty, groupsByEvent, sources.values.contains(where: { $0.hasWaiting() }) {
+            open.append(Group(isEvent: true))
+        }
         (open.first ?? undoStack.last)?.name = name
         tellObservers()
     }
+
+    /// Takes the name from the group of the event if nothing is in it: the changes that it named were taken back.
+    func forgetNameOfEmptyEvent() { if open.count == 1, open[0].entries.isEmpty { open[0].name = "" } }
+
     /// The name of the group that `undo()` would undo; empty if it has none.
     public var undoActionName: String {
         noteRead(\.undoActionName)

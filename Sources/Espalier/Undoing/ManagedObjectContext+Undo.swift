@@ -42,7 +42,7 @@ extension ManagedObjectContext {
             markDeletionsUnrecorded()
             former?.manager.removeSource(ObjectIdentifier(self))
             journal = newValue.map { UndoJournal($0, pauseCount: journalPauseCount) }
-            newValue?.addSource(self, reason: \.reasonNotToUndo) { context in
+            newValue?.addSource(self, reason: \.reasonNotToUndo, hasWaiting: \.hasWaitingSteps) { context in
                 context.mergeAndRunDeleteRules()
                 // Observers were told of the event; what they have changed must not wait until something is undone.
                 context.registerUndo()
@@ -78,6 +78,9 @@ extension ManagedObjectContext {
         if mayTakeBack { return .contextIsSaving }
         return journalPauseCount > 0 || turningCount > 0 ? .contextIsMerging : nil
     }
+
+    /// Whether changes of the event are not registered yet.
+    private var hasWaitingSteps: Bool { journal?.steps.isEmpty == false }
 
     /// Registers the changes of the event so far as one action, unless a running save may still fail.
     func registerUndo() {

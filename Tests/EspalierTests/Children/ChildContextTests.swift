@@ -125,6 +125,42 @@ import Testing
     }
 
     @Test(arguments: StoreKind.allCases)
+    func `a child at any depth finds a new object of a parent by the ID that it has there (MC-25, MC-45)`(
+        _ kind: StoreKind
+    ) throws {
+        let stack = try Stack(kind)
+        let (root, child) = (stack.context, ManagedObjectContext(parent: stack.context))
+        let grandchild = ManagedObjectContext(parent: child)
+        #expect(try grandchild.count(for: FetchRequest<Artist>()) == 0)
+        for draft in [grandchild, child, ManagedObjectContext(parent: root)] {
+            let (new, other) = (Artist(context: root), Artist(context: root))
+            (new.name, other.name) = ("new", "other")
+            let ref = Ref(new)
+            #expect(ref.id.isTemporary)
+            let seen = try draft.existingObject(with: ref)
+            #expect(seen.name == "new" && seen.objectID == new.objectID)
+            #expect(!new.objectID.isTemporary && new.isInserted)
+            let late = Artist(context: root)
+            late.name = "late"
+            #expect(try draft.object(with: Ref(late)).name == "late")
+            seen.name = "newer"
+            try draft.save()
+        }
+        try child.save()
+        #expect(root.insertedObjects.count { ($0 as? Artist)?.name == "newer" } == 3)
+        try root.save()
+        #expect(try stack.stored(Artist.self).count == 9)
+
+        // No other context knows a temporary ID: neither a sibling, nor one without that parent.
+        let (sibling, gone) = (ManagedObjectContext(parent: root), Artist(context: root))
+        let unknown = [Artist(context: sibling).objectID, Artist(context: child).objectID, gone.objectID]
+        try root.delete(gone)
+        for (context, id) in zip([child, sibling, child], unknown) {
+            #expect(contextError { _ = try context.existingObject(with: id) }?.code == 133000)
+        }
+    }
+
+    @Test(arguments: StoreKind.allCases)
     func `IDs are permanent in a child before the root saves, and stay the same (MC-45)`(_ kind: StoreKind) throws {
         let stack = try Stack(kind)
         let (root, child) = (stack.context, ManagedObjectContext(parent: stack.context))

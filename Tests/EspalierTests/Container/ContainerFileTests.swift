@@ -336,13 +336,12 @@ import Testing
         try container.viewContext.save()
         #expect(coordinator.persistentStore(for: artist.objectID) === own)
 
-        // The container has not opened the store that takes the place of its own.
-        _ = try coordinator.migratePersistentStore(own, to: .inMemory)
+        try coordinator.remove(own)
         guard case .store(.invalidRequest)? = contextError({ try container.erase() }) else {
-            Issue.record("a container is erased whose store was moved")
+            Issue.record("a container is erased whose store was closed")
             return
         }
-        #expect(try container.viewContext.count(for: FetchRequest<Artist>()) == 1)
+        #expect(coordinator.persistentStores.count == 1)
         try container.close()
     }
 
@@ -421,6 +420,35 @@ import Testing
             #expect(contextError { try reader.erase() }?.code == 513)
             #expect(try reader.viewContext.count(for: FetchRequest<Artist>()) == 1)
             try reader.close()
+        }
+    }
+
+    @MainActor @Test
+    func `a container whose store was moved is erased where that is now, and the former file stays (SD-13, PS-03)`()
+        throws
+    {
+        try withTemporaryFolder { folder in
+            let (path, newPath) = (folder.appending(path: "a").path, folder.appending(path: "b").path)
+            let container = try PersistentContainer(for: musicClasses, at: path)
+            let (context, coordinator) = (container.viewContext, container.persistentStoreCoordinator)
+            Artist(context: context).name = "Miles"
+            try context.save()
+            for description in [PersistentStoreDescription.inMemory, .init(path: newPath)] {
+                _ = try coordinator.migratePersistentStore(coordinator.persistentStores[0], to: description)
+            }
+
+            for _ in 0..<2 {
+                try container.erase()
+                #expect(coordinator.persistentStores.count == 1 && coordinator.persistentStore(atPath: newPath) != nil)
+                #expect(try context.count(for: FetchRequest<Artist>()) == 0)
+                Artist(context: context).name = "Nina"
+                try context.save()
+            }
+
+            try container.close()
+            let former = try PersistentContainer(for: musicClasses, at: path)
+            #expect(try former.viewContext.fetch(FetchRequest<Artist>()).map(\.name) == ["Miles"])
+            try former.close()
         }
     }
 }

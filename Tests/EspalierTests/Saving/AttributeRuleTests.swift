@@ -124,6 +124,11 @@ import Testing
         #expect(error.messages(MessageTable([:])).count == 3)
         let remedies = MessageTable([1610: "{remedy}"], remedies: [1610: "höchstens {limit}"])
         #expect(error.messages(remedies).last == "höchstens 5")
+        // The findings of the store that has refused its part of a save have their messages, too.
+        let partly = ContextError.partlySaved(underlying: error)
+        #expect(partly.messages(table) == error.messages(table))
+        let texts = MessageTable([1610: "{remedy}", 134040: "nur zum Teil"], remedies: [1610: "höchstens {limit}"])
+        #expect(partly.messages(texts).first == "nur zum Teil" && partly.messages(texts).last == "höchstens 5")
         let last = try #require(error.violations.last)
         #expect(last.remedy(remedies) == "höchstens 5" && last.remedy(table) == last.remedy)
     }

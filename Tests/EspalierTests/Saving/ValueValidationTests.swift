@@ -67,6 +67,33 @@ import Testing
         try stack.context.save()
     }
 
+    @Test(arguments: StoreKind.allCases)
+    func `a save takes the value that the hook puts in the place of one that breaks a rule of the model (MO-37)`(
+        _ kind: StoreKind
+    ) throws {
+        let stack = try Stack(kind, classes: [Plate.self])
+        let plate = Plate(context: stack.context)
+        plate.text = "seventy"
+        var value = PropertyValue.attribute(.string("seventy"))
+        try plate.validateValue(&value, forKey: "text")
+        #expect(value == .attribute(.string("seven")) && plate.text == "seventy")
+        try stack.context.save()
+        #expect(plate.text == "seven")
+
+        plate.text = "elevens"
+        try stack.context.save()
+        #expect(try stack.stored(Plate.self).map(\.text) == ["eleve"])
+
+        // The rules hold for the value that takes the place, too.
+        plate.text = "worse"
+        let found = violations { try stack.context.save() }
+        #expect(found.map(\.property) == ["text"] && found.first?.value == .string("worse still"))
+        #expect(plate.text == "worse")
+        // A value that stays is reported, also beside one that is replaced.
+        (plate.text, plate.note) = ("twelves", "seventy")
+        #expect(violations { try stack.context.save() }.map(\.property) == ["note"])
+    }
+
     @Test func `a child's save checks by the class, and its parent's save does again (MO-37)`() throws {
         let (stack, sensor) = try Stack.ofSensor(.inMemory)
         let child = ManagedObjectContext(parent: stack.context)
@@ -92,6 +119,33 @@ import Testing
 
         #expect(found.map(\.property) == ["height"] && context.hasChanges)
         #expect("\(found)".contains("name"))
+    }
+}
+
+/// Two texts of at most five characters, of which the class cuts one.
+private final class Plate: ManagedObject {
+    override class var entityDescription: EntityDescription {
+        let options = PropertyOptions(rules: [.maximumLength(5)])
+        return EntityDescription(
+            "Plate",
+            properties: [
+                EntityDescription._property("text", String.self, defaultValue: "", options: options),
+                EntityDescription._property("note", String.self, defaultValue: "", options: options),
+            ])
+    }
+    override class var validatedKeys: [String] { ["text"] }
+    var text: String {
+        get { _get("text", at: 0) }
+        set { _set("text", at: 0, newValue) }
+    }
+    var note: String {
+        get { _get("note", at: 1) }
+        set { _set("note", at: 1, newValue) }
+    }
+
+    override func validate(_ value: inout PropertyValue, forKey key: String) throws {
+        guard case .attribute(.string(let text)) = value else { return }
+        value = .attribute(.string(text == "worse" ? "worse still" : String(text.prefix(5))))
     }
 }
 

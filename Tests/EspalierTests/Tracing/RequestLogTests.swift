@@ -202,7 +202,7 @@ import Testing
 
     @Test(
         arguments: [
-            (["app"], nil, nil), (["app"], "1", 1), (["app"], "3", 3), (["app"], "4", nil), (["app"], "0", nil),
+            (["app"], nil, nil), (["app"], "1", 1), (["app"], "3", 3), (["app"], "4", 3), (["app"], "0", nil),
             (["app"], "much", nil), (["app", "-espalier.RequestLog", "2"], nil, 2),
             (["app", "-espalier.RequestLog", "2"], "3", 2), (["app", "-espalier.RequestLog"], "3", 3),
             (["app", "-espalier.RequestLog", "x"], "3", nil),

@@ -148,6 +148,24 @@ import Testing
         #expect(gauge.number == 3)
     }
 
+    @Test func `a hook of a save names the group that the save registers, and a group in it has nothing (MC-54)`()
+        throws
+    {
+        let gauge = Gauge(context: context)
+        try context.save()
+        gauge.number = 5
+        gauge.onSave = { [undoManager] gauge in
+            undoManager.beginUndoGrouping()
+            gauge.number = 6
+            #expect(undoError { try undoManager.endUndoGrouping() } == nil)
+            undoManager.setActionName("Gauge")
+        }
+        try context.save()
+        #expect(gauge.number == 6 && undoManager.undoCount == 2 && undoManager.undoActionName == "Gauge")
+        try context.undo()
+        #expect(gauge.number == 3 && gauge.isUpdated && undoManager.redoActionName == "Gauge")
+    }
+
     @Test func `what didSave changes is new, and is undone on its own (MO-32)`() throws {
         let gauge = Gauge(context: context)
         gauge.afterSave = { gauge.number = 9 }

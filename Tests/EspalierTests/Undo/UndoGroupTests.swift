@@ -1,0 +1,172 @@
+// The group to which changes belong that contexts have not registered when a group begins or ends, or gets a name
+// (MC-54): an application changes objects between these calls and ends no event.
+
+import Espalier
+import EspalierModel
+import Testing
+
+@Suite struct UndoGroupTests {
+    private let stack: Stack
+    private var context: ManagedObjectContext { stack.context }
+    private let undoManager = UndoStack()
+    /// An artist with three albums.
+    private let artist: Artist
+
+    init() throws {
+        stack = try Stack(.inMemory)
+        try stack.makeMusic(artists: 3, tracks: 1)
+        stack.context.undoManager = undoManager
+        let request = FetchRequest<Artist>(try FetchPredicate(format: "name == 'Artist 2'"))
+        artist = try #require(try stack.context.fetch(request).first)
+    }
+
+    @Test func `what waits when a group begins stays outside, and what waits when it ends is part of it (MC-54)`()
+        throws
+    {
+        artist.name = "A"
+        undoManager.beginUndoGrouping()
+        artist.founded = 7
+        try undoManager.endUndoGrouping()
+
+        try undoManager.undoNestedGroup()
+
+        #expect(artist.founded == 1952 && artist.name == "A")
+        try context.undo()
+        #expect(artist.name == "Artist 2" && !undoManager.canUndo && undoManager.redoCount == 2)
+        for _ in 0..<2 { try context.redo() }
+        #expect(artist.founded == 7 && artist.name == "A")
+    }
+
+    @Test func `a group without groups by event has what is changed in it, with its name (MC-54)`() throws {
+        undoManager.groupsByEvent = false
+        artist.name = "Before"
+        undoManager.beginUndoGrouping()
+        artist.name = "A"
+        undoManager.setActionName("Rename")
+        artist.founded = 7
+        try undoManager.endUndoGrouping()
+        context.processPendingChanges()
+        #expect(undoManager.undoCount == 2 && undoManager.undoActionName == "Rename")
+
+        try context.undo()
+
+        #expect(artist.name == "Before" && artist.founded == 1952)
+        #expect(undoManager.redoActionName == "Rename" && undoManager.undoActionName.isEmpty)
+        try context.undo()
+        #expect(artist.name == "Artist 2" && !undoManager.canUndo)
+    }
+
+    @Test func `a name is that of the changes before it, and not of the former event (MC-54)`() throws {
+        artist.name = "A"
+        undoManager.setActionName("Rename")
+        context.processPendingChanges()
+        artist.founded = 7
+        undoManager.setActionName("Set Year")
+        artist.founded = 8
+        context.processPendingChanges()
+        #expect(undoManager.undoCount == 2 && undoManager.undoActionName == "Set Year")
+
+        try context.undo()
+
+        #expect(artist.founded == 1952 && undoManager.undoActionName == "Rename")
+        #expect(undoManager.redoActionName == "Set Year")
+        try context.undo()
+        #expect(artist.name == "Artist 2" && undoManager.redoActionName == "Rename")
+    }
+
+    @Test func `a name given in a transaction is that of its group, and is gone if it fails (MC-54)`()
+        throws
+    {
+        struct Refusal: Error {}
+        artist.name = "A"
+        undoManager.setActionName("Rename")
+        context.processPendingChanges()
+        #expect(throws: Refusal.self) {
+            try context.transaction {
+                artist.founded = 7
+                undoManager.setActionName("Set Year")
+                throw Refusal()
+            }
+        }
+        artist.founded = 8
+        context.processPendingChanges()
+        #expect(undoManager.undoCount == 2 && undoManager.undoActionName.isEmpty)
+
+        try context.transaction {
+            artist.founded = 9
+            undoManager.setActionName("Set Year")
+        }
+
+        #expect(undoManager.undoCount == 3 && undoManager.undoActionName == "Set Year")
+        try context.undo()
+        #expect(artist.founded == 8 && undoManager.undoActionName.isEmpty)
+        try context.undo()
+        #expect(artist.founded == 1952 && undoManager.undoActionName == "Rename")
+    }
+
+    @Test func `a deletion in a group is undone with it, and with what its delete rules have done (MC-12, MC-54)`()
+        throws
+    {
+        let albums = Array(artist.albums)
+        artist.name = "A"
+        undoManager.beginUndoGrouping()
+        try context.delete(artist)
+        try undoManager.endUndoGrouping()
+        #expect(albums.count == 3 && albums.allSatisfy(\.isDeleted))
+
+        try undoManager.undoNestedGroup()
+
+        #expect(!artist.isDeleted && artist.name == "A" && artist.albums == Set(albums))
+        #expect(context.deletedObjects.isEmpty)
+    }
+
+    @Test func `what waits in each context that shares an undo manager is part of the group that ends (MC-54)`()
+        throws
+    {
+        let other = stack.newContext()
+        other.undoManager = undoManager
+        undoManager.beginUndoGrouping()
+        artist.name = "A"
+        Listener(context: other).name = "Ann"
+        try undoManager.endUndoGrouping()
+
+        try undoManager.undoNestedGroup()
+
+        #expect(artist.name == "Artist 2" && !other.hasChanges && undoManager.redoCount == 1)
+    }
+
+    @Test func `a group that begins and ends while registration is off registers nothing that waits (MC-54)`() throws {
+        artist.name = "A"
+        undoManager.disableUndoRegistration()
+        undoManager.beginUndoGrouping()
+        try undoManager.endUndoGrouping()
+        undoManager.setActionName("Nothing")
+        try undoManager.enableUndoRegistration()
+        context.processPendingChanges()
+
+        try context.undo()
+
+        #expect(artist.name == "Artist 2")
+    }
+
+    @Test func `what an application's action changes in a context when it is undone is redone with it (MC-57)`()
+        throws
+    {
+        artist.name = "A"
+        context.processPendingChanges()
+        undoManager.registerUndo(withTarget: artist) { $0.founded = 7 }
+        try undoManager.undo()
+        context.processPendingChanges()
+        #expect(artist.founded == 7 && undoManager.undoCount == 1 && undoManager.redoCount == 1)
+
+        try context.redo()
+
+        #expect(artist.founded == 1952 && undoManager.undoCount == 2 && !undoManager.canRedo)
+        try context.undo()
+        #expect(artist.founded == 7 && artist.name == "A")
+        try context.undo()
+        #expect(artist.founded == 7 && artist.name == "Artist 2")
+        for _ in 0..<2 { try context.redo() }
+        #expect(artist.founded == 1952 && artist.name == "A")
+    }
+}
