@@ -62,6 +62,16 @@ import Testing
         }
     }
 
+    @Test func `an XML store whose attribute has another type now is imported with the older version`() throws {
+        let title = "\"title\" optional=\"YES\" attributeType="
+        let (old, new) = ("\(title)\"String\"", "\(title)\"Binary\"")
+        try Self.importing(Array(Self.club.utf8), replacing: old, by: new) { report, store throws in
+            #expect(report.isComplete && Self.namesOld(report), "\(report.findings) \(report.notes)")
+            let imported = ImportedStore(store: store, report: report)
+            #expect(try imported.value("Club", 102, "title") == .string("Chess"))
+        }
+    }
+
     @Test func `a SQLite store without a model is imported with the version that has all columns`() throws {
         let number = "<attribute name=\"number\" optional=\"YES\" attributeType=\"String\"/>"
         try Self.importing(try Files.bytes("zoo.sqlite"), replacing: number, by: "") { report, store throws in
