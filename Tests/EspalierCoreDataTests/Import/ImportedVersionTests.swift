@@ -81,6 +81,23 @@ import Testing
         }
     }
 
+    @Test func `a SQLite store without a model is imported with the version that has the types of its columns`()
+        throws
+    {
+        let birth = "\"birth\" optional=\"YES\" attributeType="
+        let (old, new) = ("\(birth)\"Date\"", "\(birth)\"Double\"")
+        let bytes = try Files.bytes("zoo.sqlite")
+        try Self.importing(bytes, replacing: old, by: new) { report, store throws in
+            #expect(Self.namesOld(report), "\(report.notes)")
+            #expect(store.model.entity(named: "Person")?.attribute(named: "birth")?.type == .date)
+        }
+        let error = #expect(throws: CoreDataImportError.self) {
+            try Self.importing(bytes, replacing: old, by: new, withOld: false) { _, _ in }
+        }
+        #expect(error?.kindName == "otherModel")
+        #expect(error?.description.contains("Person") == true, "\(String(describing: error))")
+    }
+
     @Test func `if no version has a place for everything, the current one is used and the rest is listed`() throws {
         let text = Self.club.replacing("\"title\"", with: "\"motto\"")
         try Self.importing(Array(text.utf8), replacing: "\"title\"", by: "\"heading\"") { report, store throws in
