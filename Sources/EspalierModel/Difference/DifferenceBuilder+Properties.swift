@@ -41,7 +41,7 @@ extension DifferenceBuilder {
     /// Adds a change if the property was declared by another entity; a renamed entity counts as the same.
     ///
     /// - Parameter isList: whether it is a to-many relationship, whose lists are one tree for each entity that declares
-    ///   it.
+    ///   it, or one that changes such lists.
     private mutating func compareHome(_ name: String, of entity: Entity, _ origins: [Origin], isList: Bool = false) {
         guard origins.count > 1 || match.newEntities[origins[0].declaredBy] != entity.index else { return }
         let names = origins.map { old.entities[$0.declaredBy].name }
@@ -207,7 +207,9 @@ extension DifferenceBuilder {
                     rows: cost == .constant ? [] : rows))
             return
         }
-        compareHome(name, of: entity, origins, isList: value.cardinality != .toOne)
+        // Several relationships that lead back from lists give these other members.
+        let changesLists = origins.count > 1 && new.inverse(of: relationship)?.isToMany == true
+        compareHome(name, of: entity, origins, isList: value.cardinality != .toOne || changesLists)
         let former = old.entities[first.entity].relationships[first.slot]
         let older = former.description
         func add(
