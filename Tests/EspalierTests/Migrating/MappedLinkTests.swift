@@ -129,7 +129,7 @@ import Testing
             #expect(split.refusal?.losses == [] && split.refusal?.failures.count == 1)
             #expect(failure.subject == "Album.songs" && failure.reason == .otherDestination && failure.rowCount == 1)
             #expect(failure.objects.map(\.entityName) == ["Album"])
-            // What a song has become in part is enough.
+            // A relationship may lead to one of several objects that a song has become.
             #expect(whole.refusal == nil)
         }
     }
