@@ -133,4 +133,36 @@ import Testing
             #expect(whole.refusal == nil)
         }
     }
+
+    @Test func `a trial of mappings tells which relationships cannot become inverses, as one without mappings does`()
+        throws
+    {
+        func model(_ song: String, inverse: String) throws -> ManagedObjectModel {
+            let idols = ["idol", "friend"].map { name in
+                RelationshipDescription(name, to: "Star", inverse: name == inverse ? "fans" : nil)
+            }
+            return try ManagedObjectModel(entities: [
+                EntityDescription(song, attributes: [AttributeDescription("name", .string)]),
+                EntityDescription("Fan", relationships: idols),
+                EntityDescription(
+                    "Star", relationships: [RelationshipDescription("fans", to: "Fan", inverse: inverse, .toMany)]),
+            ])
+        }
+        try withStorePath { path in
+            let (former, newer) = (try model("Song", inverse: "idol"), try model("Track", inverse: "friend"))
+            try Self.withContext(at: path, former) { _ in }
+            let mappings = MappingModel([EntityMapping("Song", to: "Track")])
+
+            let plan = try mappings.migrationPlan(storeAt: path, from: former, to: newer)
+            let inferred = try BTreeStore.migrationPlan(at: path, to: newer)
+            let trial = try SchemaMigrationPlan(from: former).then(.mapped(by: mappings), to: newer)
+                .migrationPlan(storeAt: path)
+            #expect(throws: MappingError.self) { try mappings.migrate(storeAt: path, from: former, to: newer) }
+
+            let obstacles = try #require(inferred.refusal?.obstacles)
+            #expect(!obstacles.isEmpty && plan.refusal == MigrationRefusal(obstacles: obstacles))
+            #expect(plan.outcome == nil && plan.difference.changes.contains { $0.kind == .entityAdded })
+            #expect(trial.map(\.refusal) == [plan.refusal])
+        }
+    }
 }
