@@ -248,6 +248,7 @@ struct EntityClass {
     static let reservedNames: Set = [
         "objectID", "entity", "managedObjectContext", "hasChanges", "isInserted", "isUpdated", "isDeleted", "isFault",
         "faultingState", "hasPersistentChangedValues", "description", "debugDescription", "ref", "hashValue",
+        "predicateExpression",
     ]
 
     /// Reports members, other than plain properties, that an entity class cannot have.

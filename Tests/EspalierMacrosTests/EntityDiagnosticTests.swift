@@ -191,7 +191,7 @@ import Testing
         let names = [
             "objectID", "entity", "managedObjectContext", "hasChanges", "isInserted", "isUpdated", "isDeleted",
             "isFault", "faultingState", "hasPersistentChangedValues", "description", "debugDescription", "ref",
-            "hashValue",
+            "hashValue", "predicateExpression",
         ]
         let snippet = try Snippet(
             """

@@ -26,7 +26,7 @@ public struct EntityMapping: Sendable {
     ///
     /// A property without a rule continues the property of the source that a migration without mappings would find for
     /// it: by its renaming identifier or its name, as both versions of the model have them. Stores compute derived
-    /// attributes.
+    /// attributes. A relationship without a rule refuses destinations that have become what it cannot lead to.
     public var propertyMappings: [PropertyMapping]
     /// Properties of the source that the policy or the work reads, in addition to the rules.
     public var reading: Set<String> = []

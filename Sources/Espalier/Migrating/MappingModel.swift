@@ -34,7 +34,8 @@ public struct MappingModel: Sendable {
     /// - Parameters:
     ///   - former: the model of the store.
     ///   - migration: the losses that are allowed, a backup, and the progress. A property of a mapped entity that no
-    ///     mapping reads is a loss, and so is an object that no mapping takes (`removal(of: "Person")`).
+    ///     mapping reads is a loss, and so is an order that none keeps (`order(of: "Person.tasks")`), and an object
+    ///     that no mapping takes (`removal(of: "Person")`).
     /// - Returns: the plan, with the numbers of the mappings.
     /// - Throws: `MappingError`; the file is then as it was.
     /// - Complexity: O(rows log rows); the memory grows with the number of objects of mapped entities.
@@ -81,9 +82,21 @@ public struct MappingModel: Sendable {
         do throws(StoreError) {
             open = try MappedMigration.begin(logged, from: former, rules.mapped, isTrial: isTrial)
         } catch {
-            throw .store(error)
+            // A trial begins whatever is lost, but not if relationships cannot become inverses of one another.
+            guard isTrial, case .migrationRefused(_, let refusal) = error else { throw .store(error) }
+            return try Self.plan(opening, rules, refusedFor: refusal)
         }
         return try run(open, rules, opening.migration, isTrial: isTrial)
+    }
+
+    private static func plan(
+        _ opening: StoreOpening, _ rules: MappingRules, refusedFor refusal: MigrationRefusal
+    ) throws(MappingError) -> MigrationPlan {
+        do throws(StoreError) {
+            return try MappedMigration.plan(opening, rules.mapped, refusedFor: refusal)
+        } catch {
+            throw .store(error)
+        }
     }
 
     /// Carries the mappings out in a migration that has begun.

@@ -128,7 +128,7 @@ struct MappingRules: Sendable {
 
     /// The rule of a relationship without one: it leads where the relationship leads that it continues.
     private static func continuing(_ relationship: Relationship, _ former: Relationship?) -> PropertyMapping? {
-        former.map { PropertyMapping.following(relationship.name, $0.name) }
+        former.map { PropertyMapping.continuing(relationship.name, $0.name) }
     }
 
     /// The attribute to which the path of a checked rule leads; `nil` if the rule has none.
@@ -218,10 +218,24 @@ struct MappingRules: Sendable {
                 losses.append(.removal(of: ([source.name, attribute.name] + path).joined(separator: ".")))
             }
         }
-        for relationship in source.relationships where !reads.contains(relationship.name) {
-            if !isKept(relationship, sources) { losses.append(.removal(of: "\(source.name).\(relationship.name)")) }
+        for relationship in source.relationships {
+            let name = "\(source.name).\(relationship.name)"
+            if !reads.contains(relationship.name) {
+                if !isKept(relationship, sources) { losses.append(.removal(of: name)) }
+            } else if losesOrder(relationship, of: source) {
+                losses.append(.order(of: name))
+            }
         }
         return losses
+    }
+
+    /// Whether an ordered list of a source is followed, but only by lists without an order.
+    private func losesOrder(_ relationship: Relationship, of source: Entity) -> Bool {
+        guard relationship.isOrdered else { return false }
+        let readers = mappings.filter { $0.source?.name == source.name }
+        guard !readers.contains(where: { $0.isRead(byCode: relationship.name) }) else { return false }
+        let followers = readers.flatMap(\.relationships).filter { $0.rule.followedRelationship == relationship.name }
+        return followers.contains { $0.relationship.isToMany } && !followers.contains { $0.relationship.isOrdered }
     }
 
     /// The paths of the elements that no copy of a composite continues, if it is copied and not read by code.

@@ -140,6 +140,8 @@ extension MigrationSession {
             guard targets.contains(where: { open.successor(of: $0) == nil }),
                 let successor = try successor(of: owner)
             else { return }
+            // The inferred migration tells the others.
+            noteUnreached(targets.filter { open.successor(of: $0) == nil }, relationship, owner.storedID)
             let found = try successors(of: targets, relationship, through: nil)
             if !found.isEmpty { try set(found, relationship, of: successor, entity, owner.storedID) }
         }
@@ -180,6 +182,8 @@ struct MappingFailures {
             found.append((subject, reason, 1, [object]))
             return
         }
+        // A row that makes several objects is one.
+        if found[known].objects.last == object { return }
         found[known].count += 1
         if found[known].objects.count < Self.objectCountMax { found[known].objects.append(object) }
     }

@@ -200,6 +200,7 @@ public final class MigrationSession {
                 case .following(let path, let through):
                     let targets = try targets(of: try sourceContext.object(with: id), path)
                     for object in try successors(of: targets, relationship, through: through) { found.append(object) }
+                    if named.isContinuation, other == position { noteUnreached(targets, relationship, id) }
                 case .made(let name):
                     guard let maker = rules.positions[name] else { continue }
                     for object in associations.objects(from: id, maker) { found.append(object) }
@@ -241,6 +242,26 @@ public final class MigrationSession {
             throw MappingError.severalDestinations(mapping: mapping, property: relationship.name, source: source)
         }
         try object.setValue(.toOne(found.first), forKey: relationship.name)
+    }
+
+    /// Notes an owner that would lose a destination, because a relationship of the newer model cannot lead to anything
+    /// that the destination has become.
+    func noteUnreached(_ ids: [ObjectID], _ relationship: Relationship, _ owner: ObjectID) {
+        guard ids.contains(where: { !isReached($0, relationship) }) else { return }
+        let subject = "\(rules.newer.entities[relationship.declaredBy].name).\(relationship.name)"
+        failures.add(subject, .otherDestination, owner)
+    }
+
+    /// Whether a relationship of the newer model can lead to what an older object has become, if that is anything.
+    private func isReached(_ id: ObjectID, _ relationship: Relationship) -> Bool {
+        let entity = rules.newer.destination(of: relationship)
+        if let successor = open.successor(of: id) {
+            return rules.newer.entity(named: successor.entityName)?.isKind(of: entity) ?? true
+        }
+        guard associations.isTaken(id) else { return true }
+        return rules.mappings.enumerated().contains { position, mapping in
+            mapping.destination.isKind(of: entity) && !associations.objects(from: id, position).isEmpty
+        }
     }
 
     /// The objects that older ones have become, each once, as far as a relationship of the newer model can lead there.

@@ -21,6 +21,8 @@ public struct PropertyMapping: Sendable {
     /// The name of the property of the destination entity.
     public let name: String
     let source: Source
+    /// Whether the relationship has no rule of the application, and leads where the older one leads that it continues.
+    private(set) var isContinuation = false
     /// The application's own texts, which the hooks of a policy find among the rules of their mapping.
     public var userInfo: [String: String] = [:]
 
@@ -56,7 +58,7 @@ public struct PropertyMapping: Sendable {
     ///   - path: a relationship of the source, or several one after the other: `country.continent`. Across to-many
     ///     relationships it leads to each object once, in the order in which it is found.
     ///   - mapping: the name of the mapping whose objects are the successors; `nil` = those of any mapping, as far as
-    ///     the relationship can lead to their entity.
+    ///     the relationship can lead to their entity. Others are left out.
     /// - Complexity: O(objects on the path) for each source object.
     public static func following(
         _ name: String, _ path: String, through mapping: String? = nil
@@ -69,9 +71,21 @@ public struct PropertyMapping: Sendable {
         PropertyMapping(name, .made(by: mapping))
     }
 
+    /// The rule of a relationship without one, which continues a relationship of the source.
+    static func continuing(_ name: String, _ relationship: String) -> PropertyMapping {
+        var rule = following(name, relationship)
+        rule.isContinuation = true
+        return rule
+    }
+
     /// The attribute of the source that is copied as a whole; `nil` = another rule.
     var copiedAttribute: String? {
         if case .keyPath(let path) = source, !path.contains(".") { path } else { nil }
+    }
+
+    /// The relationship of the source that is followed alone; `nil` = another rule.
+    var followedRelationship: String? {
+        if case .following(let path, _) = source, !path.contains(".") { path } else { nil }
     }
 
     /// Whether code of the application reads this property of the source.

@@ -88,6 +88,8 @@ package struct SQLiteTable {
     private let root: UInt32
     /// The names of the columns, in the order of records.
     package let columns: [String]
+    /// The declared types of the columns, in capitals; empty where there is none.
+    let types: [String]
     /// The column that is the row ID, and null in records.
     package let rowIDColumn: Int?
     private let defaultColumns: Set<Int>
@@ -95,7 +97,7 @@ package struct SQLiteTable {
 
     init(database: SQLiteDatabase, name: String, root: UInt32, definition: SQLiteTableDefinition) {
         (self.database, self.name, self.root) = (database, name, root)
-        columns = definition.columns.map(\.name)
+        (columns, types) = (definition.columns.map(\.name), definition.columns.map(\.type))
         rowIDColumn = definition.rowIDColumn
         defaultColumns = Set(definition.columns.indices.filter { definition.columns[$0].hasDefault })
         places = Dictionary(

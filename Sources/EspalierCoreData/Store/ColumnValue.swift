@@ -59,6 +59,22 @@ extension AttributeType {
         }
     }
 
+    /// Whether Core Data keeps values of this type in a column that is declared so; a declaration that is none of its
+    /// own states nothing.
+    func isKept(inColumnDeclared declaration: String) -> Bool {
+        let types: Set<AttributeType> =
+            switch declaration.prefix(while: { $0 != " " }) {
+            case "INTEGER": [.integer16, .integer32, .integer64, .boolean]
+            case "FLOAT": [.double, .float]
+            case "DECIMAL": [.decimal]
+            case "TIMESTAMP": [.date]
+            case "VARCHAR": [.string, .uri, .uuid]
+            case "BLOB": [.binary, .transformable, .uuid]
+            default: [self]
+            }
+        return types.contains(self)
+    }
+
     private static func decimal(_ text: String) throws(ColumnValueError) -> Decimal {
         guard let number = Decimal(wholeText: text) else {
             throw ColumnValueError("'\(text.prefix(40))' is not a decimal number, or has more than 38 digits")

@@ -102,6 +102,15 @@ struct HierarchyTable {
         return common.sorted().map { table.columns[$0] }
     }
 
+    /// The attributes whose columns Core Data has declared for values of other types.
+    var retyped: [(entity: String, property: String)] {
+        entities.sorted { $0.key < $1.key }.flatMap { _, columns in
+            columns.attributes.filter { !$0.type.isKept(inColumnDeclared: table.types[$0.column]) }.map { place in
+                (entity: columns.entity.name, property: columns.entity.attributes[place.slot].name)
+            }
+        }
+    }
+
     /// The columns with the owner of a row in an ordered list, and with its place in the list: those of the
     /// relationship that leads back to the owner.
     func orderColumns(of inverse: Relationship) -> (owner: Int, place: Int?)? {

@@ -50,6 +50,7 @@ final class SQLiteSource: ImportSource {
         try findTables(external: storeModel.externalAttributes, &report)
         try findJoinTables(transient: storeModel.transientRelationships, &report)
         try noteMissing(path, isChecked: storeModel.isStoresOwn, transient: storeModel.transientRelationships, &report)
+        if !storeModel.isStoresOwn { try refuseOtherTypes(path) }
         if isStrict, !storeModel.isStoresOwn { try refuseUnusedColumns(path) }
         noteIgnoredTables(&report)
     }
@@ -129,6 +130,17 @@ final class SQLiteSource: ImportSource {
                 reason: "the store has no columns for " + missing.prefix(10).map(\.property).joined(separator: ", "))
         }
         for (entity, property) in missing { report.add(.property, entity, property, "the store has no column for it") }
+    }
+
+    /// The values of a column would become others without a word: a date has the form of a number.
+    private func refuseOtherTypes(_ path: String) throws(CoreDataImportError) {
+        let retyped = tables.compactMap { $0?.retyped }.flatMap { $0 }
+        guard retyped.isEmpty else {
+            let names = retyped.prefix(10).map { "\($0.entity).\($0.property)" }.joined(separator: ", ")
+            throw .otherModel(
+                path: path, entities: Set(retyped.map(\.entity)).sorted(),
+                reason: "the store has columns of other types for \(names)")
+        }
     }
 
     private func refuseUnusedColumns(_ path: String) throws(CoreDataImportError) {

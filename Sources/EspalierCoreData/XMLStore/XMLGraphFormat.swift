@@ -8,7 +8,8 @@
 //      does not allow is the Base64 of its UTF-8, with the type "utf8".
 //   3. A date has 20 decimals, as those of Core Data; only one that they would change has the shortest text of its
 //      number.
-//   4. The hashes of entities are written and not compared: what does not fit is found at its row.
+//   4. The hashes of entities are written and not compared: what does not fit is found at its row, by the names of
+//      properties and the types of values.
 //
 // Invariants
 //   1. Names that differ only in case are refused before anything is written: the layout could not tell them apart.

@@ -13,6 +13,11 @@ struct XMLGraphReader {
     /// The IDs of objects, by the texts in the file.
     private var ids: [String: ObjectID] = [:]
 
+    /// The way out for a file that was written with another model.
+    private static let remedy =
+        "open the file with the model that it was written with: an XML file is not migrated, but a copy of it in a "
+        + "B-tree file is"
+
     init(_ model: ManagedObjectModel) throws(StoreError) {
         self.model = model
         names = try XMLNames(model)
@@ -88,7 +93,7 @@ struct XMLGraphReader {
     private mutating func identity(of element: XMLElement) throws(StoreError) -> (Entity, ObjectID) {
         let name = element["type"] ?? ""
         guard let entity = names.entities[name.uppercased()], !entity.isAbstract else {
-            throw Self.malformed(element, "the model has no entity '\(name)' with objects")
+            throw Self.malformed(element, "the model has no entity '\(name)' with objects; \(Self.remedy)")
         }
         let text = element["id"] ?? ""
         guard text.first == "z", let key = Int64(text.dropFirst()), key > 0, "z\(key)" == text else {
@@ -120,7 +125,7 @@ struct XMLGraphReader {
                     throw Self.malformed(child, "'\(name)' is to-one, but has several destinations")
                 }
                 destinations[relationship.name] = found.first
-            default: throw Self.malformed(child, "\(entity.name) has no \(child.name) '\(name)'")
+            default: throw Self.malformed(child, "\(entity.name) has no \(child.name) '\(name)'; \(Self.remedy)")
             }
         }
         return try ObjectSnapshot(
@@ -128,6 +133,13 @@ struct XMLGraphReader {
     }
 
     private func value(_ element: XMLElement, _ attribute: Attribute) throws(StoreError) -> AttributeValue {
+        guard attribute.type.reads(xmlType: element["type"]) else {
+            let type = element["type"] ?? ""
+            throw Self.malformed(
+                element,
+                "\(attribute.name) has the type \(type) in the file, and \(attribute.type) in the model; "
+                    + Self.remedy)
+        }
         switch attribute.type {
         case .composite, .undefined:
             guard let data = Data(base64Encoded: element.text, options: .ignoreUnknownCharacters),

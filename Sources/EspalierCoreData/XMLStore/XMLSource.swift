@@ -42,7 +42,8 @@ final class XMLSource: ImportSource {
         return rest.first { ![0x20, 0x09, 0x0A, 0x0D].contains($0) } == UInt8(ascii: "<")
     }
 
-    /// - Parameter isStrict: whether a model is refused if it does not have all entities and properties of the objects.
+    /// - Parameter isStrict: whether a model is refused if it does not have all entities and properties of the objects,
+    ///   with their types.
     init(
         _ bytes: [UInt8], path: String, model document: ModelDocument?, isStrict: Bool,
         _ report: inout CoreDataImportReport
@@ -92,7 +93,8 @@ final class XMLSource: ImportSource {
         (self.objects, lastKey) = (objects, last)
     }
 
-    /// The entities of objects with a property that the model does not have, or that it does not have at all; sorted.
+    /// The entities of objects with a property that the model does not have, or has with another type, or that it does
+    /// not have at all; sorted.
     private static func strangers(
         in database: XMLElement, _ entities: [String: Entity], _ properties: [[String: Entity.Property]]
     ) -> [String] {
@@ -105,7 +107,8 @@ final class XMLSource: ImportSource {
             }
             let isKnown = object.children.allSatisfy { child in
                 switch properties[entity.index][(child["name"] ?? "").lowercased()] {
-                case .attribute?: child.name != "relationship"
+                case .attribute(let slot)?:
+                    child.name != "relationship" && entity.attributes[slot].type.reads(xmlType: child["type"])
                 case .relationship?: child.name != "attribute"
                 case nil: !["attribute", "relationship"].contains(child.name)
                 }
@@ -137,8 +140,7 @@ final class XMLSource: ImportSource {
                 switch properties[object.entity.index][name.lowercased()] {
                 case .attribute(let slot)? where child.name == "attribute" && withValues:
                     do throws(ColumnValueError) {
-                        let attribute = object.entity.attributes[slot]
-                        values[slot] = try attribute.type.value(ofXML: child.text)
+                        values[slot] = try object.entity.attributes[slot].type.value(of: child)
                     } catch {
                         report.add(error.kind, object.entity.name, key: Int64(object.key), name, error.message)
                     }

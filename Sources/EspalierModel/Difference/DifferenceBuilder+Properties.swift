@@ -41,7 +41,7 @@ extension DifferenceBuilder {
     /// Adds a change if the property was declared by another entity; a renamed entity counts as the same.
     ///
     /// - Parameter isList: whether it is a to-many relationship, whose lists are one tree for each entity that declares
-    ///   it.
+    ///   it, or one that changes such lists.
     private mutating func compareHome(_ name: String, of entity: Entity, _ origins: [Origin], isList: Bool = false) {
         guard origins.count > 1 || match.newEntities[origins[0].declaredBy] != entity.index else { return }
         let names = origins.map { old.entities[$0.declaredBy].name }
@@ -114,12 +114,26 @@ extension DifferenceBuilder {
                 .derivationChanged(from: older.derivation?.expression, to: value.derivation?.expression),
                 value.derivation == nil ? .constant : .rewrite, loss: lossOfValues(of: first, value))
         }
-        for origin in origins.dropFirst() { addLosses(of: origin, to: value, in: entity) }
+        for origin in origins.dropFirst() { addChanges(of: origin, beside: older, to: value, in: entity) }
     }
 
-    /// Adds what is lost of one more older attribute that the newer one continues; other changes are named once.
-    private mutating func addLosses(of origin: Origin, to value: AttributeDescription, in entity: Entity) {
+    /// Adds what one more older attribute that the newer one continues loses, and the work that its rows need and those
+    /// of `named`, the first of these attributes, do not; other changes are named once.
+    private mutating func addChanges(
+        of origin: Origin, beside named: AttributeDescription, to value: AttributeDescription, in entity: Entity
+    ) {
         let (former, rows) = (old.entities[origin.entity].attributes[origin.slot].description, rows(of: entity))
+        if !former.isTransient, !value.isTransient {
+            if former.type != value.type, former.type != named.type || named.isTransient {
+                changes.append(
+                    ModelChange(
+                        entity.name, value.name, .typeChanged(from: former.type, to: value.type), .rewrite, rows: rows))
+            }
+            if former.isOptional, !value.isOptional, !named.isOptional || named.isTransient {
+                let cost: ModelChange.Cost = value.defaultValue.isNull ? .check : .rewrite
+                changes.append(ModelChange(entity.name, value.name, .madeRequired, cost, rows: rows))
+            }
+        }
         if let loss = lossOfValues(of: origin, value) {
             changes.append(
                 value.isTransient
@@ -193,7 +207,9 @@ extension DifferenceBuilder {
                     rows: cost == .constant ? [] : rows))
             return
         }
-        compareHome(name, of: entity, origins, isList: value.cardinality != .toOne)
+        // Several relationships that lead back from lists give these other members.
+        let changesLists = origins.count > 1 && new.inverse(of: relationship)?.isToMany == true
+        compareHome(name, of: entity, origins, isList: value.cardinality != .toOne || changesLists)
         let former = old.entities[first.entity].relationships[first.slot]
         let older = former.description
         func add(
@@ -204,10 +220,9 @@ extension DifferenceBuilder {
         }
         if older.name != name { add(.propertyRenamed(from: older.name)) }
         if older.cardinality != value.cardinality {
-            let losesOrder = older.cardinality == .ordered && value.cardinality == .toMany
             add(
                 .cardinalityChanged(from: older.cardinality, to: value.cardinality), .rewrite,
-                loss: losesOrder ? .order(of: "\(old.entities[first.declaredBy].name).\(older.name)") : nil)
+                loss: lossOfOrder(of: first, value))
         }
         if match.newEntities[former.destination] != relationship.destination {
             let isWider = old.entities[former.destination].family.allSatisfy { older in
@@ -229,6 +244,32 @@ extension DifferenceBuilder {
         {
             add(.countsChanged, CountLimit.limits(of: value, tighterThan: older).isEmpty ? .constant : .check)
         }
+        for origin in origins.dropFirst() { addChanges(of: origin, beside: older, to: value, in: entity) }
+    }
+
+    /// Adds what one more older relationship that the newer one continues loses, and the work that its rows need and
+    /// those of `named`, the first of these relationships, do not; other changes are named once.
+    private mutating func addChanges(
+        of origin: Origin, beside named: RelationshipDescription, to value: RelationshipDescription, in entity: Entity
+    ) {
+        let (former, rows) = (old.entities[origin.entity].relationships[origin.slot].description, rows(of: entity))
+        let loss = lossOfOrder(of: origin, value)
+        if former.cardinality != value.cardinality, loss != nil || former.cardinality != named.cardinality {
+            changes.append(
+                ModelChange(
+                    entity.name, value.name, .cardinalityChanged(from: former.cardinality, to: value.cardinality),
+                    .rewrite, rows: rows, loss: loss))
+        }
+        if former.isOptional, !value.isOptional, !named.isOptional {
+            changes.append(ModelChange(entity.name, value.name, .madeRequired, .check, rows: rows))
+        }
+    }
+
+    /// The loss of the order of an older list, if the newer one has none.
+    private func lossOfOrder(of origin: Origin, _ value: RelationshipDescription) -> MigrationLoss? {
+        let former = old.entities[origin.entity].relationships[origin.slot].description
+        guard former.cardinality == .ordered, value.cardinality == .toMany else { return nil }
+        return .order(of: "\(old.entities[origin.declaredBy].name).\(former.name)")
     }
 
     private func compareInverse(

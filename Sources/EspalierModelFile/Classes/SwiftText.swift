@@ -127,6 +127,6 @@ enum SwiftText {
     static let propertyNamesInUse: Set = [
         "objectID", "entity", "managedObjectContext", "hasChanges", "isInserted", "isUpdated", "isDeleted", "isFault",
         "faultingState", "hasPersistentChangedValues", "description", "debugDescription", "ref", "hashValue",
-        "entityName", "entityDescription",
+        "predicateExpression", "entityName", "entityDescription",
     ]
 }

@@ -86,7 +86,8 @@ public struct ModelVersions: Sendable {
     ///   - documents: The versions with their names.
     ///   - currentName: The name of the current version, one of `documents`.
     ///   - url: The folder, `NAME.xcdatamodeld`.
-    /// - Throws: `ModelFileError`. The current version is changed last, after all versions are written.
+    /// - Throws: `ModelFileError`; before anything is written if two versions have one name, or if a name or a document
+    ///   cannot be expressed. The current version is changed last, after all versions are written.
     public static func write(
         _ documents: [(name: String, document: ModelDocument)], current currentName: String, to url: URL
     ) throws(ModelFileError) {
@@ -94,11 +95,20 @@ public struct ModelVersions: Sendable {
             throw ModelFileError(
                 path: url.path, .currentVersion, "the current version '\(currentName)' is not among the versions")
         }
+        var names: Set<String> = []
+        var versions: [(folder: URL, contents: Data)] = []
         for (name, document) in documents {
             guard !name.isEmpty, !name.contains("/"), name.unicodeScalars.allSatisfy(\.isXMLCharacter) else {
                 throw ModelFileError(path: url.path, .inexpressible, "'\(name)' cannot be the name of a folder")
             }
-            try document.write(to: url.appending(path: "\(name).\(versionPathExtension)"))
+            guard names.insert(name).inserted else {
+                throw ModelFileError(
+                    path: url.path, .inexpressible, "two versions are called '\(name)'; rename one of them")
+            }
+            versions.append((url.appending(path: "\(name).\(versionPathExtension)"), try document.xml()))
+        }
+        for (folder, contents) in versions {
+            try ModelFileSystem.write(contents, to: folder.appending(path: ModelDocument.contentsName))
         }
         let name = "\(currentName).\(versionPathExtension)".replacing("&", with: "&amp;").replacing("<", with: "&lt;")
         let text = """

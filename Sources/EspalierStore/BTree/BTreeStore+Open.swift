@@ -106,7 +106,13 @@ extension BTreeStore {
         if migration.isAutomatic, !isReadOnly, needsMigration(from: stored, to: model) { return .migration }
         let differences = ModelComparison.differences(stored: stored, given: model)
         guard differences.isEmpty else {
-            throw .incompatibleModel(path: nil, reason: "the model differs: " + differences.joined(separator: "; "))
+            let remedy =
+                isReadOnly
+                ? "open it for writing once, which migrates it" : "allow its migration, which the options turn off"
+            throw .incompatibleModel(
+                path: nil,
+                reason: "the model differs: \(differences.joined(separator: "; ")); \(remedy), or use the model that "
+                    + "it has")
         }
         return .adoption
     }

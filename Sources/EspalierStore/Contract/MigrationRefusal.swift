@@ -72,8 +72,8 @@ extension MigrationFailure: CustomStringConvertible {
                 "\(subject) now leads to one object, but \(count)\(list) lead to several: choose one with the file's "
                 + "model first"
         case .otherDestination:
-            return "\(subject): \(count)\(list) lead to objects of entities that it can no longer lead to: change them "
-                + "with the file's model first"
+            return "\(subject): \(count)\(list) \(lead) to objects of entities that it can no longer lead to: change "
+                + "them with the file's model first, or use a mapping with a rule for \(subject)"
         case .abstractEntity: return "\(subject) is now abstract, but has \(count)\(list): delete them first"
         case .unmapped:
             return "\(subject): no mapping takes \(count)\(list): add a mapping for them, or allow the removal of "

@@ -138,7 +138,7 @@ extension BTreeStore {
     ///
     /// The database is open for writing, as it will be: while it were open for reading only, another thread could not
     /// open it for writing.
-    private static func withDatabase<Answer>(
+    fileprivate static func withDatabase<Answer>(
         of opening: StoreOpening, _ body: (Database) throws(StoreError) -> Answer
     ) throws(StoreError) -> Answer {
         let place = try place(of: opening)
@@ -203,6 +203,24 @@ extension MappedMigration {
             (open.source.sortByteCountMax, open.destination.sortByteCountMax) = (byteCount, byteCount)
         }
         return open
+    }
+
+    /// The plan of a migration that is refused before it can be tried.
+    ///
+    /// - Throws: as `begin`, but for the refusal.
+    package static func plan(
+        _ opening: StoreOpening, _ mapped: Mapped, refusedFor refusal: MigrationRefusal
+    ) throws(StoreError) -> MigrationPlan {
+        assert(!refusal.isEmpty, "a migration is refused for no reason")
+        return try BTreeStore.withDatabase(of: opening) { database throws(StoreError) -> MigrationPlan in
+            let stored = try BTreeStore.presentModel(database)
+            let tag = Interned.stores.tag(of: UUID(bytes: database.storeIdentifier))
+            let difference = ModelDifference(
+                ModelMatch(from: stored, to: opening.model).setting(apart: mapped.sources, mapped.destinations))
+            let steps = try BTreeStore.steps(
+                of: difference, stored, tag, in: try StoreTransaction(reading: database))
+            return MigrationPlan(difference: difference, steps: steps, refusal: refusal, outcome: nil)
+        }
     }
 }
 

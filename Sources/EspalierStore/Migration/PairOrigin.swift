@@ -3,8 +3,8 @@
 // A relationship and its inverse are one set of pairs. Each side keeps its own pairs if both sides continue two
 // relationships that were inverses of each other. If only one side continues older relationships, or if those of the
 // other side are among their inverses, that side determines both. Two relationships that had no inverses become
-// inverses with the pairs of both: a pair that one of them has is not lost. An ordered list keeps its order; pairs that
-// only the other side has follow in the order of their keys.
+// inverses with the pairs of both: a pair that one of them has is not lost. In all cases an ordered list keeps its
+// order, and pairs that only the other side has follow in the order of their keys.
 
 internal import EspalierModel
 
@@ -64,7 +64,10 @@ struct PairOrigins {
         if inverses(own) == otherIDs && inverses(other) == ownIDs || otherIDs.isSubset(of: inverses(own)) {
             return PairOrigin(relationships: own)
         }
-        if ownIDs.isSubset(of: inverses(other)) { return PairOrigin(reversed: other) }
+        if ownIDs.isSubset(of: inverses(other)) {
+            // The other side has all pairs, but not the order of a list.
+            return PairOrigin(relationships: relationship.isOrdered ? own : [], reversed: other)
+        }
         guard (own + other).allSatisfy({ $0.inverse == nil }) else { return nil }
         return PairOrigin(relationships: own, reversed: other)
     }

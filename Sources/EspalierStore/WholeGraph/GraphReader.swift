@@ -111,7 +111,11 @@ struct GraphReader {
         let file = try storedModel()
         let differences = ModelComparison.differences(stored: file, given: model)
         guard differences.isEmpty else {
-            throw .incompatibleModel(path: nil, reason: "the model differs: " + differences.joined(separator: "; "))
+            throw .incompatibleModel(
+                path: nil,
+                reason: "the model differs: \(differences.joined(separator: "; ")); open it for writing with options "
+                    + "that allow its migration, and without a plan of versions, which migrates B-tree files only, or "
+                    + "use the model that it has")
         }
         return file
     }

@@ -62,6 +62,16 @@ import Testing
         }
     }
 
+    @Test func `an XML store whose attribute has another type now is imported with the older version`() throws {
+        let title = "\"title\" optional=\"YES\" attributeType="
+        let (old, new) = ("\(title)\"String\"", "\(title)\"Binary\"")
+        try Self.importing(Array(Self.club.utf8), replacing: old, by: new) { report, store throws in
+            #expect(report.isComplete && Self.namesOld(report), "\(report.findings) \(report.notes)")
+            let imported = ImportedStore(store: store, report: report)
+            #expect(try imported.value("Club", 102, "title") == .string("Chess"))
+        }
+    }
+
     @Test func `a SQLite store without a model is imported with the version that has all columns`() throws {
         let number = "<attribute name=\"number\" optional=\"YES\" attributeType=\"String\"/>"
         try Self.importing(try Files.bytes("zoo.sqlite"), replacing: number, by: "") { report, store throws in
@@ -69,6 +79,23 @@ import Testing
             #expect(Self.namesOld(report), "\(report.notes)")
             #expect(store.model.entity(named: "Passport")?.attribute(named: "number") != nil)
         }
+    }
+
+    @Test func `a SQLite store without a model is imported with the version that has the types of its columns`()
+        throws
+    {
+        let birth = "\"birth\" optional=\"YES\" attributeType="
+        let (old, new) = ("\(birth)\"Date\"", "\(birth)\"Double\"")
+        let bytes = try Files.bytes("zoo.sqlite")
+        try Self.importing(bytes, replacing: old, by: new) { report, store throws in
+            #expect(Self.namesOld(report), "\(report.notes)")
+            #expect(store.model.entity(named: "Person")?.attribute(named: "birth")?.type == .date)
+        }
+        let error = #expect(throws: CoreDataImportError.self) {
+            try Self.importing(bytes, replacing: old, by: new, withOld: false) { _, _ in }
+        }
+        #expect(error?.kindName == "otherModel")
+        #expect(error?.description.contains("Person") == true, "\(String(describing: error))")
     }
 
     @Test func `if no version has a place for everything, the current one is used and the rest is listed`() throws {

@@ -204,6 +204,8 @@ import Testing
         (##"<object type="BOOK" id="z1"></object><object type="BOOK" id="z1"></object>"##, "two objects"),
         (##"<object type="BOOK" id="z1"><attribute name="pages" type="int16">1</attribute></object>"##, "pages"),
         (##"<object type="BOOK" id="z1"><attribute name="price" type="decimal">x</attribute></object>"##, "price"),
+        (##"<object type="BOOK" id="z1"><attribute name="title" type="binary">AQID</attribute></object>"##, "binary"),
+        (##"<object type="BOOK" id="z1"><attribute name="price" type="double">12.5</attribute></object>"##, "double"),
         (##"<object type="BOOK" id="z1"><relationship name="author" idrefs="z9"></relationship></object>"##, "z9"),
         (##"<object type="BOOK" id="z1"><attribute name="title">"##, "still open"),
     ])
@@ -216,6 +218,18 @@ import Testing
             return
         }
         #expect(place.hasPrefix("line ") && reason.contains(word), "\(place): \(reason)")
+    }
+
+    @Test(arguments: [
+        ##"<object type="PLANE" id="z1"></object>"##,
+        ##"<object type="BOOK" id="z1"><attribute name="pages" type="int16">1</attribute></object>"##,
+        ##"<object type="BOOK" id="z1"><attribute name="title" type="binary">AQID</attribute></object>"##,
+    ])
+    func `a file of another model is refused with the way to migrate it`(objects: String) throws {
+        let error = #expect(throws: StoreError.self) {
+            try XMLGraphFormat().graph(in: Self.text(objects), try Self.model())
+        }
+        #expect(error?.description.contains("a copy of it in a B-tree file is") == true, "\(String(describing: error))")
     }
 
     @Test func `plain values beside the objects of Core Data's file are metadata, and stay after a save`() throws {

@@ -111,6 +111,7 @@ import Testing
             """
             <object type="PERSON" id="z1"><attribute name="small" type="int16">x</attribute>
                 <attribute name="raw" type="binary">%</attribute><attribute name="shoe" type="string">L</attribute>
+                <attribute name="name" type="binary">AQID</attribute>
                 <relationship name="boss" type="0/1" destination="PERSON" idrefs="z9"></relationship>
             </object>
             <object type="DOG" id="z2"></object><object type="CAT" id="3"></object>
@@ -119,8 +120,8 @@ import Testing
             let found = Set(zoo.report.findings.map { "\($0.kind) \($0.entity)/\($0.key).\($0.property)" })
             #expect(
                 found.isSuperset(of: [
-                    "value Person/1.small", "column Person/1.shoe", "destination Person/1.boss", "row DOG/0.z2",
-                    "row CAT/0.3",
+                    "value Person/1.small", "value Person/1.name", "column Person/1.shoe",
+                    "destination Person/1.boss", "row DOG/0.z2", "row CAT/0.3",
                 ]))
             #expect(zoo.report.objectCounts["Person"] == 1)
         }

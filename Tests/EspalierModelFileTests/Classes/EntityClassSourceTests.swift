@@ -329,10 +329,11 @@ import Testing
             entities: [
                 EntityDescription("Data", attributes: [AttributeDescription("objectID", .string)]),
                 EntityDescription("class", attributes: [AttributeDescription("ref", .string)]),
+                EntityDescription("Rule", attributes: [AttributeDescription("predicateExpression", .string)]),
             ])
         let error = try #require(throws: EntityClassError.self) { try EntityClassSource(model, origin: "x") }
 
-        #expect(error.problems.count == 2)
+        #expect(error.problems.count == 3)
         #expect(
             error.description.contains(
                 "'Data.objectID' has the name of a property of every object; rename it in the model"))

@@ -69,7 +69,14 @@ import Testing
                 try ModelVersions.write([("../A", first)], current: "../A", to: url)
             }
             #expect(bad.problems.map(\.kind) == [.inexpressible])
+            for name in ["Made", "A/B"] {
+                let refused = try #require(throws: ModelFileError.self) {
+                    try ModelVersions.write([("Made", second), (name, first)], current: "Made", to: url)
+                }
+                #expect(refused.problems.map(\.kind) == [.inexpressible])
+            }
             #expect(try ModelVersions(contentsOf: url).names == ["Made", "Made & 2"])
+            #expect(try ModelVersions(contentsOf: url).document(named: "Made") == first)
         }
     }
 

@@ -306,6 +306,35 @@ import Testing
         #expect(ModelDifference(from: try model(isMoved: true), to: try model(isMoved: false)).losses == [])
     }
 
+    @Test func `several properties that become one are named with what each of them loses and costs (MG-05)`() throws {
+        func model(isMoved: Bool) throws -> ManagedObjectModel {
+            let size = AttributeDescription("size", .integer64, isOptional: false)
+            let parts = RelationshipDescription("parts", to: "Part", .toMany)
+            return try ManagedObjectModel(entities: [
+                EntityDescription(
+                    "Thing", isAbstract: true, attributes: isMoved ? [size] : [],
+                    relationships: isMoved ? [parts] : []),
+                EntityDescription(
+                    "Book", superentity: "Thing", attributes: isMoved ? [] : [size],
+                    relationships: isMoved ? [] : [parts]),
+                EntityDescription(
+                    "Disc", superentity: "Thing", attributes: isMoved ? [] : [AttributeDescription("size", .integer32)],
+                    relationships: isMoved ? [] : [RelationshipDescription("parts", to: "Part", .ordered)]),
+                EntityDescription("Part"),
+            ])
+        }
+
+        let difference = ModelDifference(from: try model(isMoved: false), to: try model(isMoved: true))
+
+        #expect(difference.losses == [.order(of: "Disc.parts")] && !difference.isConstantTime)
+        #expect(
+            difference.changes.map(\.kind) == [
+                .propertyMoved(from: ["Book", "Disc"]), .typeChanged(from: .integer32, to: .integer64), .madeRequired,
+                .propertyMoved(from: ["Book", "Disc"]), .cardinalityChanged(from: .ordered, to: .toMany),
+            ])
+        #expect(difference.changes.map(\.cost) == [.constant, .rewrite, .check, .rewrite, .rewrite])
+    }
+
     @Test func `names and messages by language are compared on request, under new names too (MD-07)`() throws {
         func table(_ texts: [String: String]) throws -> MessageTable {
             try MessageTable(localizationDictionary: texts)

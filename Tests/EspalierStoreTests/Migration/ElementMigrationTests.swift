@@ -150,8 +150,9 @@ import Testing
             let refused = Self.reason { try BTreeStore.open(path: path, model: newer, migration: .off).close() }
 
             #expect(
-                refused == "the model differs: entity Person: element home.town was called street, element home.street "
-                    + "was called town")
+                refused?.hasPrefix(
+                    "the model differs: entity Person: element home.town was called street, element home.street was "
+                        + "called town; ") == true)
             let expected = (1...3).map { serial in
                 AttributeValue.composite(["street": .string("\(serial)"), "town": .string("s")])
             }

@@ -95,7 +95,8 @@ import Testing
             let refused = reason { try BTreeStore.open(path: path, model: newer, migration: .off).close() }
             let unread = reason { try BTreeStore.open(path: path, model: newer, isReadOnly: true).close() }
 
-            #expect(refused == "the model differs: " + exchange.reason && unread == refused)
+            let differences = "the model differs: \(exchange.reason); "
+            #expect(refused?.hasPrefix(differences) == true && unread?.hasPrefix(differences) == true)
             // Nothing was recorded: the older model still reads its values, and a migration exchanges them.
             let still = try BTreeStore.open(path: path, model: try model(), migration: .off)
             #expect(try GraphDump(still) == before)

@@ -191,7 +191,12 @@ import Testing
                     Issue.record("\(String(describing: error))")
                     continue
                 }
-                #expect(reason == "the model differs: entity Note: attribute colour is new")
+                let remedy =
+                    isReadOnly
+                    ? "open it for writing once, which migrates it" : "allow its migration, which the options turn off"
+                #expect(
+                    reason == "the model differs: entity Note: attribute colour is new; \(remedy), or use the model "
+                        + "that it has")
             }
         }
     }

@@ -66,7 +66,7 @@ import Testing
         #expect(
             failure.description
                 == "Artist.notes: 2 rows (Artist/1, Artist/2) lead to objects of entities that it can no longer lead "
-                + "to: change them with the file's model first")
+                + "to: change them with the file's model first, or use a mapping with a rule for Artist.notes")
         let reference = try MigrationLibrary.refusal { entities in
             entities[0].relationships[0].inverse = nil
             entities[1].relationships[0] = RelationshipDescription("artist", to: "Genre")
