@@ -97,7 +97,8 @@ struct MappingRules: Sendable {
             guard let rule = rules[attribute.name] ?? continuing(attribute, continued) else { continue }
             try check(rule, of: mapping, source, in: former, isRelationship: false, known: known)
             // Code gives values that the newer attribute has.
-            let older = attributeRead(by: rule, source, in: former)?.description ?? attribute.description
+            var older = attribute.description
+            if case .keyPath(let path) = rule.source { older = try value(at: path, of: mapping, source, in: former) }
             attributes.append((attribute, rule, AttributeConversion(from: older, to: attribute.description)))
         }
         var relationships: [(Relationship, PropertyMapping)] = []
@@ -131,15 +132,34 @@ struct MappingRules: Sendable {
         former.map { PropertyMapping.continuing(relationship.name, $0.name) }
     }
 
-    /// The attribute to which the path of a checked rule leads; `nil` if the rule has none.
-    private static func attributeRead(
-        by rule: PropertyMapping, _ source: Entity?, in former: ManagedObjectModel
-    ) -> Attribute? {
-        guard case .keyPath(let path) = rule.source else { return nil }
+    /// The attribute, or the element of a composite, to which the path of a copied value leads: to-one relationships,
+    /// an attribute, and elements.
+    private static func value(
+        at path: String, of mapping: EntityMapping, _ source: Entity?, in former: ManagedObjectModel
+    ) throws(MappingError) -> AttributeDescription {
+        var steps = path.split(separator: ".", omittingEmptySubsequences: false).map(String.init)[...]
         var entity = source
-        let parts = path.split(separator: ".").map(String.init)
-        for part in parts.dropLast() { entity = entity?.relationship(named: part).map(former.destination(of:)) }
-        return parts.last.flatMap { entity?.attribute(named: $0) }
+        while steps.count > 1, let step = entity?.relationship(named: steps[steps.startIndex]), !step.isToMany {
+            entity = former.destination(of: step)
+            steps.removeFirst()
+        }
+        func unknown(_ name: String, _ known: [String]) -> MappingError {
+            .unknownProperty(mapping: mapping.name, property: name, entity: entity?.name ?? "no entity", known: known)
+        }
+        var walked = steps.removeFirst()
+        guard var value = entity?.attributes.first(where: { $0.name == walked })?.description else {
+            // Further steps follow only a to-one relationship or a composite.
+            let toOne = steps.isEmpty ? [] : entity?.relationships.filter { !$0.isToMany }.map(\.name) ?? []
+            let attributes = entity?.attributes.filter { steps.isEmpty || $0.type == .composite }.map(\.name) ?? []
+            throw unknown(walked, toOne + attributes)
+        }
+        for step in steps {
+            guard let element = value.elements.first(where: { $0.name == step }) else {
+                throw unknown("\(walked).\(step)", value.elements.map { "\(walked).\($0.name)" })
+            }
+            (value, walked) = (element, "\(walked).\(step)")
+        }
+        return value
     }
 
     /// Checks the names in a rule.
@@ -152,20 +172,8 @@ struct MappingRules: Sendable {
                 mapping: mapping.name, property: name, entity: entity?.name ?? "no entity", known: names)
         }
         switch rule.source {
-        case .keyPath(let path):
-            guard !isRelationship else { throw unknown(rule.name, source, ["following", "made", "computed"]) }
-            var entity = source
-            let parts = path.split(separator: ".", omittingEmptySubsequences: false).map(String.init)
-            for part in parts.dropLast() {
-                guard let step = entity?.relationships.first(where: { $0.name == part && !$0.isToMany }) else {
-                    throw unknown(part, entity, entity?.relationships.filter { !$0.isToMany }.map(\.name) ?? [])
-                }
-                entity = former.destination(of: step)
-            }
-            guard let last = parts.last, entity?.attributes.contains(where: { $0.name == last }) == true else {
-                throw unknown(parts.last ?? path, entity, entity?.attributes.map(\.name) ?? [])
-            }
-        case .constant:
+        case .keyPath, .constant:
+            // The path was followed for the type of its value.
             if isRelationship { throw unknown(rule.name, source, ["following", "made", "computed"]) }
         case .computed(let reads, _):
             for name in reads where source?.property(named: name) == nil {
@@ -238,16 +246,27 @@ struct MappingRules: Sendable {
         return followers.contains { $0.relationship.isToMany } && !followers.contains { $0.relationship.isOrdered }
     }
 
-    /// The paths of the elements that no copy of a composite continues, if it is copied and not read by code.
+    /// The paths of the elements that no copy of a composite, or of an element, continues; none if nothing is copied,
+    /// or if code reads the composite.
     private func lostElements(of attribute: Attribute, of source: Entity) -> [[String]] {
         let readers = mappings.filter { $0.source?.name == source.name }
         guard !readers.contains(where: { $0.isRead(byCode: attribute.name) }) else { return [] }
-        let copies = readers.flatMap(\.attributes).filter { $0.rule.copiedAttribute == attribute.name }
-        let lost = copies.map { Set($0.conversion.lostElements) }
-        // A copy that does not continue a composite does not continue the elements in it.
-        let paths = lost.reduce(into: Set<[String]>()) { $0.formUnion($1) }.filter { path in
-            lost.allSatisfy { lost in path.indices.contains { lost.contains(Array(path[...$0])) } }
+        let copies = readers.flatMap(\.attributes).compactMap { copy -> (path: [String], lost: Set<[String]>)? in
+            guard let path = copy.rule.elementsCopied(from: attribute.name) else { return nil }
+            return (path, Set(copy.conversion.lostElements.map { path + $0 }))
         }
+        func lost(in elements: [AttributeDescription], at path: [String]) -> [[String]] {
+            elements.flatMap { element -> [[String]] in
+                let own = path + [element.name]
+                // A copy that does not continue a composite does not continue the elements in it.
+                let isKept = copies.contains { copy in
+                    own.starts(with: copy.path) && !own.indices.contains { copy.lost.contains(Array(own[...$0])) }
+                }
+                guard isKept || copies.contains(where: { $0.path.starts(with: own) }) else { return [own] }
+                return lost(in: element.elements, at: own)
+            }
+        }
+        let paths = copies.isEmpty ? [] : lost(in: attribute.description.elements, at: [])
         return paths.sorted { $0.lexicographicallyPrecedes($1) }
     }
 

@@ -147,15 +147,15 @@ public final class MigrationSession {
                 guard case .attribute(let value) = try source.value(forKey: path) else { return .null }
                 return value
             }
-            var object: ManagedObject? = source
-            let parts = path.split(separator: ".").map(String.init)
-            for part in parts.dropLast() {
-                guard case .toOne(let next)? = try object?.value(forKey: part) else { return .null }
-                object = next
+            var reached = PropertyValue.toOne(source)
+            for step in path.split(separator: ".") {
+                switch reached {
+                case .toOne(let object?): reached = try object.value(forKey: String(step))
+                case .attribute(.composite(let elements)): reached = .attribute(elements[String(step)] ?? .null)
+                case .attribute, .toOne, .toMany: return .null
+                }
             }
-            guard let object, let last = parts.last, case .attribute(let value) = try object.value(forKey: last) else {
-                return .null
-            }
+            guard case .attribute(let value) = reached else { return .null }
             return value
         case .following, .made: return nil
         }

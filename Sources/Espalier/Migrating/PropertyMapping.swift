@@ -8,7 +8,7 @@ public struct PropertyMapping: Sendable {
     public typealias Computation = @Sendable (_ source: ManagedObject, MigrationSession) throws -> PropertyValue
 
     enum Source: Sendable {
-        /// An attribute of the source, or of an object that to-one relationships lead to.
+        /// An attribute of the source, or of an object that to-one relationships lead to, or an element of one.
         case keyPath(String)
         case constant(AttributeValue)
         case computed(reads: Set<String>, Computation)
@@ -28,8 +28,10 @@ public struct PropertyMapping: Sendable {
 
     private init(_ name: String, _ source: Source) { (self.name, self.source) = (name, source) }
 
-    /// An attribute that gets the value at `keyPath` of the source: `title`, or `artist.name` across to-one
-    /// relationships.
+    /// An attribute that gets the value at `keyPath` of the source: `title`, `artist.name` across to-one relationships,
+    /// or `home.town` in a composite.
+    ///
+    /// An element of a composite of the source that no rule copies is a loss, which must be allowed by its path.
     ///
     /// The value is converted to the attribute's type if it has an exact equal of that type; a value that has none
     /// refuses the migration, with the IDs of the rows. Without a value, a required attribute keeps its default value.
@@ -78,9 +80,12 @@ public struct PropertyMapping: Sendable {
         return rule
     }
 
-    /// The attribute of the source that is copied as a whole; `nil` = another rule.
-    var copiedAttribute: String? {
-        if case .keyPath(let path) = source, !path.contains(".") { path } else { nil }
+    /// The elements to which a path leads that begins with this attribute of the source; empty = it is copied as a
+    /// whole; `nil` = another path or rule.
+    func elementsCopied(from attribute: String) -> [String]? {
+        guard case .keyPath(let path) = source else { return nil }
+        let steps = path.split(separator: ".").map(String.init)
+        return steps.first == attribute ? Array(steps.dropFirst()) : nil
     }
 
     /// The relationship of the source that is followed alone; `nil` = another rule.
