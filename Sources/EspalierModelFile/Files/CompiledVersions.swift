@@ -10,11 +10,14 @@ enum CompiledVersions {
     private static let listName = "VersionInfo.plist"
     private static let currentKey = "NSManagedObjectModel_CurrentVersionName"
 
-    /// The file of the current version: the one that the folder's property list names, or the only one.
-    static func current(in folder: URL) throws(ModelFileError) -> URL {
+    /// The names of all versions, ascending, and of the current one: that which the folder's property list names, or
+    /// the only one.
+    static func names(in folder: URL) throws(ModelFileError) -> (all: [String], current: String) {
         let ending = ".\(versionPathExtension)"
-        let names = try ModelFileSystem.names(in: folder).filter { $0.hasSuffix(ending) }
-        let list = names.map { "'\($0)'" }.joined(separator: ", ")
+        let names = try ModelFileSystem.names(in: folder).filter { $0.hasSuffix(ending) }.map {
+            String($0.dropLast(ending.count))
+        }.sorted()
+        let list = names.map { "'\($0)\(ending)'" }.joined(separator: ", ")
         guard let first = names.first else {
             throw ModelFileError(path: folder.path, .missingContents, "the folder contains no file NAME\(ending)")
         }
@@ -25,19 +28,19 @@ enum CompiledVersions {
                     path: folder.path, .currentVersion,
                     "the folder does not say which version is the current one: \(list); name it in '\(listName)'")
             }
-            return folder.appending(path: first)
+            return (names, first)
         }
         guard let name = try currentName(listURL) else {
             throw ModelFileError(
                 path: listURL.path, .currentVersion,
                 "the key '\(currentKey)' has no text; it must name a version")
         }
-        guard names.contains(name + ending) else {
+        guard names.contains(name) else {
             throw ModelFileError(
                 path: listURL.path, .currentVersion,
                 "the current version '\(name)' does not exist; the versions are \(list)")
         }
-        return folder.appending(path: name + ending)
+        return (names, name)
     }
 
     /// The name in the property list, which is XML or binary.

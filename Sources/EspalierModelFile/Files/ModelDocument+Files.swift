@@ -17,7 +17,7 @@ extension ModelDocument {
             return
         }
         guard url.pathExtension != CompiledVersions.pathExtension else {
-            try self.init(contents: try CompiledVersions.current(in: url))
+            self = try ModelVersions(contentsOf: url).document()
             return
         }
         let hasContents = ModelFileSystem.item(at: url.appending(path: Self.contentsName)) != .nothing

@@ -63,18 +63,10 @@ extension ModelLibrary {
     private func versions(of name: String) throws(ModelFileError) -> [URL] {
         guard let url = urls[name] else { return [] }
         switch url.pathExtension {
-        case ModelVersions.pathExtension:
+        case ModelVersions.pathExtension, CompiledVersions.pathExtension:
             let versions = try ModelVersions(contentsOf: url)
             let others = versions.names.filter { $0 != versions.currentName }
-            return ([versions.currentName] + others).map {
-                url.appending(path: "\($0).\(ModelVersions.versionPathExtension)")
-            }
-        case CompiledVersions.pathExtension:
-            let current = try CompiledVersions.current(in: url)
-            let others = try ModelFileSystem.names(in: url).filter {
-                $0.hasSuffix(".\(CompiledVersions.versionPathExtension)") && $0 != current.lastPathComponent
-            }
-            return [current] + others.map { url.appending(path: $0) }
+            return ([versions.currentName] + others).map(versions.versionURL(named:))
         default: return [url]
         }
     }

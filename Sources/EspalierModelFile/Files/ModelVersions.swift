@@ -1,4 +1,4 @@
-// The versions of a model in one folder, `NAME.xcdatamodeld`, and the choice of the current one.
+// The versions of a model in one folder, `NAME.xcdatamodeld` or `NAME.momd`, and the choice of the current one.
 //
 // Invariants
 //   1. There is at least one version, and the current version is one of them.
@@ -21,11 +21,15 @@ public struct ModelVersions: Sendable {
     public let names: [String]
     /// The name of the current version.
     public let currentName: String
+    /// Whether the versions are compiled models.
+    private let isCompiled: Bool
 
     /// Lists the versions in a folder without reading any.
     ///
-    /// If no file names the current version, it is the only version, or the one with the name of the folder.
+    /// If no file names the current version, it is the only version, or, unless the versions are compiled, the one with
+    /// the name of the folder.
     ///
+    /// - Parameter url: A folder `NAME.xcdatamodeld`, or one of compiled versions, `NAME.momd`.
     /// - Throws: `ModelFileError` if there is no version, or no current one.
     public init(contentsOf url: URL) throws(ModelFileError) {
         switch ModelFileSystem.item(at: url) {
@@ -34,6 +38,12 @@ public struct ModelVersions: Sendable {
         case .file, .other:
             throw ModelFileError(
                 path: url.path, .wrongKindOfFile, "this is a file; name the folder with the versions of a model")
+        }
+        isCompiled = url.pathExtension == CompiledVersions.pathExtension
+        guard !isCompiled else {
+            (self.names, currentName) = try CompiledVersions.names(in: url)
+            self.url = url
+            return
         }
         let ending = "." + Self.versionPathExtension
         let names = try ModelFileSystem.names(in: url).filter { $0.hasSuffix(ending) }.map {
@@ -75,7 +85,14 @@ public struct ModelVersions: Sendable {
             throw ModelFileError(
                 path: url.path, .notFound, "the version '\(name)' does not exist; the versions are \(list)")
         }
-        return try ModelDocument(folder: url.appending(path: "\(name).\(Self.versionPathExtension)"))
+        let version = versionURL(named: name)
+        return try isCompiled ? ModelDocument(contentsOf: version) : ModelDocument(folder: version)
+    }
+
+    /// The folder or the file of the version called `name`.
+    func versionURL(named name: String) -> URL {
+        let ending = isCompiled ? CompiledVersions.versionPathExtension : Self.versionPathExtension
+        return url.appending(path: "\(name).\(ending)")
     }
 
     /// Writes versions of a model to a folder.

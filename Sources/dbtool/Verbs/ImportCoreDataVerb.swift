@@ -21,8 +21,9 @@ enum ImportCoreDataVerb: Verb {
             Every object is imported with its values, relationships and positions in ordered lists, and its primary
             key. The log beside the file is read; the file and the files beside it are not changed. No other
             program may write it meanwhile. A model that differs from the store's is refused, and the entities that
-            differ are listed; of a folder NAME.xcdatamodeld the version is used that the store was written with.
-            The new store is checked, and appears when it is complete. Values that could not be read are listed.
+            differ are listed; of a folder NAME.xcdatamodeld or NAME.momd the version is used that the store was
+            written with. The new store is checked, and appears when it is complete. Values that could not be read
+            are listed.
             Exit code 0: everything was imported; 1: everything except some unreadable values or destinations.
             """,
         examples: [
@@ -66,7 +67,7 @@ enum ImportCoreDataVerb: Verb {
         guard let url = modelPath.map({ URL(filePath: $0) }) else {
             return try CoreDataImport.importStore(at: path, to: target, progress: progress)
         }
-        guard url.pathExtension == "xcdatamodeld" else {
+        guard ["xcdatamodeld", "momd"].contains(url.pathExtension) else {
             let model: ModelDocument
             do throws(ModelFileError) { model = try ModelDocument(contentsOf: url) } catch { throw .model(error) }
             return try CoreDataImport.importStore(at: path, to: target, model: model, progress: progress)

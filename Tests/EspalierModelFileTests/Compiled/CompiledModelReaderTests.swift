@@ -216,6 +216,33 @@ import Testing
         }
     }
 
+    @Test func `each version in a folder of compiled models is read by its name`() throws {
+        try withTemporaryFolder { folder in
+            let shop = folder.appending(path: "Shop.momd")
+            try FileManager.default.createDirectory(at: shop, withIntermediateDirectories: true)
+            for name in ["Bookmarks_V1", "Bookmarks_V5"] {
+                try FileManager.default.copyItem(at: compiled(name), to: shop.appending(path: "\(name).mom"))
+            }
+            let key = "NSManagedObjectModel_CurrentVersionName"
+            try Data("<plist><dict><key>\(key)</key><string>Bookmarks_V1</string></dict></plist>".utf8)
+                .write(to: shop.appending(path: "VersionInfo.plist"))
+
+            let versions = try ModelVersions(contentsOf: shop)
+
+            #expect(versions.names == ["Bookmarks_V1", "Bookmarks_V5"] && versions.currentName == "Bookmarks_V1")
+            #expect(try versions.document() == ModelDocument(contentsOf: compiled("Bookmarks_V1")))
+            let last = try ModelDocument(contentsOf: compiled("Bookmarks_V5"))
+            #expect(try versions.document(named: "Bookmarks_V5") == last)
+            let hashes = try ManagedObjectModel(last).storedVersionHashesByName
+            let found = try ModelLibrary(folders: [folder]).model(withEntityVersionHashes: hashes)
+            #expect(found?.storedVersionHashesByName == hashes)
+            let error = try #require(throws: ModelFileError.self) { try versions.document(named: "Bookmarks_V2") }
+            #expect(
+                error.description.hasSuffix(
+                    "the version 'Bookmarks_V2' does not exist; the versions are 'Bookmarks_V1', 'Bookmarks_V5'"))
+        }
+    }
+
     @Test func `bytes that are no archive of a model are refused with what is wrong`() throws {
         func failure(_ bytes: Data) throws -> String {
             let error = try #require(throws: ModelFileError.self) { try ModelDocument(compiled: bytes, path: "f") }

@@ -96,6 +96,26 @@ import Testing
         }
     }
 
+    @Test func `of a folder of compiled versions the one is used that the store was written with`() throws {
+        try withBookmarks { source, target in
+            let models = Checkout.root.appending(
+                path: "Tests/EspalierModelFileTests/Models/duckduckgo+BrowserServicesKit/Compiled")
+            let folder = URL(filePath: target).deletingLastPathComponent().appending(path: "Bookmarks.momd")
+            try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
+            for name in ["Bookmarks_V3.mom", "Bookmarks_V5.mom"] {
+                try FileManager.default.copyItem(at: models.appending(path: name), to: folder.appending(path: name))
+            }
+            let key = "NSManagedObjectModel_CurrentVersionName"
+            try Data("<plist><dict><key>\(key)</key><string>Bookmarks_V3</string></dict></plist>".utf8)
+                .write(to: folder.appending(path: "VersionInfo.plist"))
+
+            let run = ToolRun("import-coredata", source, "-o", target, "--model", folder.path)
+
+            #expect(run.code == 0 && run.output.contains("10 objects"), "\(run.errors)")
+            #expect(run.errors.contains("the version 'Bookmarks_V5' of the model, not with the current one"))
+        }
+    }
+
     @Test func `a model that is not the store's is refused with the name of the entity`() throws {
         try withBookmarks { source, target in
             let models = Checkout.root.appending(
