@@ -77,13 +77,20 @@ extension PersistentContainer {
         model: ManagedObjectModel, stores: [PersistentStoreDescription],
         progress: @escaping @Sendable (Int) -> Void = { _ in }
     ) async throws(ContextError) -> PersistentContainer {
+        try await openOnThread { () throws(ContextError) -> PersistentContainer in
+            try PersistentContainer(model: model, stores: stores, progress: progress)
+        }
+    }
+
+    /// Runs `body`, which opens stores, on a thread of its own.
+    static func openOnThread<Failure: Error>(
+        _ body: @escaping @Sendable () throws(Failure) -> PersistentContainer
+    ) async throws(Failure) -> PersistentContainer {
         let executor = ContextExecutor(label: "espalier.open")
-        let outcome = await withCheckedContinuation { continuation in
+        let outcome: Result<PersistentContainer, Failure> = await withCheckedContinuation { continuation in
             executor.async {
-                let outcome: Result<PersistentContainer, ContextError>
-                do throws(ContextError) {
-                    outcome = .success(try PersistentContainer(model: model, stores: stores, progress: progress))
-                } catch {
+                let outcome: Result<PersistentContainer, Failure>
+                do throws(Failure) { outcome = .success(try body()) } catch {
                     outcome = .failure(error)
                 }
                 continuation.resume(returning: outcome)

@@ -2,6 +2,7 @@
 
 import EspalierModel
 public import EspalierStore
+public import FoundationEssentials
 
 extension PersistentContainer {
     /// Migrates the store at `path` by `plan`, and opens it with the plan's last version; creates it with that version
@@ -18,6 +19,16 @@ extension PersistentContainer {
     ) throws {
         let migration = MigrationOptions(backupPath: backupPath, progress: progress)
         try self.init(plan, stores: [PersistentStoreDescription(path: path, migration: migration)])
+    }
+
+    /// Migrates the store at `url` by `plan`, and opens it, as the initializer with a path does.
+    ///
+    /// - Throws: as the initializer with a path.
+    /// - Complexity: that of the initializer with a path.
+    public convenience init(
+        _ plan: SchemaMigrationPlan, at url: URL, backupPath: String? = nil, progress: MigrationProgress? = nil
+    ) throws {
+        try self.init(plan, at: url.path, backupPath: backupPath, progress: progress)
     }
 
     /// Migrates described stores by `plan`, and opens them with the plan's last version; creates those that do not
@@ -54,6 +65,44 @@ extension PersistentContainer {
             throw error
         }
         self.init(coordinator, described, opened: try opening.finish { _ in })
+    }
+
+    // MARK: Beside other work
+
+    /// Migrates the store at `path` by `plan`, and opens it, on a thread of its own, so that neither the caller's actor
+    /// nor the threads of tasks wait for the migration.
+    ///
+    /// - Parameters:
+    ///   - backupPath: as of the initializer.
+    ///   - progress: as of the initializer; it is told on that thread.
+    /// - Throws: as the initializer.
+    /// - Complexity: that of the initializer.
+    public static func open(
+        _ plan: SchemaMigrationPlan, at path: String, backupPath: String? = nil, progress: MigrationProgress? = nil
+    ) async throws -> PersistentContainer {
+        try await openOnThread { () throws -> PersistentContainer in
+            try PersistentContainer(plan, at: path, backupPath: backupPath, progress: progress)
+        }
+    }
+
+    /// Migrates the store at `url` by `plan`, and opens it, as the method with a path does.
+    ///
+    /// - Throws: as the initializer.
+    /// - Complexity: that of the initializer.
+    public static func open(
+        _ plan: SchemaMigrationPlan, at url: URL, backupPath: String? = nil, progress: MigrationProgress? = nil
+    ) async throws -> PersistentContainer {
+        try await open(plan, at: url.path, backupPath: backupPath, progress: progress)
+    }
+
+    /// Migrates described stores by `plan`, and opens them, as `init(_:stores:)` does, on a thread of their own.
+    ///
+    /// - Throws: as the initializer.
+    /// - Complexity: that of the initializer.
+    public static func open(
+        _ plan: SchemaMigrationPlan, stores: [PersistentStoreDescription]
+    ) async throws -> PersistentContainer {
+        try await openOnThread { () throws -> PersistentContainer in try PersistentContainer(plan, stores: stores) }
     }
 }
 
