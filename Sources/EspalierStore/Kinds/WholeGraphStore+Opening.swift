@@ -70,7 +70,10 @@ extension WholeGraphStore {
     ///
     /// - Throws: what opening would throw.
     static func tryOpeningBinary(_ opening: StoreOpening) throws(StoreError) {
-        try GraphFileMigration.requireNoBackup(opening.migration)
+        if let backupPath = opening.migration.backupPath {
+            let file = try GraphFile(try binaryPath(of: opening), BinaryGraphFormat(), isReadOnly: true)
+            if let bytes = try file.bytes() { try GraphFileBackup.check(bytes, of: file, at: backupPath) }
+        }
         let plan = try binaryPlan(opening, checkingRows: true)
         assert(plan.outcome != nil || plan.refusal != nil, "a trial has neither an outcome nor a refusal")
         if let refusal = plan.refusal { throw .migrationRefused(path: opening.path, refusal) }

@@ -2,7 +2,7 @@
 //
 // Invariants
 //   1. The file is replaced as a whole and at the end only: an error, a refusal, a cancellation and a crash leave it as
-//      it was.
+//      it was, and a backup has its name before.
 //   2. Rows keep their keys where rows of a B-tree file do, and keys that were given out are not given out again. The
 //      versions of rows begin anew.
 // Not here: whether the file needs a migration (WholeGraphStore+Opening).
@@ -16,19 +16,24 @@ enum GraphFileMigration {
     ///
     /// - Parameter content: the content of the file as it was read last.
     /// - Throws: `StoreError.migrationRefused` with the data that would be lost, or the rows that the model forbids;
-    ///   `.invalidOption` if a backup is asked for; the errors of reading and writing.
+    ///   `.storage` with `destinationExists` if another file has the path of the backup; the errors of reading and
+    ///   writing.
     /// - Complexity: O(n log n) in rows and destinations, all of which are in memory twice.
     static func migrate(
         _ file: GraphFile, _ content: GraphReader, to model: ManagedObjectModel, _ migration: MigrationOptions
     ) throws(StoreError) {
-        try requireNoBackup(migration)
         try withErrors(of: file) {
+            if let path = migration.backupPath { try GraphFileBackup.check(content.bytes, of: file, at: path) }
             let (graph, stored) = try parts(of: content)
             // The file is half of the work.
             migration.progress?.beginStage(0, of: 2)
             let migrated = try migrate(graph, from: stored, to: model, migration)
             migration.progress?.beginStage(1, of: 2)
-            try file.save(migrated, model)
+            let backup = try GraphFileBackup.write(content.bytes, of: file, to: migration.backupPath)
+            do { try file.save(migrated, model) } catch {
+                backup?.remove()
+                throw error
+            }
             migration.progress?.finishStage()
         }
     }
@@ -52,17 +57,6 @@ enum GraphFileMigration {
             try tree.close()
             assert(plan.outcome == nil || checkingRows, "rows were tried that were not to be read")
             return plan.with(plan.outcome, plan.mappings, plan.refusal?.naming(rowsOf: graph.identifier))
-        }
-    }
-
-    /// Refuses a migration that would have to make a backup.
-    ///
-    /// - Throws: `StoreError.invalidOption` with the way out.
-    static func requireNoBackup(_ migration: MigrationOptions) throws(StoreError) {
-        guard migration.backupPath == nil else {
-            throw .invalidOption(
-                "backupPath", store: StoreType.binary.rawValue,
-                reason: "a migration makes a backup of B-tree files only; copy the file instead")
         }
     }
 
@@ -108,6 +102,9 @@ enum GraphFileMigration {
         _ migration: MigrationOptions
     ) throws(StoreError) -> StoredGraph {
         let tree = try tree(of: graph, stored)
+        var migration = migration
+        // The backup is one of the file, and not of the tree.
+        migration.backupPath = nil
         do throws(StoreError) {
             _ = try BTreeStore.migrateContent(of: tree.database, to: model, migration)
         } catch {

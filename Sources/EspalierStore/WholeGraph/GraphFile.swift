@@ -18,7 +18,7 @@ public final class GraphFile: GraphSource {
     /// Whether the file is only read.
     public let isReadOnly: Bool
     private let format: any GraphFormat
-    private let fileSystem: any FileSystem
+    let fileSystem: any FileSystem
     private let entry: DirectoryEntry
     /// Guards the identity of the file that was loaded or saved last; `nil` = there was none.
     private let known = Mutex<FileIdentity?>(nil)
@@ -65,6 +65,12 @@ public final class GraphFile: GraphSource {
         return bytes
     }
 
+    /// The identity of the file that was loaded or saved last; `nil` = there was none.
+    var knownIdentity: FileIdentity? { known.withLock(\.self) }
+
+    /// The identity of the file that has the name now; `nil` = there is none.
+    func identity() throws(StorageError) -> FileIdentity? { try entry.identity(role: .store) }
+
     /// The bytes of an open file, or its first `countMax` bytes.
     static func bytes(of file: any StorageFile, atMost countMax: Int = .max) throws(StorageError) -> [UInt8] {
         let size = min(Int(clamping: try file.size()), countMax)
@@ -99,7 +105,8 @@ public final class GraphFile: GraphSource {
         }
     }
 
-    private static func write(_ bytes: [UInt8], to file: any StorageFile) throws(StorageError) {
+    /// Writes bytes to the beginning of an open file.
+    static func write(_ bytes: [UInt8], to file: any StorageFile) throws(StorageError) {
         // SAFETY: the array is not changed during the call.
         let result = unsafe bytes.withUnsafeBytes { buffer -> Result<Void, StorageError> in
             guard unsafe !buffer.isEmpty else { return .success(()) }

@@ -90,9 +90,6 @@ import Testing
                 }
                 #expect(reason.contains("attribute text") && reason.contains("options that allow its migration"))
             }
-            let backup = MigrationOptions(allowing: [.removal(of: "Note.text")], backupPath: file + ".backup")
-            let unsupported = #expect(throws: StoreError.self) { try open(file, newer, backup) }
-            if case .invalidOption("backupPath", _, _)? = unsupported {} else { Issue.record("\(unsupported as Any)") }
             #expect(try Data(contentsOf: URL(filePath: file)) == bytes)
 
             let store = try open(file, newer, MigrationOptions(allowing: [.removal(of: "Note.text")]))

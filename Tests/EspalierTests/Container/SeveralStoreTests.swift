@@ -103,7 +103,7 @@ import Testing
     enum Second: CaseIterable {
         case noStore, missingAndReadOnly, unknownConfiguration, unmigrated, readOnly, backupOfFirst, backupIsThere
         case backupOfFirstBySpelling
-        case unknownKind, binaryWithBackup, damagedBinary, wrongOption, wrongSortOption
+        case unknownKind, binaryBackupIsThere, damagedBinary, wrongOption, wrongSortOption
         /// A store that has the last version.
         case newestWithWrongOption
     }
@@ -120,7 +120,7 @@ import Testing
             try TrackVersions.makeStore(at: path, ["5"])
         case .newestWithWrongOption: try BTreeStore.open(path: path, model: TrackVersions.model(2)).close()
         case .unknownKind: description.type = StoreType(rawValue: "Unknown")
-        case .binaryWithBackup:
+        case .binaryBackupIsThere:
             description.type = .binary
             try TrackVersions.makeStore(at: path, ["5"], type: .binary)
         case .damagedBinary:
@@ -135,8 +135,7 @@ import Testing
         case .backupOfFirstBySpelling:
             let url = URL(filePath: backup)
             description.migration.backupPath = url.deletingLastPathComponent().path + "/./" + url.lastPathComponent
-        case .binaryWithBackup: description.migration.backupPath = path + ".backup"
-        case .backupIsThere:
+        case .backupIsThere, .binaryBackupIsThere:
             description.migration.backupPath = path + ".backup"
             try Data("a text".utf8).write(to: URL(filePath: path + ".backup"))
         case .wrongOption, .newestWithWrongOption:
