@@ -67,6 +67,7 @@ struct GraphFileBackup {
     ) throws(StorageError) -> Bool {
         guard let copy = try entry.openIfPresent(role: .copy, mode: .readOnly) else { return false }
         let found = try GraphFile.bytes(of: copy, atMost: bytes.count + 1)
+        assert(found.count <= bytes.count + 1, "\(found.count) bytes were read to compare \(bytes.count)")
         let isBackup = found == bytes && file.knownIdentity != copy.identity
         try copy.close()
         guard isBackup else { throw .maintenance(.destinationExists) }
