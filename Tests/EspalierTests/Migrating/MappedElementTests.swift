@@ -33,7 +33,7 @@ import Testing
     }
 
     private static func mappings(_ rules: [PropertyMapping]) -> MappingModel {
-        MappingModel([EntityMapping("Person", to: "Member", rules + [.following("friend", "friend")])])
+        MappingModel([EntityMapping("Person", to: "Member", rules + [PropertyMapping.following("friend", "friend")])])
     }
 
     /// Saves Ann, who has a home, and her friend Bob, who has none.
