@@ -8,9 +8,8 @@
 //      does not allow is the Base64 of its UTF-8, with the type "utf8".
 //   3. A date has 20 decimals, as those of Core Data; only one that they would change has the shortest text of its
 //      number.
-//   4. The hashes of entities are those of this library. They are compared if the model has the entity; what does not
-//      fit in a file without them, such as one of Core Data, is found at its row, by the names of properties and the
-//      types of values.
+//   4. The hashes of entities are written and not compared: what does not fit is found at its row, by the names of
+//      properties and the types of values.
 //
 // Invariants
 //   1. Names that differ only in case are refused before anything is written: the layout could not tell them apart.
@@ -72,8 +71,7 @@ public struct XMLGraphFormat: GraphFormat {
 
     /// The store in a file.
     ///
-    /// - Throws: `StoreError.malformedFile` with the line; `.incompatibleModel` if the file was written with another
-    ///   version of an entity.
+    /// - Throws: `StoreError.malformedFile` with the line.
     /// - Complexity: O(bytes).
     public func graph(in bytes: [UInt8], _ model: ManagedObjectModel) throws -> StoredGraph {
         try XMLGraphReader(model).graph(Self.database(in: bytes))

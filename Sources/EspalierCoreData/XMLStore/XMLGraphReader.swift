@@ -46,10 +46,8 @@ struct XMLGraphReader {
         let (info, identifier) = try Self.identity(of: database)
         self.identifier = identifier
         var graph = StoredGraph(identifier: identifier)
-        let metadata = XMLMetadata(info)
-        try requireHashes(metadata.hashes)
         graph.metadata = try entry(XMLGraphFormat.metadataKey, of: info)
-        if graph.metadata.isEmpty { graph.metadata = metadata.values }
+        if graph.metadata.isEmpty { graph.metadata = XMLMetadata(info).values }
         versions = try entry(XMLGraphFormat.versionsKey, of: info)
         let objects = database.children.filter { $0.name == "object" }
         var elements: [(element: XMLElement, entity: Entity, id: ObjectID)] = []
@@ -70,25 +68,6 @@ struct XMLGraphReader {
     }
 
     // MARK: Metadata
-
-    /// Requires that entities have the version hashes that this library has recorded, with or without hash modifiers: a
-    /// list that loses its order, for one, is not found at its rows.
-    ///
-    /// - Throws: `StoreError.incompatibleModel` with the entities and the way out.
-    private func requireHashes(_ recorded: [String: [UInt8]]) throws(StoreError) {
-        let unmodified = model.storedVersionHashesByName
-        let others = model.entities.filter { entity in
-            let hash = entity.versionHash
-            // Hashes of Core Data are longer, and cannot be computed.
-            guard let former = recorded[entity.name], former.count == hash.count else { return false }
-            return former != hash && former != unmodified[entity.name]
-        }
-        guard others.isEmpty else {
-            let names = others.map(\.name).sorted().joined(separator: ", ")
-            throw .incompatibleModel(
-                path: nil, reason: "the file was written with another version of \(names); \(Self.remedy)")
-        }
-    }
 
     /// An entry of the property list that has tagged bytes.
     private func entry(_ key: String, of info: XMLElement) throws(StoreError) -> [String: AttributeValue] {

@@ -232,43 +232,6 @@ import Testing
         #expect(error?.description.contains("a copy of it in a B-tree file is") == true, "\(String(describing: error))")
     }
 
-    @Test func `a file whose list had an order is refused by a model without it, and by its other hashes (MG-05)`()
-        throws
-    {
-        let model = try Self.model()
-        let graph = try XMLGraphFormat().graph(in: Self.text(Self.objects), model)
-        let bytes = try XMLGraphFormat().bytes(of: graph, model)
-        func failure(_ change: (inout [EntityDescription]) -> Void) throws -> StoreError? {
-            var entities = model.descriptions
-            change(&entities)
-            let newer = try ManagedObjectModel(entities: entities)
-            do {
-                let again = try XMLGraphFormat().graph(in: bytes, newer)
-                #expect(again.rows.count == 3 && again.lists.map { $0.destinations.map(\.key) } == [[104, 102]])
-                return nil
-            } catch let error as StoreError { return error }
-        }
-
-        let unordered = try failure {
-            $0[0].relationships[0] = RelationshipDescription("books", to: "Book", inverse: "author", .toMany)
-        }
-        let others = [
-            try failure { $0.append(EntityDescription("Shelf")) },
-            try failure { $0[0].attributes[0].isIndexed = true },
-            try failure { $0[0].attributes[0].versionHashModifier = "2" },
-        ]
-        let grown = try failure { $0[1].attributes.append(AttributeDescription("pages", .integer16)) }
-
-        for (error, name) in [(unordered, "Author"), (grown, "Book")] {
-            guard case .incompatibleModel(nil, let reason)? = error else {
-                Issue.record("\(String(describing: error))")
-                continue
-            }
-            #expect(reason.contains("another version of \(name);") && reason.contains("a copy of it in a B-tree file"))
-        }
-        #expect(others.allSatisfy { $0 == nil }, "\(others)")
-    }
-
     @Test func `plain values beside the objects of Core Data's file are metadata, and stay after a save`() throws {
         let list = """
             <metadata><plist version="1.0"><dict><key>NSPersistenceFrameworkVersion</key><integer>1244</integer>
