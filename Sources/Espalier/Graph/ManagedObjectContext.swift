@@ -173,8 +173,8 @@ public final class ManagedObjectContext {
     }
     /// The results of fetched properties; `nil` if none was read.
     var fetchedResults: FetchedResults?
-    /// The reads of stores in the block of an assertion; `nil` outside of such blocks.
-    var tripLog: TripLog?
+    /// The reads of stores in the blocks of assertions that run.
+    var tripLogs: [TripLog] = []
     /// The condition of the last fetch, if the log wants values.
     var lastCondition: String?
     /// The generations that the context has left before it was told of all saves that they lack.
