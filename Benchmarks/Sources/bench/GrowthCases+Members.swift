@@ -106,6 +106,21 @@ extension GrowthCases {
         list("OrderedToMany: remove(_:), each", 1) { shelf, papers in
             for paper in papers { shelf.listed.remove(paper) }
         },
+        list("OrderedToMany: replaceObject, each", 1) { shelf, papers in
+            var spare = shelf.listed.remove(at: 0)
+            for index in papers.indices.dropLast() {
+                guard let paper = spare else { return }
+                spare = shelf.listed[index]
+                shelf.listed.replaceObject(at: index, with: paper)
+            }
+        },
+        list("OrderedToMany: removeAll(where:), every second one", 1) { shelf, _ in
+            var isSecond = false
+            shelf.listed.removeAll { _ in
+                isSecond.toggle()
+                return isSecond
+            }
+        },
         list("OrderedToMany: move and insert of one", 1, reason: "the first change of an order reads the list") {
             shelf, papers in
             shelf.listed.move(from: 1, to: papers.count / 2)

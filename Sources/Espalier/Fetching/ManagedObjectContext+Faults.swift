@@ -66,7 +66,7 @@ extension ManagedObjectContext {
                     && cache.row(of: member) == nil
             } ?? [id]
         memory.faultTrips += 1
-        tripLog?.note(.rows, of: id, objectCount: wanted.count)
+        noteTrip(.rows, of: id, objectCount: wanted.count)
         var found = try storedRows(of: wanted)
         assert(found.count == wanted.count && wanted.first == id, "\(found.count) rows of \(wanted.count)")
         cohort?.noteRowsToForget(of: wanted)
@@ -108,7 +108,7 @@ extension ManagedObjectContext {
                 && cache.list(of: member, at: slot) == nil
         }
         memory.faultTrips += 1
-        tripLog?.note(.destinations(relationship: relationship.name), of: id, objectCount: owners.count)
+        noteTrip(.destinations(relationship: relationship.name), of: id, objectCount: owners.count)
         let lists = try read(holding: id, owners) { snapshot, owners throws(StoreError) in
             try snapshot.destinations(of: relationship, for: owners)
         }

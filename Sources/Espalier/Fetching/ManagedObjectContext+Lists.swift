@@ -14,7 +14,7 @@ extension ManagedObjectContext {
         if let list = leftDestinations(of: relationship, for: id) {
             return list.count
         }
-        tripLog?.note(.count(relationship: relationship.name), of: id)
+        noteTrip(.count(relationship: relationship.name), of: id)
         let count = try read(holding: id, id) { snapshot, id throws(StoreError) in
             try snapshot.destinationCount(of: relationship, for: id, limit: .max)
         }
@@ -31,7 +31,7 @@ extension ManagedObjectContext {
         if let list = leftDestinations(of: relationship, for: id) {
             return list.count > limit
         }
-        tripLog?.note(.count(relationship: relationship.name), of: id)
+        noteTrip(.count(relationship: relationship.name), of: id)
         return try read(holding: id, id) { snapshot, id throws(StoreError) in
             try snapshot.destinationCount(of: relationship, for: id, limit: limit + 1) > limit
         }
@@ -51,7 +51,7 @@ extension ManagedObjectContext {
         if let list = leftDestinations(of: relationship, for: id) {
             return list.contains(destination)
         }
-        tripLog?.note(.membership(relationship: relationship.name), of: id)
+        noteTrip(.membership(relationship: relationship.name), of: id)
         return try read(holding: id, id) { snapshot, id throws(StoreError) in
             try snapshot.hasDestination(destination, of: relationship, for: id)
         }

@@ -1,5 +1,7 @@
 // Assertions of tests about the reads of stores that faults cause (F-2).
 
+import EspalierModel
+
 extension ManagedObjectContext {
     /// Runs `body`, and fails if its faults read a store more than `limit` times (F-2).
     ///
@@ -17,14 +19,29 @@ extension ManagedObjectContext {
     /// - Complexity: O(1) for each read.
     @discardableResult
     public func assertTrips<Value>(atMost limit: Int, _ body: () throws -> Value) throws -> Value {
-        let (outer, log) = (tripLog, TripLog())
-        tripLog = log
-        defer {
-            tripLog = outer
-            outer?.add(log)
-        }
+        let log = beginTripLog()
+        defer { end(log) }
         let value = try body()
-        guard log.count <= limit else { throw UnexpectedTrips(limit: limit, count: log.count, trips: log.trips) }
+        try log.check(atMost: limit)
+        return value
+    }
+
+    /// Runs `body`, which may wait for asynchronous calls, and fails if faults read a store more than `limit` times
+    /// (F-2).
+    ///
+    /// What other tasks read in this context while `body` waits counts, too. In an asynchronous function, Swift calls
+    /// this method also for a body that waits for nothing: write `await` there.
+    ///
+    /// - Throws: as the synchronous method.
+    /// - Complexity: O(1) for each read.
+    @discardableResult
+    public nonisolated(nonsending) func assertTrips<Value>(
+        atMost limit: Int, _ body: nonisolated(nonsending) () async throws -> Value
+    ) async throws -> Value {
+        let log = beginTripLog()
+        defer { end(log) }
+        let value = try await body()
+        try log.check(atMost: limit)
         return value
     }
 
@@ -34,5 +51,29 @@ extension ManagedObjectContext {
     @discardableResult
     public func assertNoFaults<Value>(_ body: () throws -> Value) throws -> Value {
         try assertTrips(atMost: 0, body)
+    }
+
+    /// Runs `body`, which may wait for asynchronous calls, and fails if a fault reads a store meanwhile (F-2).
+    ///
+    /// - Throws: as `assertTrips(atMost:_:)`.
+    @discardableResult
+    public nonisolated(nonsending) func assertNoFaults<Value>(
+        _ body: nonisolated(nonsending) () async throws -> Value
+    ) async throws -> Value {
+        try await assertTrips(atMost: 0, body)
+    }
+
+    private func beginTripLog() -> TripLog {
+        let log = TripLog()
+        tripLogs.append(log)
+        return log
+    }
+
+    /// Ends a log, which need not be the last one: asynchronous blocks may overlap.
+    private func end(_ log: TripLog) { tripLogs.removeAll { $0 === log } }
+
+    /// Records a read for all assertions whose blocks run.
+    func noteTrip(_ kind: FaultTrip.Kind, of id: ObjectID, objectCount: Int = 1) {
+        for log in tripLogs { log.note(kind, of: id, objectCount: objectCount) }
     }
 }

@@ -27,13 +27,16 @@ struct RefreshedObject {
     }
 }
 
-/// The permanent IDs that new objects have got since a checkpoint was made, by their temporary ones.
+/// The permanent IDs that new objects have got since the last save, by their temporary ones, so that these still lead
+/// to the objects (MC-25).
 ///
-/// Checkpoints that are made while another one can still be restored share them; the context refers to them weakly.
+/// The context and all checkpoints that can be restored share them. A save, a rollback and a reset end them.
 final class GivenIDs {
     private(set) var permanent: [ObjectID: ObjectID] = [:]
 
-    func note(_ ids: [ObjectID: ObjectID]) { permanent.merge(ids) { $1 } }
+    func note(_ ids: [ObjectID: ObjectID]) {
+        if permanent.isEmpty { permanent = ids } else { permanent.merge(ids) { $1 } }
+    }
 }
 
 /// The unsaved state of a context at one moment.

@@ -144,8 +144,8 @@ public final class ManagedObjectContext {
     var recorded = RecordedViolations()
     /// Counts changes of values and of the sets of changed objects, so that a save sees whether hooks changed anything.
     var changeCount = 0
-    /// The permanent IDs that new objects have got since the first checkpoint that can be restored; `nil` without one.
-    weak var givenIDs: GivenIDs?
+    /// The permanent IDs that new objects have got since the last save; `nil` if there may be none.
+    var givenIDs: GivenIDs?
     /// The state of the running save; `nil` if none runs.
     var saveRun: SaveRun?
     /// The stage of the running save or transaction; `nil` if none runs.
@@ -173,8 +173,8 @@ public final class ManagedObjectContext {
     }
     /// The results of fetched properties; `nil` if none was read.
     var fetchedResults: FetchedResults?
-    /// The reads of stores in the block of an assertion; `nil` outside of such blocks.
-    var tripLog: TripLog?
+    /// The reads of stores in the blocks of assertions that run.
+    var tripLogs: [TripLog] = []
     /// The condition of the last fetch, if the log wants values.
     var lastCondition: String?
     /// The generations that the context has left before it was told of all saves that they lack.
@@ -277,15 +277,15 @@ public final class ManagedObjectContext {
     /// They are the first 1,000 of each kind. A value that cannot be read is one violation, however often it is read.
     public var recordedViolations: [Violation] { recorded.all }
 
-    /// The object with this ID if it is in memory (MC-23).
-    public func registeredObject(for id: ObjectID) -> ManagedObject? { memory.registry[id] }
+    /// The object with this ID if it is in memory (MC-23); a temporary ID leads to its new object until the save.
+    public func registeredObject(for id: ObjectID) -> ManagedObject? { memory.registry[id] ?? renamedObject(with: id) }
 
     /// The object with this ID, as a fault if it is not in memory (MC-24); asks no store, unless a new object of a
     /// parent has to get its permanent ID, because a child reads it (MC-45).
     ///
     /// - Throws: `ContextError.unknownEntity` for an entity that the model has not; as `obtainPermanentIDs(for:)`.
     public func object(with id: ObjectID) throws(ContextError) -> ManagedObject {
-        if let object = memory.registry[id] { return object }
+        if let object = registeredObject(for: id) { return object }
         if id.isTemporary { return try objectOfParents(with: id) }
         guard !shape(ofTag: id.entityTag).isNil else {
             throw .unknownEntity(id.entityName, known: model.entities.map(\.name))

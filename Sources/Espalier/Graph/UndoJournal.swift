@@ -177,7 +177,9 @@ extension ManagedObjectContext {
     func truncateJournal(to count: Int) {
         guard let journal else { return }
         journal.truncate(to: max(0, count - formerStepCount))
-        if journal.steps.isEmpty { journal.manager.forgetNameOfEmptyEvent() }
+        guard journal.steps.isEmpty else { return }
+        journal.manager.forgetNameOfEmptyEvent()
+        journal.manager.forgetNextName(of: ObjectIdentifier(self))
     }
 
     /// Marks all unsaved deletions as ones without a step, because their steps are gone.

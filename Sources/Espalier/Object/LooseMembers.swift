@@ -88,6 +88,17 @@ final class LooseMembers {
         renumber(index..<members.count)
     }
 
+    /// Makes `object` the member at `index`; nothing if it is a member, or if there is no such index.
+    ///
+    /// - Complexity: O(1); O(n) after a removal.
+    func replace(at index: Int, with object: ManagedObject) {
+        guard places[object] == nil, let former = self.object(at: index) else { return }
+        members[index] = object
+        places[former] = nil
+        places[object] = index
+        withExtendedLifetime(former) {}
+    }
+
     /// Moves a member; nothing if there is no such index.
     ///
     /// - Complexity: O(n).

@@ -129,6 +129,26 @@ extension ManagedObject {
         return nil
     }
 
+    /// Makes `object`, unless it is a destination, the one at `index` of an ordered relationship instead of the former
+    /// one, or refuses and returns the reason.
+    final func replaceDestination(
+        at index: Int, with object: ManagedObject, inOrder slot: Int
+    ) -> Violation.Reason? {
+        defer { tellObserved() }
+        let relationship = entity.relationships[slot]
+        if let reason = reasonNotToRelate(to: CollectionOfOne(object), across: relationship) { return reason }
+        dropHidden(inOrder: slot)
+        guard let former = destinationID(at: index, inOrder: slot) else {
+            return .indexOutOfRange(index, count: destinationCount(at: slot))
+        }
+        guard !isLinked(to: object, across: relationship) else { return nil }
+        unlink(former, across: relationship)
+        link(object, across: relationship)
+        let last = destinationCount(at: slot) - 1
+        if index < last { changeOrder(of: relationship) { $0.move(from: last, to: index) } }
+        return nil
+    }
+
     /// Moves the destination at `source` of an ordered relationship to `target`, or refuses and returns the reason.
     final func moveDestination(from source: Int, to target: Int, inOrder slot: Int) -> Violation.Reason? {
         defer { tellObserved() }

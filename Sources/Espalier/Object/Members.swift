@@ -147,6 +147,15 @@ struct Members {
         }
     }
 
+    /// Makes `object` the member at `index`, unless it is a member.
+    func replace(at index: Int, with object: ManagedObject) {
+        switch source {
+        case .loose(let loose): loose.replace(at: index, with: object)
+        case .relationship(let owner, let slot):
+            change(owner, slot, [object]) { owner.replaceDestination(at: index, with: object, inOrder: slot) }
+        }
+    }
+
     func move(from source: Int, to target: Int) {
         switch self.source {
         case .loose(let loose): loose.move(from: source, to: target)

@@ -125,6 +125,13 @@ public struct OrderedToMany<Destination: ManagedObject>: Sequence, ExpressibleBy
         members.insert(Array(objects), at: index)
     }
 
+    /// Replaces the member at `index` by `object`, unless that is a member; the former one is not deleted.
+    ///
+    /// - Complexity: O(log n); O(n) for the first change.
+    public nonmutating func replaceObject(at index: Int, with object: Destination) {
+        members.replace(at: index, with: object)
+    }
+
     /// Moves the member at `source` so that it is at `target` afterwards.
     ///
     /// - Complexity: O(log n); O(n) for the first change.
@@ -156,6 +163,14 @@ public struct OrderedToMany<Destination: ManagedObject>: Sequence, ExpressibleBy
     ///
     /// - Complexity: O(k log n) for k objects; O(n) for the first change.
     public nonmutating func subtract(_ objects: some Sequence<Destination>) { members.remove(Array(objects)) }
+
+    /// Removes all members for which `shouldBeRemoved` is true; the objects themselves are not deleted.
+    ///
+    /// - Throws: what `shouldBeRemoved` throws; then no member is removed.
+    /// - Complexity: O(n) and n calls of `shouldBeRemoved`, and O(k log n) for k members that are removed.
+    public nonmutating func removeAll(where shouldBeRemoved: (Destination) throws -> Bool) rethrows {
+        members.remove(try filter(shouldBeRemoved))
+    }
 
     /// Removes all members; the objects themselves are not deleted.
     ///

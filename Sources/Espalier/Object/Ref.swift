@@ -21,9 +21,8 @@ public import EspalierModel
 /// ```
 ///
 /// The reference has the ID that the object has at this moment. An object that is not saved yet has a temporary ID,
-/// which only its own context and the children of that understand, and only until the save, or until a child has read
-/// the object: then its ID is permanent. Save the object first, or give it its permanent ID
-/// by `obtainPermanentIDs(for:)`.
+/// which only its own context and the children of that understand, and only until the save. Save the object first, or
+/// give it its permanent ID by `obtainPermanentIDs(for:)`.
 public struct Ref<Object: ManagedObject>: Hashable, Sendable {
     /// The ID of the object.
     public let id: ObjectID

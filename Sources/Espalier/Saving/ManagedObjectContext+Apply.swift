@@ -30,6 +30,7 @@ extension ManagedObjectContext {
         replace(\.deleted, by: memory.deleted.filtered { $0.state.contains(.deleted) })
         if outcome.failure == nil {
             locked.removeAll()
+            givenIDs = nil
         } else {
             // The next save writes what a store has refused, and checks the same locks.
             locked = locked.filter { lock in !outcome.saved.contains { $0.part.holds(lock.key.storedID) } }

@@ -63,8 +63,8 @@ extension ManagedObjectContext {
     func objectOfParents(with id: ObjectID) throws(ContextError) -> ManagedObject {
         var next = parent
         while let context = next {
-            if let object = context.memory.registry[id], object.isInserted, !object.isDeleted {
-                try context.obtainPermanentIDs(for: [object])
+            if let object = context.registeredObject(for: id), object.isInserted, !object.isDeleted {
+                if object.storedID.isTemporary { try context.obtainPermanentIDs(for: [object]) }
                 // The parent may have inserted the object after the moment that this context reads.
                 mergeWaitingSaves()
                 return try self.object(with: object.storedID)
@@ -74,6 +74,14 @@ extension ManagedObjectContext {
         throw .objectNotFound(id)
     }
 
+    /// The new object that had this temporary ID before it got its permanent one, if it is in memory.
+    ///
+    /// - Complexity: O(1).
+    func renamedObject(with id: ObjectID) -> ManagedObject? {
+        guard id.isTemporary, let permanent = givenIDs?.permanent[id] else { return nil }
+        return memory.registry[permanent]
+    }
+
     /// Gives new objects other IDs, also in the relationships of other objects that refer to them.
     func rename(_ new: [ManagedObject], _ permanentIDs: [ObjectID: ObjectID]) {
         applyUnreadInverses()
@@ -81,7 +89,9 @@ extension ManagedObjectContext {
         for object in new {
             if let id = permanentIDs[object.storedID] { enter(object, as: id) }
         }
-        givenIDs?.note(permanentIDs)
+        let given = givenIDs ?? GivenIDs()
+        given.note(permanentIDs)
+        givenIDs = given
         memory.pendingValues.removeAll()
         for object in naming {
             object.renameNewDestinations(permanentIDs)

@@ -84,5 +84,6 @@ extension ManagedObjectContext {
         locked.removeAll()
         (hasBases, hasMergedSets) = (false, false)
         reportedConflicts.removeAll()
+        givenIDs = nil
     }
 }

@@ -34,7 +34,10 @@ extension ManagedObjectContext {
         try checkIsNotSaving()
         try source.checkIsNotSaving()
         mergeWaitingSaves()
-        guard holdsChanges || !recorded.isEmpty else { return }
+        guard holdsChanges || !recorded.isEmpty else {
+            givenIDs = nil
+            return
+        }
         beginEvent()
         defer { endEvent() }
         // Rules that run again because of a merge are no part of the save. A transaction takes back all that it does.

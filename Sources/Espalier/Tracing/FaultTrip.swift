@@ -71,9 +71,8 @@ final class TripLog {
         }
     }
 
-    /// Adds the trips of a block within this one.
-    func add(_ other: TripLog) {
-        count += other.count
-        trips += other.trips.prefix(Self.keptCountMax - trips.count)
+    /// - Throws: `UnexpectedTrips` if there are more than `limit`.
+    func check(atMost limit: Int) throws(UnexpectedTrips) {
+        guard count <= limit else { throw UnexpectedTrips(limit: limit, count: count, trips: trips) }
     }
 }

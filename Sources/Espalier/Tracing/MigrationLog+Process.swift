@@ -10,9 +10,9 @@ extension MigrationLog {
 
     /// The log that `-espalier.MigrationLog` or `ESPALIER_MIGRATION_LOG` asks for, with a level from 1 to 3; a greater
     /// number is 3.
-    package static let ofProcess = ProcessSetting.number(
-        argument: "-espalier.MigrationLog", variable: "ESPALIER_MIGRATION_LOG"
-    ).flatMap { Level(rawValue: min($0, Level.matches.rawValue)) }.map { standardError($0) }
+    package static let ofProcess = ProcessSetting.level(
+        argument: "-espalier.MigrationLog", variable: "ESPALIER_MIGRATION_LOG", greatest: Level.matches.rawValue
+    ).flatMap { Level(rawValue: $0) }.map { standardError($0) }
 }
 
 extension MigrationOptions {

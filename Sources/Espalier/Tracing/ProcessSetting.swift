@@ -5,16 +5,25 @@ import FoundationEssentials
 
 /// A switch of the process.
 enum ProcessSetting {
-    /// The number that an argument or an environment variable gives a switch; the argument counts if both do.
-    static func number(
-        argument: String, variable: String, arguments: [String] = ProcessInfo.processInfo.arguments,
-        environment: [String: String] = ProcessInfo.processInfo.environment
+    /// The level that an argument or an environment variable gives a log; the argument counts if both do.
+    ///
+    /// A number above `greatest` is `greatest`. `report` gets a line about a text that is no number, which sets no log.
+    static func level(
+        argument: String, variable: String, greatest: Int,
+        arguments: [String] = ProcessInfo.processInfo.arguments,
+        environment: [String: String] = ProcessInfo.processInfo.environment,
+        report: (String) -> Void = ProcessSetting.report
     ) -> Int? {
-        var wanted = environment[variable]
-        if let name = arguments.firstIndex(of: argument), name + 1 < arguments.count {
-            wanted = arguments[name + 1]
+        var (name, text) = (variable, environment[variable] ?? "")
+        if let place = arguments.firstIndex(of: argument), place + 1 < arguments.count {
+            (name, text) = (argument, arguments[place + 1])
         }
-        return wanted.flatMap { Int($0) }
+        guard !text.isEmpty else { return nil }
+        guard let number = Int(text) else {
+            report("\(name) is \(text.debugDescription), but its levels are the numbers from 0 (no log) to \(greatest)")
+            return nil
+        }
+        return min(number, greatest)
     }
 
     /// Writes the lines of `text` to the standard error.

@@ -83,7 +83,7 @@ extension StoreRequestRecord: CustomStringConvertible {
 ///     application -espalier.RequestLog 2
 ///
 /// The number is the level, from 1 to 3; a greater one is 3. Each request is then written to the standard error as
-/// lines of text.
+/// lines of text. One line there says so if the level is no number.
 public struct RequestLog: Sendable {
     /// The contents of a record.
     public enum Level: Int, Sendable, Comparable, CaseIterable {
@@ -122,11 +122,14 @@ public struct RequestLog: Sendable {
 
     /// The level that arguments or environment ask for, the arguments first; `nil` if there is no number from 1.
     ///
-    /// A number above 3, such as the fourth level of Core Data, asks for the third one.
-    static func level(arguments: [String], environment: [String: String]) -> Level? {
-        ProcessSetting.number(
-            argument: "-espalier.RequestLog", variable: "ESPALIER_REQUEST_LOG", arguments: arguments,
-            environment: environment
-        ).flatMap { Level(rawValue: min($0, Level.values.rawValue)) }
+    /// A number above 3, such as the fourth level of Core Data, asks for the third one. `report` gets a line about a
+    /// text that is no number.
+    static func level(
+        arguments: [String], environment: [String: String], report: (String) -> Void = ProcessSetting.report
+    ) -> Level? {
+        ProcessSetting.level(
+            argument: "-espalier.RequestLog", variable: "ESPALIER_REQUEST_LOG", greatest: Level.values.rawValue,
+            arguments: arguments, environment: environment, report: report
+        ).flatMap { Level(rawValue: $0) }
     }
 }

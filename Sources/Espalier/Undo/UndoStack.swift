@@ -9,7 +9,7 @@
 //      values are others than before.
 //   4. An action is freed only after the access to the stacks: what it retains may call the undo manager.
 //   5. If `levelsOfUndo` is not 0, each stack has at most that many groups; the oldest ones are removed first.
-// Not here: the actions that a context registers (UndoJournal).
+// Not here: what a group is (UndoGroup), and the actions that a context registers (UndoJournal).
 
 public import Observation
 
@@ -35,42 +35,6 @@ public import Observation
 /// An undo manager retains the objects that have changed: do not use one for an import (MC-58).
 /// `withObservationTracking` follows what can be undone and redone, its number and its names: a menu shows them.
 public final class UndoStack {
-    /// An action, or a group within a group.
-    private enum Entry {
-        case action(Action)
-        case group(Group)
-    }
-
-    private struct Action {
-        let target: ObjectIdentifier
-        /// Runs the action, unless this is a test; returns whether the target still lives.
-        let body: (_ isTest: Bool) -> Bool
-    }
-
-    private final class Group {
-        var name: String
-        var entries: [Entry] = []
-        /// Whether it began automatically, with the first action of an event.
-        let isEvent: Bool
-
-        init(name: String = "", isEvent: Bool = false) { (self.name, self.isEvent) = (name, isEvent) }
-
-        /// Removes the unwanted actions, and appends them to `removed`.
-        func removeAll(where isUnwanted: (Action) -> Bool, _ removed: inout [Action]) {
-            entries.removeAll { entry in
-                switch entry {
-                case .action(let action):
-                    guard isUnwanted(action) else { return false }
-                    removed.append(action)
-                    return true
-                case .group(let group):
-                    group.removeAll(where: isUnwanted, &removed)
-                    return group.entries.isEmpty
-                }
-            }
-        }
-    }
-
     /// An object whose changes are actions.
     private struct Source {
         /// The reason why neither an undo nor a redo can run now.
@@ -81,17 +45,21 @@ public final class UndoStack {
         let register: () -> Void
         /// Does what follows the end of the event.
         let afterEvent: () -> Void
+        /// The name for the group of the changes that wait; empty if they have none.
+        var nextName = ""
     }
 
     private enum Stage {
         case idle, undoing, redoing
     }
 
-    private var undoStack = Deque<Group>()
-    private var redoStack = Deque<Group>()
+    private var undoStack = Deque<UndoGroup>()
+    private var redoStack = Deque<UndoGroup>()
     /// The open groups, the outermost one first.
-    private var open: [Group] = []
+    private var open: [UndoGroup] = []
     private var stage = Stage.idle
+    /// Whether an undo or redo runs an action of the application's own.
+    private var runsOwnAction = false
     private var disabledCount = 0
     private let registrar = ObservationRegistrar()
     /// The values of which observers were notified.
@@ -133,8 +101,8 @@ public final class UndoStack {
     /// - Complexity: O(changes of the contexts that are not registered yet).
     public func beginUndoGrouping() {
         if stage == .idle { registerWaitingForGroup() }
-        if open.isEmpty, groupsByEvent { open.append(Group(isEvent: true)) }
-        open.append(Group())
+        if open.isEmpty, groupsByEvent { open.append(UndoGroup(isEvent: true)) }
+        open.append(UndoGroup())
         // The group has no name yet.
         tellObservers()
     }
@@ -205,20 +173,36 @@ public final class UndoStack {
 
     /// Registers an action of the application's own, which an undo calls with `target` if that still lives.
     ///
+    /// Earlier changes of contexts are registered before, apart from those in a transaction and in hooks of a save,
+    /// which are registered when the save has succeeded. An undo calls `handler` first and then reverts the earlier
+    /// changes.
+    ///
     /// The actions that `handler` registers redo the action. A new action clears the redo stack.
+    ///
+    /// - Complexity: O(changes of the contexts that are not registered yet).
     public func registerUndo<Target: AnyObject>(withTarget target: Target, handler: @escaping (Target) -> Void) {
+        guard isUndoRegistrationEnabled else { return }
+        if stage == .idle || runsOwnAction { registerWaitingForGroup() }
+        register(UndoGroup.Action(on: target, isOwn: true, handler), name: "")
+    }
+
+    /// Registers changes of a source, which an undo reverts by `handler`.
+    func registerChanges<Object: AnyObject>(of source: Object, handler: @escaping (Object) -> Void) {
+        let name = sources[ObjectIdentifier(source)]?.nextName ?? ""
+        forgetNextName(of: ObjectIdentifier(source))
+        register(UndoGroup.Action(on: source, isOwn: false, handler), name: name)
+    }
+
+    /// - Parameter name: the name of the action's outermost group, unless that has one; empty for none.
+    private func register(_ action: UndoGroup.Action, name: String) {
         guard isUndoRegistrationEnabled else { return }
         let former = redoStack
         defer { withExtendedLifetime(former) {} }
         if stage == .idle { redoStack.removeAll() }
         let isAlone = open.isEmpty
-        if isAlone { open.append(Group(isEvent: groupsByEvent)) }
-        let action = Action(target: ObjectIdentifier(target)) { [weak target] isTest in
-            guard let target else { return false }
-            if !isTest { handler(target) }
-            return true
-        }
+        if isAlone { open.append(UndoGroup(isEvent: groupsByEvent)) }
         open.last?.entries.append(.action(action))
+        if let group = open.first, group.name.isEmpty { group.name = name }
         if isAlone, !groupsByEvent { closeLast() }
         tellObservers()
     }
@@ -256,6 +240,7 @@ public final class UndoStack {
         undoStack.removeAll()
         redoStack.removeAll()
         if stage == .idle { open = [] } else { open.first?.entries = [] }
+        for source in sources.keys { forgetNextName(of: source) }
         tellObservers()
     }
 
@@ -268,10 +253,10 @@ public final class UndoStack {
         removeAllActions { $0.target == key }
     }
 
-    private func removeAllActions(where isUnwanted: (Action) -> Bool) {
-        var removed: [Action] = []
+    private func removeAllActions(where isUnwanted: (UndoGroup.Action) -> Bool) {
+        var removed: [UndoGroup.Action] = []
         defer { withExtendedLifetime(removed) {} }
-        func isEmptied(_ group: Group) -> Bool {
+        func isEmptied(_ group: UndoGroup) -> Bool {
             let wasEmpty = group.entries.isEmpty
             group.removeAll(where: isUnwanted, &removed)
             return !wasEmpty && group.entries.isEmpty
@@ -391,8 +376,8 @@ public final class UndoStack {
     }
 
     /// Removes and returns the last group; skips groups whose targets have all been freed.
-    private func takeLast(of stack: ReferenceWritableKeyPath<UndoStack, Deque<Group>>) -> Group? {
-        var removed: [Action] = []
+    private func takeLast(of stack: ReferenceWritableKeyPath<UndoStack, Deque<UndoGroup>>) -> UndoGroup? {
+        var removed: [UndoGroup.Action] = []
         defer { withExtendedLifetime(removed) {} }
         while let group = self[keyPath: stack].popLast() {
             let wasEmpty = group.entries.isEmpty
@@ -403,8 +388,8 @@ public final class UndoStack {
     }
 
     /// Runs the actions of a group, the last one first; returns the group of the actions that these register.
-    private func run(_ group: Group, _ stage: Stage) -> Group {
-        let reverse = Group(name: group.name)
+    private func run(_ group: UndoGroup, _ stage: Stage) -> UndoGroup {
+        let reverse = UndoGroup(name: group.name)
         (self.stage, open) = (stage, [reverse])
         carryOut(group)
         // Actions of the application's own, and observers, may have changed objects: the reverse reverts that, too.
@@ -413,10 +398,13 @@ public final class UndoStack {
         return reverse
     }
 
-    private func carryOut(_ group: Group) {
+    private func carryOut(_ group: UndoGroup) {
         for entry in group.entries.reversed() {
             switch entry {
-            case .action(let action): _ = action.body(false)
+            case .action(let action):
+                runsOwnAction = action.isOwn
+                _ = action.body(false)
+                runsOwnAction = false
             case .group(let inner): carryOut(inner)
             }
         }
@@ -427,19 +415,26 @@ public final class UndoStack {
     /// Names the outermost open group, or the last group if none is open, for menus.
     ///
     /// Earlier changes of contexts are registered before, or after the save in a transaction and in hooks of a save:
-    /// their event then has an open group, which gets the name.
+    /// their event then has an open group, which gets the name. Without groups by event, the group that the save
+    /// registers gets it.
     public func setActionName(_ name: String) {
         if stage == .idle { registerWaitingForGroup() }
         let isIdle = stage == .idle && isUndoRegistrationEnabled
-        if isIdle, open.isEmpty, groupsByEvent, sources.values.contains(where: { $0.hasWaiting() }) {
-            open.append(Group(isEvent: true))
+        let waiting = isIdle && open.isEmpty ? sources.filter { $0.value.hasWaiting() } : [:]
+        guard waiting.isEmpty || groupsByEvent else {
+            for source in waiting.keys { sources[source]?.nextName = name }
+            return
         }
+        if !waiting.isEmpty { open.append(UndoGroup(isEvent: true)) }
         (open.first ?? undoStack.last)?.name = name
         tellObservers()
     }
 
     /// Takes the name from the group of the event if nothing is in it: the changes that it named were taken back.
     func forgetNameOfEmptyEvent() { if open.count == 1, open[0].entries.isEmpty { open[0].name = "" } }
+
+    /// Forgets the name for changes of a source that wait: they were taken back, or are not registered.
+    func forgetNextName(of source: ObjectIdentifier) { sources[source]?.nextName = "" }
 
     /// The name of the group that `undo()` would undo; empty if it has none.
     public var undoActionName: String {

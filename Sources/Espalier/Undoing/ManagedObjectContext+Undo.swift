@@ -104,7 +104,7 @@ extension ManagedObjectContext {
     private func registerSteps(of journal: UndoJournal) {
         let action = journal.takeAction()
         guard journal.manager.isUndoRegistrationEnabled else { return drop(action.steps, journal) }
-        journal.manager.registerUndo(withTarget: self) { $0.undo(action) }
+        journal.manager.registerChanges(of: self) { $0.undo(action) }
     }
 
     /// Drops steps whose changes stay: registration was disabled after these (MC-54).
@@ -113,6 +113,7 @@ extension ManagedObjectContext {
             if case .deleted = step.change { step.object.state.insert(.unrecordedDeletion) }
         }
         journal.skip()
+        journal.manager.forgetNextName(of: ObjectIdentifier(self))
     }
 
     /// Whether an undo or a redo is running.
@@ -122,6 +123,7 @@ extension ManagedObjectContext {
     func forgetUndo() {
         guard let journal else { return }
         journal.truncate(to: 0)
+        journal.manager.forgetNextName(of: ObjectIdentifier(self))
         journal.manager.removeAllActions(withTarget: self)
     }
 

@@ -161,6 +161,35 @@ import Testing
     }
 
     @Test(arguments: StoreKind.allCases)
+    func `a temporary ID leads to its object until the save, also after a child has read that (MC-25, MC-45)`(
+        _ kind: StoreKind
+    ) throws {
+        struct Refusal: Error {}
+        let stack = try Stack(kind)
+        let (root, child) = (stack.context, ManagedObjectContext(parent: stack.context))
+        let new = Artist(context: root)
+        new.name = "new"
+        let ref = Ref(new)
+        #expect(try artist("new", in: child).objectID == new.objectID && !new.objectID.isTemporary)
+
+        #expect(throws: Refusal.self) { try root.transaction { throw Refusal() } }
+
+        #expect(try root[ref] === new && root.registeredObject(for: ref) === new)
+        for context in [child, ManagedObjectContext(parent: child)] {
+            #expect(try context[ref].objectID == new.objectID)
+        }
+        try root.save()
+        for context in [root, child] { #expect(contextError { _ = try context[ref] }?.code == 133000) }
+        #expect(root.registeredObject(for: ref) == nil)
+        let other = Artist(context: root)
+        let late = Ref(other)
+        try root.obtainPermanentIDs(for: [other])
+        #expect(try root[late] === other)
+        root.rollback()
+        #expect(contextError { _ = try root[late] }?.code == 133000)
+    }
+
+    @Test(arguments: StoreKind.allCases)
     func `IDs are permanent in a child before the root saves, and stay the same (MC-45)`(_ kind: StoreKind) throws {
         let stack = try Stack(kind)
         let (root, child) = (stack.context, ManagedObjectContext(parent: stack.context))

@@ -104,6 +104,39 @@ import Testing
         #expect(member.duties.isEmpty && member.duties.first == nil && member.duties.last == nil)
     }
 
+    @Test(arguments: StoreKind.allCases)
+    func `a member of an order is replaced at its place, and those that fulfil a condition are removed`(
+        _ kind: StoreKind
+    ) throws {
+        struct Refusal: Error {}
+        let stack = try Stack(kind, classes: teamClasses)
+        let member = Member(context: stack.context)
+        let duties = (0..<5).map { number in
+            let duty = Duty(context: stack.context)
+            duty.number = number
+            return duty
+        }
+        func numbers() -> [Int] { member.duties.map(\.number) }
+        member.duties = OrderedToMany(duties.prefix(4))
+        try stack.context.save()
+
+        member.duties.replaceObject(at: 1, with: duties[4])
+        #expect(numbers() == [0, 4, 2, 3] && duties[1].member == nil && duties[4].member === member)
+        // A member stays where it is.
+        member.duties.replaceObject(at: 0, with: duties[3])
+        #expect(numbers() == [0, 4, 2, 3])
+        try stack.context.save()
+        #expect(try stack.stored(Member.self).first?.duties.map(\.number) == [0, 4, 2, 3])
+
+        member.duties.removeAll { $0.number % 4 == 0 }
+        #expect(numbers() == [2, 3] && duties[0].member == nil && !duties[0].isDeleted)
+        #expect(throws: Refusal.self) { try member.duties.removeAll { _ in throw Refusal() } }
+        member.duties.replaceObject(at: 2, with: duties[0])
+        let reported = violations { try stack.context.save() }.map(\.description)
+        #expect(reported.map { $0.hasSuffix("index 2 is out of range for 2 destinations") } == [true])
+        #expect(numbers() == [2, 3] && duties[0].member == nil)
+    }
+
     @Test func `values can be assigned and taken, and do not follow later changes`() throws {
         let stack = try Stack(.inMemory, classes: teamClasses)
         let (one, two) = (Member(context: stack.context), Member(context: stack.context))

@@ -286,7 +286,7 @@ private struct LiveWalk {
         guard let object = objects[one] else { return now }
         let index = Int.random(in: 0...now.count, using: &random)
         var result = now
-        switch Int.random(in: 0..<9, using: &random) {
+        switch Int.random(in: 0..<11, using: &random) {
         case 0:
             list.append(object)
             return now.contains(one) ? now : now + [one]
@@ -315,6 +315,13 @@ private struct LiveWalk {
             return several.filter { seen.insert($0).inserted }
         case 8:
             list.subtract(several.compactMap { objects[$0] })
+            result.removeAll { several.contains($0) }
+        case 9 where index < now.count:
+            list.replaceObject(at: index, with: object)
+            if !now.contains(one) { result[index] = one }
+        case 10:
+            let unwanted = several.compactMap { objects[$0] }
+            list.removeAll { unwanted.contains($0) }
             result.removeAll { several.contains($0) }
         default: break
         }

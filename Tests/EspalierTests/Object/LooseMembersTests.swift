@@ -44,7 +44,7 @@ import Testing
             skills[Int.random(in: skills.indices, using: &random)]
         }
         let index = Int.random(in: -1...array.count, using: &random)
-        switch Int.random(in: 0..<9, using: &random) {
+        switch Int.random(in: 0..<11, using: &random) {
         case 0, 1:
             list.append(contentsOf: some)
             set.formUnion(some)
@@ -75,6 +75,16 @@ import Testing
             let isMember = array.contains(some[0])
             #expect((list.remove(some[0]) != nil) == isMember && (set.remove(some[0]) != nil) == isMember)
             array.removeAll { $0 === some[0] }
+        case 8:
+            list.replaceObject(at: index, with: some[0])
+            guard array.indices.contains(index), !array.contains(some[0]) else { return }
+            set.remove(array[index])
+            set.insert(some[0])
+            array[index] = some[0]
+        case 9:
+            list.removeAll { some.contains($0) }
+            set.subtract(some)
+            array.removeAll { some.contains($0) }
         default:
             guard Int.random(in: 0..<10, using: &random) == 0 else { return }
             list.removeAll()

@@ -212,7 +212,40 @@ import Testing
     ) {
         let environment = variable.map { ["ESPALIER_REQUEST_LOG": $0] } ?? [:]
 
-        #expect(RequestLog.level(arguments: arguments, environment: environment)?.rawValue == level)
+        let found = RequestLog.level(arguments: arguments, environment: environment) { _ in }
+
+        #expect(found?.rawValue == level)
+    }
+
+    @Test(
+        arguments: [
+            (["app"], "much", "ESPALIER_REQUEST_LOG is \"much\""),
+            (["app", "-espalier.RequestLog", "x"], "3", "-espalier.RequestLog is \"x\""), (["app"], "", nil),
+            (["app"], "0", nil), (["app"], "4", nil), (["app", "-espalier.RequestLog", "2"], "much", nil),
+        ] as [([String], String, String?)])
+    func `a level that is no number is reported with those that there are (DB-04)`(
+        arguments: [String], variable: String, problem: String?
+    ) {
+        var lines: [String] = []
+
+        _ = RequestLog.level(arguments: arguments, environment: ["ESPALIER_REQUEST_LOG": variable]) { lines.append($0) }
+
+        let expected = problem.map { "\($0), but its levels are the numbers from 0 (no log) to 3" }
+        #expect(lines == [expected].compactMap(\.self))
+    }
+
+    @Test func `a process whose level is no number says so once, and names the levels (DB-04)`() async {
+        let result = await #expect(processExitsWith: .success, observing: [\.standardErrorContent]) {
+            // SAFETY: the process has one thread yet.
+            unsafe setenv("ESPALIER_REQUEST_LOG", "verbose", 1)
+            let stack = try Stack(.inMemory)
+            try stack.makeMusic(artists: 2, tracks: 1)
+        }
+
+        let lines = String(decoding: result?.standardErrorContent ?? [], as: UTF8.self).split(separator: "\n")
+        let own = lines.filter { $0.hasPrefix("espalier: ") }
+        #expect(own.count == 1 && own.first?.contains("ESPALIER_REQUEST_LOG is \"verbose\"") == true, "\(lines)")
+        #expect(own.first?.hasSuffix("from 0 (no log) to 3") == true, "\(lines)")
     }
 
     @Test func `a process whose environment asks for it writes its requests to the standard error (DB-04)`() async {

@@ -83,6 +83,39 @@ import Testing
         #expect(try context.assertTrips(atMost: 0) { 7 } == 7)
     }
 
+    @Test func `an assertion around asynchronous calls counts what is read before and after they wait (F-2)`()
+        async throws
+    {
+        struct Other: Error {}
+        let stack = try Stack(.inMemory)
+        try stack.makeMusic(artists: 2, tracks: 1)
+        let context = stack.newContext()
+        let albums = try context.fetch(Album.fetchRequest())
+
+        var found: UnexpectedTrips?
+        do {
+            try await context.assertTrips(atMost: 1) {
+                for album in albums { _ = album.artist?.name }
+                await Task.yield()
+                try await context.assertTrips(atMost: 1) { _ = albums[0].tracks.count }
+            }
+        } catch let error as UnexpectedTrips { found = error }
+
+        #expect(found?.count == 2 && found?.limit == 1)
+        #expect(found?.trips.map(\.kind) == [.rows, .destinations(relationship: "tracks")])
+        do {
+            try await context.assertNoFaults {
+                await Task.yield()
+                throw Other()
+            }
+            Issue.record("the error of the block is lost")
+        } catch is Other {}
+        let again = try await context.assertNoFaults {
+            try await context.fetch(Album.fetchRequest(), progress: FetchProgress())
+        }
+        #expect(Set(again) == Set(albums) && albums.count == 3)
+    }
+
     @Test func `of many trips the first hundred are named, and all are counted (F-2)`() throws {
         let stack = try Stack(.inMemory)
         for _ in 0..<130 { Artist(context: stack.context).name = "x" }

@@ -104,6 +104,56 @@ import Testing
         #expect(artist.founded == 1952 && undoManager.undoActionName == "Rename")
     }
 
+    @Test func `a name given in a transaction is that of what it saves, also without groups by event (MC-54)`()
+        throws
+    {
+        struct Refusal: Error {}
+        undoManager.groupsByEvent = false
+        artist.name = "A"
+        undoManager.setActionName("Rename")
+        #expect(throws: Refusal.self) {
+            try context.transaction {
+                artist.founded = 7
+                undoManager.setActionName("Set Year")
+                throw Refusal()
+            }
+        }
+        artist.founded = 8
+        context.processPendingChanges()
+        #expect(undoManager.undoCount == 2 && undoManager.undoActionName.isEmpty)
+
+        try context.transaction {
+            artist.founded = 9
+            undoManager.setActionName("Set Year")
+        }
+
+        #expect(undoManager.undoCount == 3 && undoManager.undoActionName == "Set Year")
+        artist.founded = 10
+        context.processPendingChanges()
+        #expect(undoManager.undoCount == 4 && undoManager.undoActionName.isEmpty)
+        for _ in 0..<2 { try context.undo() }
+        #expect(artist.founded == 8 && undoManager.undoActionName.isEmpty && undoManager.redoActionName == "Set Year")
+        try context.undo()
+        #expect(artist.founded == 1952 && undoManager.undoActionName == "Rename")
+    }
+
+    @Test func `a name for changes of a transaction that are not registered is not that of later ones (MC-54)`()
+        throws
+    {
+        undoManager.groupsByEvent = false
+        try context.transaction {
+            artist.founded = 7
+            undoManager.setActionName("Set Year")
+            undoManager.disableUndoRegistration()
+        }
+        try undoManager.enableUndoRegistration()
+
+        artist.name = "A"
+        context.processPendingChanges()
+
+        #expect(undoManager.undoCount == 1 && undoManager.undoActionName.isEmpty)
+    }
+
     @Test func `a deletion in a group is undone with it, and with what its delete rules have done (MC-12, MC-54)`()
         throws
     {
@@ -168,5 +218,47 @@ import Testing
         #expect(artist.founded == 7 && artist.name == "Artist 2")
         for _ in 0..<2 { try context.redo() }
         #expect(artist.founded == 1952 && artist.name == "A")
+    }
+
+    @Test func `an application's action comes after what was changed before it, and is undone before (MC-57)`()
+        throws
+    {
+        for groupsByEvent in [true, false] {
+            undoManager.groupsByEvent = groupsByEvent
+            artist.name = "A"
+            undoManager.registerUndo(withTarget: artist) { $0.founded = $0.name == "A" ? 7 : 8 }
+            #expect(undoManager.undoCount == (groupsByEvent ? 1 : 2))
+
+            for _ in 0..<(groupsByEvent ? 1 : 2) { try context.undo() }
+
+            #expect(artist.name == "Artist 2" && artist.founded == 7 && !undoManager.canUndo)
+            context.rollback()
+            #expect(artist.founded == 1952)
+        }
+    }
+
+    @Test func `an action that an action registers comes after what that has changed before (MC-57)`() throws {
+        undoManager.registerUndo(withTarget: artist) { [undoManager] artist in
+            artist.name = "A"
+            undoManager.registerUndo(withTarget: artist) { $0.founded = $0.name == "A" ? 7 : 8 }
+        }
+        try context.undo()
+        #expect(artist.name == "A" && artist.founded == 1952)
+
+        try context.redo()
+
+        #expect(artist.name == "Artist 2" && artist.founded == 7)
+    }
+
+    @Test func `an application's action registers nothing that waits while registration is off (MC-54)`() throws {
+        artist.name = "A"
+        undoManager.disableUndoRegistration()
+        undoManager.registerUndo(withTarget: artist) { $0.founded = 7 }
+        try undoManager.enableUndoRegistration()
+        context.processPendingChanges()
+
+        try context.undo()
+
+        #expect(artist.name == "Artist 2" && artist.founded == 1952 && !undoManager.canUndo)
     }
 }

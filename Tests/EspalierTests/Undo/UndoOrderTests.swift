@@ -74,6 +74,26 @@ import Testing
         #expect(shelf.isDeleted == (rule != .nullify) && boxes[2].isDeleted)
     }
 
+    @Test func `a member that was replaced comes back to its place, and the other one leaves it (MC-56)`() throws {
+        let scene = try Scene()
+        let shelf = try scene.shelf()
+        let boxes = Array(shelf.boxes)
+        shelf.boxes.remove(boxes[5])
+        scene.context.processPendingChanges()
+
+        shelf.boxes.replaceObject(at: 1, with: boxes[5])
+        scene.context.processPendingChanges()
+
+        #expect(shelf.text == "05234")
+        try scene.context.undo()
+        #expect(shelf.text == "01234")
+        try scene.context.redo()
+        #expect(shelf.text == "05234")
+        for _ in 0..<2 { try scene.context.undo() }
+        #expect(shelf.text == "012345")
+        try scene.context.saveAndCompare()
+    }
+
     @Test func `objects come back to their places although delete rules run only in the save (MC-12, MC-56)`() throws {
         let scene = try Scene(.nullify)
         scene.context.propagatesDeletesAtEndOfEvent = false
