@@ -12,7 +12,7 @@ extension MigrationLog {
     /// number is 3.
     package static let ofProcess = ProcessSetting.number(
         argument: "-espalier.MigrationLog", variable: "ESPALIER_MIGRATION_LOG"
-    ).flatMap { Level(rawValue: min($0, Level.matches.rawValue)) }.map { standardError($0) }
+    ).flatMap { number in Level.allCases.last { $0.rawValue <= number } }.map { standardError($0) }
 }
 
 extension MigrationOptions {
