@@ -52,6 +52,7 @@ public final class UndoStack {
         var entries: [Entry] = []
         /// Whether it began automatically, with the first action of an event.
         let isEvent: Bool
+        var isEmptyEvent: Bool { isEvent && entries.isEmpty }
 
         init(name: String = "", isEvent: Bool = false) { (self.name, self.isEvent) = (name, isEvent) }
 
@@ -439,8 +440,7 @@ public final class UndoStack {
     }
 
     /// Takes the name from the group of the event if nothing is in it: the changes that it named were taken back.
-    func forgetNameOfEmptyEvent() { if open.count == 1, open[0].entries.isEmpty { open[0].name = "" } }
-
+    func forgetNameOfEmptyEvent() { if open.count == 1, open[0].isEmptyEvent { open[0].name = "" } }
     /// The name of the group that `undo()` would undo; empty if it has none.
     public var undoActionName: String {
         noteRead(\.undoActionName)
