@@ -55,9 +55,11 @@ extension ManagedObjectContext {
             // Cascades may reach some of the rows in a newer generation.
             if generation.lossCount != lossCount, request.includesPendingChanges {
                 try followCascades(forBatchOf: next, request.terms)
-                let left = SnapshotList(batch.filter { !willDelete($0.id) })
-                collector = try read(self.position(ofStore: tag, for: next), left) {
-                    snapshot, left throws(StoreError) in try snapshot.values(values, of: left, isInOrder: true)
+                let left = batch.filter { !willDelete($0.id) }
+                if left.count < batch.count {
+                    collector = try read(self.position(ofStore: tag, for: next), SnapshotList(left)) {
+                        snapshot, left throws(StoreError) in try snapshot.values(values, of: left, isInOrder: true)
+                    }
                 }
             }
             for row in try self.rows(of: collector) { try body(row) }

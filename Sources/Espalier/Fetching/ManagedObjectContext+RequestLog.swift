@@ -190,7 +190,7 @@ private struct LoggedRequest {
         case let lists as [SnapshotList]: rowCount = lists.reduce(0) { $0 + $1.ids.count }
         case let batch as FetchBatch: rowCount = batch.rows.ids.count
         case let values as ValueCollector: rowCount = values.count
-        case let batch as (ValueCollector, StoreFetch?): rowCount = batch.0.count
+        case let batch as (SnapshotList, ValueCollector, StoreFetch?): rowCount = batch.1.count
         case let count as Int: (rowCount, kind) = (count, fetch == nil ? .destinationCount : .count)
         case let rows as [ObjectSnapshot?]: rowCount = rows.lazy.filter { $0 != nil }.count
         case let lists as [[ObjectID]]: (rowCount, kind) = (lists.reduce(0) { $0 + $1.count }, .destinations)

@@ -37,7 +37,8 @@ extension ManagedObjectContext {
     /// Up to this number, listing changed objects costs less than a search, which may read many rows to find few.
     private static let listedCountMax = 1000
 
-    /// The unsaved changes that affect a fetch; `nil` if there are none and the store's answer is the result.
+    /// The unsaved changes that affect a fetch, found in one generation; `nil` if there are none and the store's answer
+    /// is the result.
     ///
     /// - Parameter expressions: what is read of the objects besides the terms of the fetch.
     /// - Complexity: O(unsaved objects that may match); if the predicate or order reads other objects, also that of
@@ -46,7 +47,18 @@ extension ManagedObjectContext {
     func pendingChanges(
         for fetch: StoreFetch, reading expressions: [ResolvedExpression] = [], _ includesPendingChanges: Bool
     ) throws(ContextError) -> PendingChanges? {
-        guard includesPendingChanges, holdsChanges else { return nil }
+        while includesPendingChanges, holdsChanges {
+            let lossCount = generation.lossCount
+            let changes = try unsavedChanges(affecting: fetch, reading: expressions)
+            // A search for leading rows may lose the generation in which cascades were followed.
+            if generation.lossCount == lossCount { return changes }
+        }
+        return nil
+    }
+
+    private func unsavedChanges(
+        affecting fetch: StoreFetch, reading expressions: [ResolvedExpression]
+    ) throws(ContextError) -> PendingChanges? {
         if memory.reached.isIncomplete { try followCascades(for: fetch, reach(of: fetch, reading: expressions)) }
         let family = fetch.family
         var changes = PendingChanges()
@@ -71,8 +83,8 @@ extension ManagedObjectContext {
         _ body: (PendingChanges?) throws(ContextError) -> Answer
     ) throws(ContextError) -> Answer {
         while true {
-            let lossCount = generation.lossCount
             let pending = try pendingChanges(for: fetch, reading: expressions, includesPendingChanges)
+            let lossCount = generation.lossCount
             let answer = try body(pending)
             guard includesPendingChanges, holdsChanges, generation.lossCount != lossCount else { return answer }
         }

@@ -48,8 +48,8 @@ struct StoredSubject: PredicateSubject {
 }
 
 extension SortedObject {
-    /// Objects of rows, in the order of the rows, with the values by which a store has sorted these: those in memory may
-    /// be unsaved, or older.
+    /// Objects of rows, in the order of the rows, with the values by which a store has sorted these: those in memory
+    /// may be unsaved, or older.
     ///
     /// - Parameters:
     ///   - objects: the objects of some of the rows, in their order.

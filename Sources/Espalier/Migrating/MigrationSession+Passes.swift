@@ -174,18 +174,27 @@ extension MigrationSession {
 /// The rows against a migration by mappings: the first of each kind.
 struct MappingFailures {
     private static let objectCountMax = 100
-    private var found: [(subject: String, reason: MigrationFailure.Reason, count: Int, objects: [ObjectID])] = []
+
+    private struct Finding {
+        let subject: String
+        let reason: MigrationFailure.Reason
+        var count = 0
+        /// The row that was noted last; beyond `objectCountMax` it is not in `objects`.
+        var last: ObjectID?
+        var objects: [ObjectID] = []
+    }
+
+    private var found: [Finding] = []
 
     mutating func add(_ subject: String, _ reason: MigrationFailure.Reason, _ object: ObjectID) {
         let known = found.firstIndex { $0.subject == subject && $0.reason == reason }
-        guard let known else {
-            found.append((subject, reason, 1, [object]))
-            return
-        }
+        let index = known ?? found.endIndex
+        if known == nil { found.append(Finding(subject: subject, reason: reason)) }
         // A row that makes several objects is one.
-        if found[known].objects.last == object { return }
-        found[known].count += 1
-        if found[known].objects.count < Self.objectCountMax { found[known].objects.append(object) }
+        if found[index].last == object { return }
+        found[index].count += 1
+        found[index].last = object
+        if found[index].objects.count < Self.objectCountMax { found[index].objects.append(object) }
     }
 
     var all: [MigrationFailure] {

@@ -11,7 +11,7 @@ extension MigrationLog {
     /// The log that `-espalier.MigrationLog` or `ESPALIER_MIGRATION_LOG` asks for, with a level from 1 to 3; a greater
     /// number is 3.
     package static let ofProcess = ProcessSetting.level(
-        argument: "-espalier.MigrationLog", variable: "ESPALIER_MIGRATION_LOG", greatest: Level.matches.rawValue
+        argument: "-espalier.MigrationLog", variable: "ESPALIER_MIGRATION_LOG", greatest: Level.allCases.count
     ).flatMap { Level(rawValue: $0) }.map { standardError($0) }
 }
 

@@ -33,6 +33,7 @@ final class UndoGroup {
     var entries: [Entry] = []
     /// Whether it began automatically, with the first action of an event.
     let isEvent: Bool
+    var isEmptyEvent: Bool { isEvent && entries.isEmpty }
 
     init(name: String = "", isEvent: Bool = false) { (self.name, self.isEvent) = (name, isEvent) }
 

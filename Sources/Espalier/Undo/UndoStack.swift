@@ -431,7 +431,7 @@ public final class UndoStack {
     }
 
     /// Takes the name from the group of the event if nothing is in it: the changes that it named were taken back.
-    func forgetNameOfEmptyEvent() { if open.count == 1, open[0].entries.isEmpty { open[0].name = "" } }
+    func forgetNameOfEmptyEvent() { if open.count == 1, open[0].isEmptyEvent { open[0].name = "" } }
 
     /// Forgets the name for changes of a source that wait: they were taken back, or are not registered.
     func forgetNextName(of source: ObjectIdentifier) { sources[source]?.nextName = "" }

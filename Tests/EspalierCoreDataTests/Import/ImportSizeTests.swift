@@ -100,7 +100,7 @@ import Testing
             "<attribute name=\"raw\" type=\"binary\">\(Data(count: length).base64EncodedString())</attribute>",
         ]
         for value in values {
-            // What a row has beside the long value is less than the value.
+            // The rest of a row is smaller than its long value.
             let batches = try batches(Array(repeating: value, count: 20), of: "PERSON", byteCount: 3 * length)
             #expect(batches.allSatisfy { $0 <= 3 } && batches.reduce(0, +) == 20, "\(value.prefix(40)): \(batches)")
         }

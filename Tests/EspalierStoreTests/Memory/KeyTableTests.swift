@@ -81,6 +81,7 @@ import Testing
         count: Int, order: Order
     ) {
         let seed = testSeed(default: 18)
+        print("KeyTableTests: seed \(seed)")
         var random = SeededGenerator(seed: seed)
         let checkSteps = max(1, count / 10)
         for removal in Order.allCases {

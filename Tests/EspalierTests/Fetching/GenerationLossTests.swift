@@ -193,6 +193,30 @@ import Testing
         }
     }
 
+    @Test func `an asynchronous fetch that loses its generation leaves out what a cascade reaches (MC-18, FR-22)`()
+        async throws
+    {
+        func lose() throws -> ManagedObjectContext {
+            let scene = try Scene()
+            let artists = try scene.artists()
+            try scene.context.delete(artists[0])
+            #expect(try scene.context.count(for: FetchRequest<Album>()) == 2)
+            try scene.writeMuch()
+            return scene.context
+        }
+        // The order leads to the deleted artist: the search for the albums that lead there loses the generation.
+        let request = FetchRequest<Album>(sortedBy: [SortKey("artist.name")])
+
+        let context = try lose()
+        #expect(try await context.fetch(request, progress: FetchProgress()).map(\.title) == ["1", "2"])
+        let other = try lose()
+        #expect(try await other.fetchIDs(request, progress: FetchProgress()).count == 2)
+        let third = try lose()
+        var values = ValueRequest(entityName: "Album", columns: ["title"])
+        values.sortKeys = [SortKey("artist.name")]
+        #expect(try await third.fetch(values, progress: FetchProgress()).count == 2)
+    }
+
     @Test(arguments: readings.indices, [false, true])
     func `what a cascade reaches only in the generation after a lost one is hidden, too (MC-18)`(
         _ reading: Int, losesWithTracks: Bool

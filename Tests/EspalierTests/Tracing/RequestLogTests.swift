@@ -174,6 +174,23 @@ import Testing
         #expect(records.all.allSatisfy { $0.rowCount == 0 && $0.entityName == "Track" && !$0.plan.isEmpty })
     }
 
+    @Test func `an enumeration of values is in the log with the rows of each batch (DB-01)`() throws {
+        let stack = try Stack(.btree)
+        try stack.makeMusic(artists: 5, tracks: 1)
+        let records = Records()
+        let context = stack.newContext()
+        context.requestLog = records.log(.requests)
+        var names: [AttributeValue?] = []
+
+        try context.enumerate(ValueRequest(entityName: "Artist", columns: ["name"]), batchSize: 2) { row in
+            names.append(row["name"])
+        }
+
+        #expect(names.count == 5)
+        #expect(records.all.map(\.rowCount) == [2, 2, 1])
+        #expect(records.all.allSatisfy { $0.entityName == "Artist" && $0.kind == .fetch })
+    }
+
     @Test func `reservations of IDs are in the log, with those that fail (DB-01)`() throws {
         let stack = try Stack(.btree)
         let records = Records()

@@ -154,6 +154,25 @@ import Testing
         #expect(undoManager.undoCount == 1 && undoManager.undoActionName.isEmpty)
     }
 
+    @Test func `a group of an application keeps the name that it had before a transaction in it that fails (MC-54)`()
+        throws
+    {
+        struct Refusal: Error {}
+        undoManager.groupsByEvent = false
+        undoManager.beginUndoGrouping()
+        undoManager.setActionName("Rename")
+        #expect(throws: Refusal.self) {
+            try context.transaction {
+                artist.founded = 7
+                throw Refusal()
+            }
+        }
+        artist.name = "A"
+        try undoManager.endUndoGrouping()
+
+        #expect(undoManager.undoCount == 1 && undoManager.undoActionName == "Rename")
+    }
+
     @Test func `a deletion in a group is undone with it, and with what its delete rules have done (MC-12, MC-54)`()
         throws
     {
