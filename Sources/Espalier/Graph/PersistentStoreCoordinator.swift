@@ -275,6 +275,15 @@ public final class PersistentStoreCoordinator: Sendable {
     /// The open stores, as contexts see them.
     var parts: [SourcePart] { state.withLock { $0.members.map(\.part) } }
 
+    /// Whether a fetch asks an open store.
+    ///
+    /// - Complexity: O(stores).
+    func hasStore(for fetch: StoreFetch) -> Bool {
+        state.withLock { state in
+            state.members.contains { $0.part.takes(fetch.entity) && fetch.asks(storeTag: $0.part.storeTag) }
+        }
+    }
+
     /// The part that an open store is; `nil` if it is not open here.
     func part(of store: any PersistentStore) -> SourcePart? {
         state.withLock { state in state.members.first { $0.store === store }?.part }
