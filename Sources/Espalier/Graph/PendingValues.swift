@@ -109,7 +109,7 @@ struct PendingValues {
 
     /// Queues what a stand-in has noted.
     mutating func takeChanges(of standIn: inout PendingValues) {
-        assert(standIn.isStandIn && !isStandIn, "an index notes its changes itself")
+        assert(standIn.isStandIn && !isStandIn, "\(standIn.queue.count) changes are taken from an index itself")
         queue += standIn.queue
         standIn.queue.removeAll()
     }
@@ -213,7 +213,7 @@ extension ManagedObjectContext {
             let declaring = model.entities[condition.key.declaredBy]
             try pending.list(pendingObjects(of: declaring.family), by: condition.key, model)
         }
-        // What the application has changed meanwhile may have other values than those that are listed.
+        // An object that the application has changed meanwhile may have another value than the one that is listed.
         guard memory.pendingValues.isStandIn, memory.pendingValues.queue.isEmpty else {
             return pendingObjects(of: family)
         }
