@@ -180,7 +180,8 @@ import Testing
         let records = Records()
         let context = stack.newContext()
         let request = Track.fetchRequest()
-        _ = try context.fetch(request)
+        // The context has a snapshot as long as it has objects: the store is asked, and fails.
+        let tracks = try context.fetch(request)
         context.requestLog = records.log(.requests)
 
         let progress = FetchProgress()
@@ -199,6 +200,7 @@ import Testing
 
         #expect(records.all.map(\.kind) == [.fetchIDs, .fetchIDs, .count, .fetch])
         #expect(records.all.allSatisfy { $0.rowCount == 0 && $0.entityName == "Track" && $0.failure != nil })
+        withExtendedLifetime(tracks) {}
     }
 
     @Test func `reservations of IDs are in the log, with those that fail (DB-01)`() throws {
