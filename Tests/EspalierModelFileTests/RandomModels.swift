@@ -27,8 +27,8 @@ struct RandomModels {
                 includesPropertyValues: chance(2), returnsDistinctResults: chance(2))
         }
         return try ManagedObjectModel(
-            entities: entities, versionIdentifiers: chance(2) ? ["v \(text())"] : [], configurations: configurations,
-            fetchRequestTemplates: templates)
+            entities: entities, versionIdentifiers: chance(2) ? ["v \(text())"] : [], classes: [:],
+            configurations: configurations, fetchRequestTemplates: templates)
     }
 
     private mutating func chance(_ one: Int) -> Bool { Int.random(in: 0..<one, using: &random) == 0 }

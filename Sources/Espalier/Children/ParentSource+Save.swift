@@ -18,14 +18,21 @@ extension ParentSource {
     func save(
         _ request: SaveRequest, from origin: SaveOrigin, in part: SourcePart
     ) throws(StoreError) -> SaveResult {
-        let before = try currentSnapshot()
+        var before = try currentSnapshot()
         let senders = origin.updatedObjects(of: request)
         let stored = try check(request, before, origin.generation.readsOnly(before) ? origin.rows(senders) : [])
         let ids = try permanentIDs(for: request)
         try requireFree(request.insertions.map { ids[$0.id] ?? $0.id })
-        let objects = prepare(request, stored)
+        let (formerCount, seenCount) = (revokedCount, parent.changeCount)
+        var objects = prepare(request, stored)
+        if parent.changeCount != seenCount {
+            // A hook of an object that became a fault has changed others. These changes are the parent's own: the
+            // checkpoint must know them, so that they stay if this save fails, and they may be in its way.
+            before = try currentSnapshot()
+            let known = origin.generation.readsOnly(before) ? origin.rows(senders) : []
+            objects = prepare(request, try check(request, before, known))
+        }
         defer { withExtendedLifetime(objects) {} }
-        let formerCount = revokedCount
         parent.endUndoEvent()
         parent.beginEvent()
         var isSaved = false

@@ -160,16 +160,11 @@ extension ManagedObjectContext {
         mergeAndRunDeleteRules()
         if memory.logsRequests, requestLog?.level == .values { lastCondition = request.predicate.map { "\($0)" } }
         let fetch = try persistentStoreCoordinator.knownRequests.storeFetch(request)
-        if parent != nil, fetch.storeTags != nil { try requireStore(for: fetch) }
-        return fetch
-    }
-
-    /// Throws `noStore` if no open store is asked: a parent, which is one part for all stores, has no such error.
-    private func requireStore(for fetch: StoreFetch) throws(ContextError) {
-        let isAsked = persistentStoreCoordinator.parts.contains { part in
-            part.takes(fetch.entity) && fetch.asks(storeTag: part.storeTag)
+        // A parent, which is one part for all stores, has no such error.
+        if parent != nil, !persistentStoreCoordinator.hasStore(for: fetch) {
+            throw .noStore(entity: fetch.entity.name)
         }
-        guard isAsked else { throw .noStore(entity: fetch.entity.name) }
+        return fetch
     }
 
     /// The matching objects, in order, within offset and limit; reads the rows of all that are stored.

@@ -14,7 +14,7 @@ extension ManagedObjectContext {
         _ body: (any StoreSnapshot, Question) throws(StoreError) -> Answer
     ) throws(StoreError) -> Answer {
         let start = ContinuousClock.now
-        var request = LoggedRequest(question)
+        var request = LoggedRequest(question, answer: Answer.self)
         do {
             let answer = try body(snapshot, question)
             request.note(answer)
@@ -37,11 +37,11 @@ extension ManagedObjectContext {
     ) {
         guard memory.logsRequests, let log = requestLog, let snapshot = snapshots.first else { return }
         if let counted, let count = aside.count {
-            var counting = LoggedRequest(counted)
+            var counting = LoggedRequest(counted, answer: Int.self)
             counting.note(count)
             report(counting, to: log, aside.countDuration, snapshot, condition, failure: nil)
         }
-        var request = LoggedRequest(question)
+        var request = LoggedRequest(question, answer: Answer.self)
         var rowCount = 0
         for answer in aside.answers {
             request.note(answer)
@@ -159,13 +159,23 @@ private struct LoggedRequest {
     var ids: [ObjectID] = []
     var rowCount = 0
 
-    init(_ question: some Any) {
+    /// - Parameter answer: the type of the answer. It tells what was asked, also if no answer comes.
+    init<Answer>(_ question: some Any, answer: Answer.Type) {
         switch question {
         case let fetch as StoreFetch: (self.fetch, kind) = (fetch, .fetch)
         case let values as StoreValueFetch: (fetch, kind) = (values.rows, .values)
         case let ids as [ObjectID]: self.ids = ids
         case let id as ObjectID: (ids, kind) = ([id], .membership)
         default: break
+        }
+        if answer == [ObjectID].self {
+            kind = .fetchIDs
+        } else if answer == Int.self {
+            kind = fetch == nil ? .destinationCount : .count
+        } else if answer == [[ObjectID]].self {
+            kind = .destinations
+        } else if answer == [String].self || answer == PlanStep.self {
+            kind = .explain
         }
     }
 
@@ -180,23 +190,22 @@ private struct LoggedRequest {
 
     var entityName: String? { fetch?.entity.name ?? ids.first?.entityName }
 
-    /// Notes the size of an answer, whose type tells what was asked.
-    mutating func note<Answer>(_ answer: Answer) {
+    /// Notes the size of an answer.
+    mutating func note(_ answer: some Any) {
         switch answer {
-        // An empty array is an array of any type: only this one tells a kind and may be empty.
-        case let found as [ObjectID] where Answer.self == [ObjectID].self:
-            (rowCount, kind) = (found.count, .fetchIDs)
+        // An empty array is an array of any type, and of no rows.
+        case let found as [ObjectID]: rowCount = found.count
         case let rows as SnapshotList: rowCount = rows.ids.count
         case let lists as [SnapshotList]: rowCount = lists.reduce(0) { $0 + $1.ids.count }
         case let batch as FetchBatch: rowCount = batch.rows.ids.count
         case let values as ValueCollector: rowCount = values.count
         case let batch as (SnapshotList, ValueCollector, StoreFetch?): rowCount = batch.1.count
-        case let count as Int: (rowCount, kind) = (count, fetch == nil ? .destinationCount : .count)
+        case let count as Int: rowCount = count
         case let rows as [ObjectSnapshot?]: rowCount = rows.lazy.filter { $0 != nil }.count
-        case let lists as [[ObjectID]]: (rowCount, kind) = (lists.reduce(0) { $0 + $1.count }, .destinations)
+        case let lists as [[ObjectID]]: rowCount = lists.reduce(0) { $0 + $1.count }
         case let isMember as Bool: rowCount = isMember ? 1 : 0
-        case let lines as [String]: (rowCount, kind) = (lines.count, .explain)
-        case let step as PlanStep: (rowCount, kind) = (step.foundCount ?? 0, .explain)
+        case let lines as [String]: rowCount = lines.count
+        case let step as PlanStep: rowCount = step.foundCount ?? 0
         default: break
         }
     }

@@ -11,6 +11,8 @@
 //   4. All ranges of one property in a predicate are looked up as the one range that is in all of them: half of all
 //      objects may be on the right side of each end.
 //   5. The index is empty until a fetch has met `countMin` unsaved objects, and after a save, a rollback or a merge.
+//   6. While a fetch reads values for the index, which may call the application, a stand-in notes what changes. A fetch
+//      or a save by the application in the meantime takes the place of the stand-in, and the index is dropped.
 
 import EspalierModel
 import EspalierStore
@@ -93,8 +95,24 @@ struct PendingValues {
     private(set) var queue: [ObjectID] = []
     /// Whether changes must be reported to this index.
     private(set) var isActive = false
+    /// Whether this is a stand-in, which only notes changes (invariant 6).
+    private(set) var isStandIn = false
     /// `RowCache.changeCount` when the index was begun: rows that have changed since may have other values.
     private var beginning: Int?
+
+    /// An index that notes changes while another one reads values.
+    static var standIn: PendingValues {
+        var index = PendingValues()
+        (index.isActive, index.isStandIn) = (true, true)
+        return index
+    }
+
+    /// Queues what a stand-in has noted.
+    mutating func takeChanges(of standIn: inout PendingValues) {
+        assert(standIn.isStandIn && !isStandIn, "\(standIn.queue.count) changes are taken from an index itself")
+        queue += standIn.queue
+        standIn.queue.removeAll()
+    }
 
     /// Queues an object that was inserted or has changed.
     mutating func noteChange(of id: ObjectID) {
@@ -178,10 +196,14 @@ extension ManagedObjectContext {
         let conditions = isMany ? fetch.predicate?.conditionsOnValues(of: fetch.entity) ?? [] : []
         if conditions.isEmpty { return pendingObjects(of: family) }
         // Reading a value may load rows, so no access to the memory may last meanwhile.
-        var pending = PendingValues()
+        var pending = PendingValues.standIn
         swap(&pending, &memory.pendingValues)
+        memory.updateListeners()
         defer {
-            swap(&pending, &memory.pendingValues)
+            if memory.pendingValues.isStandIn {
+                pending.takeChanges(of: &memory.pendingValues)
+                swap(&pending, &memory.pendingValues)
+            }
             memory.updateListeners()
         }
         pending.begin(atChange: cache.changeCount)
@@ -190,6 +212,10 @@ extension ManagedObjectContext {
             pending.begin(atChange: cache.changeCount)
             let declaring = model.entities[condition.key.declaredBy]
             try pending.list(pendingObjects(of: declaring.family), by: condition.key, model)
+        }
+        // An object that the application has changed meanwhile may have another value than the one that is listed.
+        guard memory.pendingValues.isStandIn, memory.pendingValues.queue.isEmpty else {
+            return pendingObjects(of: family)
         }
         let entities = Set(family)
         return pending.ids(fulfilling: conditions).compactMap { id in

@@ -81,22 +81,28 @@ public final class PersistentStoreCoordinator: Sendable {
         _ store: any PersistentStore, entityNames: Set<String>?, name: String?,
         description: PersistentStoreDescription?, at position: Int? = nil
     ) {
-        let roots = entityNames.map { Set($0.compactMap { managedObjectModel.entity(named: $0)?.root }) }
-        let checks = ContractChecks(of: store, model: managedObjectModel)
+        let member = member(store, entityNames, name, description)
         tellWillChange(added: [store])
         state.withLock { state in
-            let part = SourcePart(
-                number: SourcePart.newNumber(),
-                storeTag: Interned.stores.tag(of: store.identifier), rootEntities: roots,
-                isReadOnly: store.isReadOnly || description?.isReadOnly == true, path: store.path,
-                outsideType: checks != nil || store is IncrementalStore ? store.type.rawValue : nil)
-            state.members.insert(
-                Member(store: store, part: part, checks: checks, name: name, description: description),
-                at: min(position ?? .max, state.members.count))
+            state.members.insert(member, at: min(position ?? .max, state.members.count))
             edition.add(1, ordering: .sequentiallyConsistent)
         }
         store.didAdd(configurationName: description?.configurationName)
         tellDidChange(added: [store])
+    }
+
+    private func member(
+        _ store: any PersistentStore, _ entityNames: Set<String>?, _ name: String?,
+        _ description: PersistentStoreDescription?
+    ) -> Member {
+        let roots = entityNames.map { Set($0.compactMap { managedObjectModel.entity(named: $0)?.root }) }
+        let checks = ContractChecks(of: store, model: managedObjectModel)
+        let part = SourcePart(
+            number: SourcePart.newNumber(),
+            storeTag: Interned.stores.tag(of: store.identifier), rootEntities: roots,
+            isReadOnly: store.isReadOnly || description?.isReadOnly == true, path: store.path,
+            outsideType: checks != nil || store is IncrementalStore ? store.type.rawValue : nil)
+        return Member(store: store, part: part, checks: checks, name: name, description: description)
     }
 
     /// Opens a store and adds it (PS-02).
@@ -137,24 +143,37 @@ public final class PersistentStoreCoordinator: Sendable {
 
     /// Puts an open store in the place of another one, which is closed: new objects go to the same place, and where the
     /// description says nothing of name and entities, those of the former store stay.
+    ///
+    /// Other threads see one of the two at every moment. A former store that an observer has removed meanwhile has no
+    /// place: the new one then comes after all others.
     func replace(
         _ former: any PersistentStore, by store: any PersistentStore, _ description: PersistentStoreDescription
     ) throws(ContextError) {
-        let position = position(of: former)
         let description = completed(description, inPlaceOf: former)
-        let entityNames = try entityNames(of: description)
+        let member = member(store, try entityNames(of: description), description.name, description)
+        tellWillChange(removed: [former])
+        former.willRemove()
+        tellWillChange(added: [store])
+        state.withLock { state in
+            for position in state.moves.indices where state.moves[position].store === former {
+                state.moves[position].store = store
+            }
+            state.moves.removeAll { $0.former == nil || $0.store == nil }
+            state.moves.append(Move(former: former, store: store))
+            if let position = state.members.firstIndex(where: { $0.store === former }) {
+                state.members[position] = member
+            } else {
+                state.members.append(member)
+            }
+            edition.add(1, ordering: .sequentiallyConsistent)
+        }
+        store.didAdd(configurationName: description.configurationName)
         // If closing fails, the former store is removed nevertheless.
         defer {
-            state.withLock { state in
-                for position in state.moves.indices where state.moves[position].store === former {
-                    state.moves[position].store = store
-                }
-                state.moves.removeAll { $0.former == nil || $0.store == nil }
-                state.moves.append(Move(former: former, store: store))
-            }
-            add(store, entityNames: entityNames, name: description.name, description: description, at: position)
+            tellDidChange(removed: [former])
+            tellDidChange(added: [store])
         }
-        try remove(former)
+        do { try former.close() } catch { throw ContextError(error) }
     }
 
     /// The description with the name and the entities of an open store, unless it has its own.
@@ -274,6 +293,15 @@ public final class PersistentStoreCoordinator: Sendable {
 
     /// The open stores, as contexts see them.
     var parts: [SourcePart] { state.withLock { $0.members.map(\.part) } }
+
+    /// Whether a fetch asks an open store.
+    ///
+    /// - Complexity: O(stores).
+    func hasStore(for fetch: StoreFetch) -> Bool {
+        state.withLock { state in
+            state.members.contains { $0.part.takes(fetch.entity) && fetch.asks(storeTag: $0.part.storeTag) }
+        }
+    }
 
     /// The part that an open store is; `nil` if it is not open here.
     func part(of store: any PersistentStore) -> SourcePart? {

@@ -1,4 +1,4 @@
-// Requests made from the templates of a model (FR-17).
+// Requests made from the templates of a model, and the check of their conditions (FR-17).
 
 extension FetchRequest {
     /// Makes the request that `template` describes, with values for the variables of its condition.
@@ -39,5 +39,46 @@ extension ValueRequest {
         let request = try FetchRequest<ObjectID>(template, substitutionVariables: values)
         self.init(request.terms, columns: columns)
         returnsDistinctResults = template.returnsDistinctResults
+    }
+}
+
+extension ManagedObjectModel {
+    /// The problems of the conditions of named requests, in a model that is valid otherwise.
+    var fetchRequestTemplateProblems: [ModelError.Problem] {
+        fetchRequestTemplates.compactMap { template in
+            guard let error = conditionError(of: template) else { return nil }
+            return ModelError.Problem(entity: nil, "request '\(template.name)' is not valid: \(error)")
+        }
+    }
+
+    /// The error of every request that is made from a template, whatever the values of its variables are.
+    private func conditionError(of template: FetchRequestTemplate) -> FetchPredicateError? {
+        guard let format = template.predicateFormat, let entity = entity(named: template.entity) else { return nil }
+        var hasVariables = false
+        do throws(FetchPredicateError) {
+            let condition = try FetchPredicate(format: format)
+            // A null in place of each variable: the type of its value is not known.
+            let sample = condition.replacingVariablePaths { _ in .value(.null) }
+            hasVariables = sample != condition
+            _ = try ResolvedPredicate(sample, for: entity, in: self)
+            return nil
+        } catch {
+            return hasVariables && !error.isOfName ? nil : error
+        }
+    }
+}
+
+extension FetchPredicateError {
+    /// Whether a name of the text leads to no property by which objects are found.
+    fileprivate var isOfName: Bool {
+        switch reason {
+        case .unknownProperty, .propertyOfSubentity, .transientProperty, .fetchedProperty, .pathBeyondAttribute: true
+        case .unexpected, .unterminated, .invalidEscape, .tooDeep, .unsupported, .untranslatable, .missingArgument,
+            .surplusArguments, .wrongArgument, .unknownFunction, .argumentCount, .unboundVariable,
+            .unknownVariablePart, .collectionOperator, .toManyPath, .modifierWithoutCollection, .typeMismatch,
+            .invalidPattern, .patternTooSlow, .notGrouped, .notFetched, .havingWithoutGroups, .repeatedColumn,
+            .misplacedAggregate:
+            false
+        }
     }
 }

@@ -1,10 +1,12 @@
 // Replaces variables in conditions, and the paths that begin with them.
 //
 // Invariants
-//   1. The variables that a SUBQUERY introduces are kept within it, and so is the path to its collection.
+//   1. The variables that a SUBQUERY introduces are kept within it. The path to its collection is replaced by another
+//      path, and by nothing else.
 
 extension FetchPredicate {
-    /// The condition with each path that begins with a variable replaced; those of SUBQUERYs are kept.
+    /// The condition with each path that begins with a variable replaced; those that begin with the variable of a
+    /// SUBQUERY are kept.
     ///
     /// - Throws: the error of `replacement`.
     func replacingVariablePaths<Failure: Error>(
@@ -59,9 +61,13 @@ extension FetchExpression {
                 try first.replacingVariablePaths(bound: bound, replacement),
                 try second.replacingVariablePaths(bound: bound, replacement))
         case .subquery(let collection, let variable, let condition):
-            let bound = bound.union(["$" + variable])
+            // The variable of the SUBQUERY has no value yet where its collection is found.
+            var path = collection
+            let replaced = try FetchExpression.keyPath(collection).replacingVariablePaths(bound: bound, replacement)
+            if case .keyPath(let other) = replaced { path = other }
             return .subquery(
-                collection, variable: variable, try condition.replacingVariablePaths(bound: bound, replacement))
+                path, variable: variable,
+                try condition.replacingVariablePaths(bound: bound.union(["$" + variable]), replacement))
         }
     }
 }

@@ -30,7 +30,7 @@ extension ManagedObjectModel: Codable {
         let container = try decoder.container(keyedBy: Part.self)
         let plain = try ManagedObjectModel(
             entities: try container.decode([EntityDescription].self, forKey: .entities),
-            versionIdentifiers: try container.decode([String].self, forKey: .versionIdentifiers),
+            versionIdentifiers: try container.decode([String].self, forKey: .versionIdentifiers), classes: [:],
             configurations: try container.decode([ConfigurationDescription].self, forKey: .configurations),
             fetchRequestTemplates: try container.decode([FetchRequestTemplate].self, forKey: .fetchRequestTemplates))
         let model = try plain.localized(

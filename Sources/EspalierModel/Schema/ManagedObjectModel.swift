@@ -41,8 +41,11 @@ public final class ManagedObjectModel: Sendable {
 
     /// Checks the descriptions as a whole and resolves them.
     ///
+    /// The conditions of named requests are checked here, and not in models that come from files or that are merged:
+    /// Core Data takes a model whose request fits no entity, and only that request fails.
+    ///
     /// - Throws: `ModelError` with every problem found, not only the first.
-    /// - Complexity: O(entities x properties).
+    /// - Complexity: O(entities x properties), and O(size) for each condition.
     public convenience init(
         entities descriptions: [EntityDescription], versionIdentifiers: [String] = [],
         configurations: [ConfigurationDescription] = [], fetchRequestTemplates: [FetchRequestTemplate] = []
@@ -50,9 +53,12 @@ public final class ManagedObjectModel: Sendable {
         try self.init(
             entities: descriptions, versionIdentifiers: versionIdentifiers, classes: [:],
             configurations: configurations, fetchRequestTemplates: fetchRequestTemplates)
+        let wrong = fetchRequestTemplateProblems
+        guard wrong.isEmpty else { throw ModelError(problems: wrong) }
     }
 
-    /// Checks and resolves like the public initializer, and records the class of each entity.
+    /// Checks and resolves like the public initializer, apart from the conditions of named requests, and records the
+    /// class of each entity.
     package init(
         entities descriptions: [EntityDescription], versionIdentifiers: [String], classes: [String: AnyClass],
         configurations: [ConfigurationDescription] = [], fetchRequestTemplates: [FetchRequestTemplate] = [],

@@ -103,6 +103,8 @@ public struct FetchRequestTemplate: Sendable, Hashable, Codable {
 
 extension ModelChecker {
     /// The problems of configurations and requests; the entities must have been checked before.
+    ///
+    /// The conditions of requests need resolved entities (`ManagedObjectModel.fetchRequestTemplateProblems`).
     func problems(
         of configurations: [ConfigurationDescription], _ templates: [FetchRequestTemplate]
     ) -> [ModelError.Problem] {

@@ -81,7 +81,7 @@ extension ManagedObjectModel {
         guard missing.isEmpty else { throw ModelFileError(path: document.path, problems: missing) }
         do {
             try self.init(
-                entities: conversion.entities, versionIdentifiers: conversion.versionIdentifiers,
+                entities: conversion.entities, versionIdentifiers: conversion.versionIdentifiers, classes: [:],
                 configurations: conversion.configurations, fetchRequestTemplates: conversion.fetchRequestTemplates)
         } catch {
             throw conversion.places.located(error)

@@ -293,7 +293,8 @@ struct SaveExecution: ~Copyable {
                 (groups, isNoted) = (schema.groupsByEntity[entity], schema.derivations.isNoted[entity])
             }
             let permanent = save.permanentIDs.permanent
-            let version = save.isReserved(at: position) ? try goneVersion(ofRoot: root) &+ 1 : 1
+            let version =
+                try save.isReserved(at: position) ? ObjectSnapshot.version(after: goneVersion(ofRoot: root), of: id) : 1
             let (offsets, byteCount) = encoder.measure(entity, version: version, values, permanent: permanent)
             let (content, place) = insertedRows.append(id: id, byteCount: byteCount) { row in
                 encoder.encode(entity, version: version, values, permanent: permanent, in: offsets, into: &row)
@@ -369,8 +370,9 @@ struct SaveExecution: ~Copyable {
             guard number == catalog.numbering.entityNumbers[entity.index],
                 RowReader.version(of: row.bytes) == version
             else { return }
+            let newVersion = try ObjectSnapshot.version(after: version, of: id)
             let isPatched = RowEncoder(numbering: catalog.numbering).patch(
-                &row, entity.index, version: version &+ 1, values: update.values, destinations: [])
+                &row, entity.index, version: newVersion, values: update.values, destinations: [])
             if isPatched { rows.append(row.bytes, id: id) }
             outcome = isPatched ? .patched : .needsRewrite
         }
@@ -385,7 +387,7 @@ struct SaveExecution: ~Copyable {
         assert(old.id == update.id, "\(old.id) is rewritten with the values of \(update.id)")
         let entity = catalog.model.entities[catalog.schema.entityIndex(of: old.id)]
         if catalog.schema.derivations.isNoted[entity.index] { derivedChanges.note(old) }
-        let version = old.version &+ versionChange
+        let version = try versionChange == 0 ? old.version : ObjectSnapshot.version(after: old.version, of: old.id)
         let encoder = RowEncoder(numbering: catalog.numbering)
         let groups = changedGroups(update, old)
         if groups.isEmpty, encoder.canPatch(entity.index, update.values), old.copyRow(to: &row) {

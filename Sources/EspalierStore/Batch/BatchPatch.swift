@@ -124,8 +124,8 @@ struct BatchPatch {
             findings.rest.append(id)
             return
         }
-        let isPatched = encoder.patch(
-            &row, entity.index, version: RowReader.version(of: row.bytes) &+ 1, values: values, destinations: [])
+        let version = try ObjectSnapshot.version(after: RowReader.version(of: row.bytes), of: id)
+        let isPatched = encoder.patch(&row, entity.index, version: version, values: values, destinations: [])
         if !isPatched { findings.narrow.append(id) }
     }
 
@@ -137,8 +137,8 @@ struct BatchPatch {
         let tree = catalog.rowTree(of: entity)
         let isRewritten = try transaction.withValue(of: id.key, in: tree) { row throws(StoreError) -> Bool in
             guard try compute(row, id, of: entity, &findings.broken) else { return false }
-            encoder.rewrite(
-                row, entity.index, version: RowReader.version(of: row) &+ 1, values: values, into: &newBytes)
+            let version = try ObjectSnapshot.version(after: RowReader.version(of: row), of: id)
+            encoder.rewrite(row, entity.index, version: version, values: values, into: &newBytes)
             return true
         }
         assert(isRewritten != nil, "\(id) was found and is gone")

@@ -155,6 +155,26 @@ import Testing
         #expect("\(String(describing: wrong))".contains("'$OWNER.label'"))
     }
 
+    @Test func `the collection of a SUBQUERY may begin with a variable (PR-03)`() throws {
+        let predicate = try FetchPredicate(
+            format: "SUBQUERY($P.albums, $a, SUBQUERY($a.tracks, $t, $t.name == $P.name).@count > 0).@count > 1")
+
+        let bound = try predicate.withSubstitutionVariables(["P": FetchKeyPath(["artist"])])
+        let own = try predicate.withSubstitutionVariables(["P": FetchExpression.evaluatedObject])
+
+        #expect(
+            bound
+                == (try FetchPredicate(
+                    format: "SUBQUERY(artist.albums, $a, "
+                        + "SUBQUERY($a.tracks, $t, $t.name == artist.name).@count > 0).@count > 1")))
+        #expect(
+            own
+                == (try FetchPredicate(
+                    format: "SUBQUERY(albums, $a, SUBQUERY($a.tracks, $t, $t.name == name).@count > 0).@count > 1")))
+        let missing = #expect(throws: FetchPredicateError.self) { try predicate.withSubstitutionVariables(["a": "x"]) }
+        #expect(missing?.reason == .unboundVariable("P") && missing?.column == 10)
+    }
+
     @Test(arguments: [
         ("name = ", 8, "the end of the text"), ("name == 'x", 9, "string"), ("name CONTAIN 'x'", 6, "CONTAINS"),
         ("name == 'x' ADN a == 1", 13, "AND"), ("(a == 1", 1, "parenthesis"), ("a == 1)", 7, "')'"),

@@ -78,6 +78,38 @@ import Testing
             ])
     }
 
+    @Test func `a request whose condition cannot fit is refused with a model that is made in code (FR-17)`() throws {
+        let entity = EntityDescription(
+            "A",
+            attributes: [AttributeDescription("n", .string), AttributeDescription("t", .string, isTransient: true)],
+            relationships: [RelationshipDescription("r", to: "A", .toMany)])
+        func problems(_ format: String) throws -> [String] {
+            let template = FetchRequestTemplate("q", entity: "A", predicateFormat: format)
+            do throws(ModelError) {
+                _ = try ManagedObjectModel(entities: [entity], fetchRequestTemplates: [template])
+                return []
+            } catch {
+                return error.problems.map(\.message)
+            }
+        }
+
+        for format in [
+            "n == $N", "n IN $LIST", "n BETWEEN $ENDS", "$X.n == n", "ANY $X.r.n == 'a'", "ANY r.n == $N",
+            "SUBQUERY($X.r, $x, $x.n == $N).@count > 0", "n MATCHES $P", "n == 'a' AND $X.y.@count > $LEAST",
+        ] {
+            #expect(try problems(format) == [], "\(format)")
+        }
+        for format in ["m == 1", "n ==", "n IN 1", "m == $N", "n.x == $N", "t == $N", "ANY r.m == $N"] {
+            let found = try problems(format)
+            #expect(found.count == 1 && found[0].hasPrefix("request 'q' is not valid: pred"), "\(format): \(found)")
+        }
+        // A model that comes from a file has the request, and so has one that is merged from it.
+        let taken = try ManagedObjectModel(
+            entities: [entity], versionIdentifiers: [], classes: [:],
+            fetchRequestTemplates: [FetchRequestTemplate("q", entity: "A", predicateFormat: "m == 1")])
+        #expect(try ManagedObjectModel(byMerging: [taken]).fetchRequestTemplates.count == 1)
+    }
+
     @Test func `a request of the model gets the values of its variables`() throws {
         let template = FetchRequestTemplate(
             "q", entity: "A", predicateFormat: "n == $N",

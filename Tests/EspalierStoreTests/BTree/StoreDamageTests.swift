@@ -248,6 +248,67 @@ import Testing
         #expect(try fixture.value(person, "name") == .string("Ada"))
     }
 
+    @Test func `a row at the greatest version is not changed and does not come again, and the error names it`() throws {
+        let fixture = try StoreFixture(.treeInFile)
+        let store = try #require(fixture.store as? BTreeStore)
+        let person = try fixture.insert("Person")
+        let note = try fixture.insert("Note")
+        try fixture.delete(person, note)
+        let greatest = UInt64(Int64.max)
+        // Rows that come again begin after the version that the counter states.
+        try damage(fixture, "counters", UInt64.self) { transaction, tree in
+            var cursor = try transaction.cursor(over: tree)
+            var keys: [UInt64] = []
+            var isOnEntry = try cursor.first()
+            while isOnEntry {
+                keys.append(try cursor.key)
+                isOnEntry = try cursor.next()
+            }
+            let bytes = (0..<8).map { UInt8(truncatingIfNeeded: (greatest - 1) >> (8 * $0)) }
+            for key in keys where key >> 32 == 4 { _ = try transaction.put(bytes, for: key, in: tree) }
+        }
+        var again = SaveRequest()
+        again.insertions = [
+            try fixture.insertion("Person", ["name": .string("Ada"), "born": .integer(1815)]),
+            try fixture.insertion("Note", ["text": .string("one")]),
+        ]
+        (again.insertions[0].id, again.insertions[1].id) = (person, note)
+        #expect(try store.save(again).inserted.map(\.version) == [greatest, greatest])
+
+        // In place, and anew: for another length, and for an index.
+        for (id, name, value) in [
+            (person, "born", .integer(1816)), (note, "text", .string("another")), (person, "name", .string("Eva")),
+        ] as [(ObjectID, String, AttributeValue)] {
+            expectGreatest(of: id) { try fixture.change(id, [name: value]) }
+        }
+        for (id, name, format) in [(person, "born", "born + 1"), (note, "text", "uppercase(text)")] {
+            let values = try store.assignments(id.entityName, [name: try FetchExpression(format: format)])
+            let command = StoreCommand(.update(try store.rows(id.entityName), values))
+            expectGreatest(of: id) { _ = try store.execute(command) }
+        }
+        try expectValues(fixture, person, note)
+        try fixture.delete(person, note)
+        expectGreatest(of: person) { _ = try store.save(again) }
+        #expect(try store.snapshots(of: [person, note]).allSatisfy { $0 == nil })
+    }
+
+    private func expectGreatest(of id: ObjectID, _ call: () throws -> Void) {
+        do {
+            try call()
+            Issue.record("\(id) was changed")
+        } catch StoreError.damagedContent(_, id.entityName, id.key, let reason) {
+            #expect(reason.hasSuffix("the greatest one"))
+        } catch {
+            Issue.record("\(id): \(error)")
+        }
+    }
+
+    private func expectValues(_ fixture: StoreFixture, _ person: ObjectID, _ note: ObjectID) throws {
+        #expect(try fixture.value(person, "name") == .string("Ada"))
+        #expect(try fixture.value(person, "born") == .integer(1815))
+        #expect(try fixture.value(note, "text") == .string("one"))
+    }
+
     private func orDamaged(_ call: () throws -> Void) throws {
         do { try call() } catch StoreError.damagedContent {}
     }

@@ -239,7 +239,8 @@ import Testing
         Album(context: child).title = "lost"
 
         guard case .noStore(entity: "Album")? = contextError({ try child.save() }),
-            case .store(.closed)? = contextError({ _ = try child.fetch(FetchRequest<Artist>()) })
+            case .noStore(entity: "Artist")? = contextError({ _ = try child.fetch(FetchRequest<Artist>()) }),
+            case .noStore(entity: "Artist")? = contextError({ _ = try child.count(for: FetchRequest<Artist>()) })
         else {
             Issue.record("there is no store")
             return

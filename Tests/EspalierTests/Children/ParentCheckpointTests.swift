@@ -276,6 +276,45 @@ import Testing
         #expect(try root.fetch(FetchRequest<Door>()).map(\.number).contains(2))
     }
 
+    @Test func `a change by a hook while the parent adopts a newer row outlasts a save of a child that fails`() throws {
+        let fails = Mutex(false)
+        let root = try doors { call throws(StoreError) in
+            guard case .reserve = call, fails.withLock(\.self) else { return }
+            throw .closed
+        }.root
+        let old = try #require(try root.fetch(FetchRequest<Door>()).first)
+        #expect(old.number == 1)
+        let writer = ManagedObjectContext(root.persistentStoreCoordinator)
+        Door(context: writer).number = 10
+        try writer[old.ref].number = 7
+        try writer.save()
+        // The root reads the newest generation, and the object in use keeps its row.
+        var request = FetchRequest<Door>(try FetchPredicate(format: "number == 10"))
+        request.shouldRefreshRefetchedObjects = true
+        let other = try #require(try root.fetch(request).first)
+        #expect(other.number == 10 && old.number == 1)
+        let child = ManagedObjectContext(parent: root)
+        let door = try child[old.ref]
+        #expect(door.number == 7)
+        door.number = 8
+        root.userInfo[Door.faultKey] = { (_: Door) in other.number = 11 }
+        root.userInfo[Door.actionKey] = { (door: Door) in
+            if let context = door.managedObjectContext { Door(context: context).number = 12 }
+        }
+        fails.withLock { $0 = true }
+
+        guard case .store(.closed)? = contextError({ try child.save() }) else {
+            Issue.record("the new door gets no ID")
+            return
+        }
+
+        #expect(root.updatedObjects == [other] && other.number == 11 && root.insertedObjects.isEmpty)
+        #expect(child.updatedObjects == [door] && door.number == 8)
+        fails.withLock { $0 = false }
+        try child.save()
+        #expect(old.number == 8 && other.number == 11)
+    }
+
     @Test func `a hook of the parent cannot save, undo or take back half of a child's changes, nor show them`() throws {
         let (root, child, _) = try doors()
         root.undoManager = UndoStack()
@@ -318,9 +357,10 @@ private final class HookAnswers {
     }
 }
 
-/// An object whose fault does what its context says when it fires.
+/// An object that does what its context says when its fault fires, and when it becomes a fault again.
 private final class Door: ManagedObject {
     static let actionKey = "the action of doors"
+    static let faultKey = "the action of doors that become faults"
 
     override class var entityDescription: EntityDescription {
         EntityDescription("Door", properties: [EntityDescription._property("number", Int.self, defaultValue: 0)])
@@ -331,9 +371,13 @@ private final class Door: ManagedObject {
     }
 
     override func awakeFromFetch() {
-        guard let act = managedObjectContext?.userInfo.removeValue(forKey: Self.actionKey) as? (Door) -> Void else {
-            return
-        }
-        act(self)
+        act(Self.actionKey)
+    }
+
+    override func willTurnIntoFault() { act(Self.faultKey) }
+
+    private func act(_ key: String) {
+        guard let action = managedObjectContext?.userInfo.removeValue(forKey: key) as? (Door) -> Void else { return }
+        action(self)
     }
 }

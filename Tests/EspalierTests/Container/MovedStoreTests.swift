@@ -4,6 +4,7 @@ import Espalier
 import EspalierModel
 import EspalierStore
 import Foundation
+import Synchronization
 import Testing
 
 @Suite struct MovedStoreTests {
@@ -93,6 +94,38 @@ import Testing
         #expect(coordinator.persistentStores.map(\.identifier) == [moved.identifier, people.identifier])
         #expect(coordinator.persistentStore(named: "people") === people)
         #expect(coordinator.description(of: people)?.entityNames == ["Listener", "Playlist"])
+    }
+
+    @Test func `a coordinator has the former store or the new one at every moment of a move (PS-03)`() throws {
+        let coordinator = PersistentStoreCoordinator(managedObjectModel: try ManagedObjectModel(for: musicClasses))
+        let former = try coordinator.addPersistentStore(.inMemory)
+        let seen = Mutex<[String]>([])
+        // Notes a message, the stores of this moment, and the number of objects that a new context finds.
+        let note: @Sendable (String, PersistentStoreCoordinator) -> Void = { message, coordinator in
+            let isFormer = coordinator.persistentStores.map { $0 === former }
+            let count = try? ManagedObjectContext(coordinator).count(for: FetchRequest<Artist>())
+            seen.withLock { $0.append("\(message): \(isFormer), \(count ?? -1) artists") }
+        }
+        let tokens = [
+            coordinator.addObserver(for: PersistentStoreCoordinator.StoresWillChangeMessage.self) { message in
+                note("will +\(message.added.count) -\(message.removed.count)", message.coordinator)
+            },
+            coordinator.addObserver(for: PersistentStoreCoordinator.StoresDidChangeMessage.self) { message in
+                note("did +\(message.added.count) -\(message.removed.count)", message.coordinator)
+            },
+        ]
+        let context = ManagedObjectContext(coordinator)
+        Artist(context: context).name = "Nina"
+        try context.save()
+
+        _ = try coordinator.migratePersistentStore(former, to: .inMemory)
+
+        #expect(
+            seen.withLock(\.self) == [
+                "will +0 -1: [true], 1 artists", "will +1 -0: [true], 1 artists", "did +0 -1: [false], 1 artists",
+                "did +1 -0: [false], 1 artists",
+            ])
+        withExtendedLifetime(tokens) {}
     }
 
     @Test func `a store that is not open in a coordinator is not moved by it, and stays open (PS-03)`() throws {

@@ -191,6 +191,35 @@ import Testing
         #expect(records.all.allSatisfy { $0.entityName == "Artist" && $0.kind == .fetch })
     }
 
+    @Test func `a request that gets no answer is in the log by its kind (DB-01)`() async throws {
+        let stack = try Stack(.btree)
+        try stack.makeMusic(artists: 1, tracks: 1)
+        let records = Records()
+        let context = stack.newContext()
+        let request = Track.fetchRequest()
+        // The context has a snapshot as long as it has objects: the store is asked, and fails.
+        let tracks = try context.fetch(request)
+        context.requestLog = records.log(.requests)
+
+        let progress = FetchProgress()
+        progress.cancel()
+        var error: ContextError?
+        do throws(ContextError) {
+            _ = try await context.fetchIDs(request, progress: progress)
+        } catch let thrown {
+            error = thrown
+        }
+        #expect(error?.code == 3072)
+        for store in stack.coordinator.persistentStores { try store.close() }
+        #expect(contextError { _ = try context.fetchIDs(request) } != nil)
+        #expect(contextError { _ = try context.count(for: request) } != nil)
+        #expect(contextError { _ = try context.fetch(request) } != nil)
+
+        #expect(records.all.map(\.kind) == [.fetchIDs, .fetchIDs, .count, .fetch])
+        #expect(records.all.allSatisfy { $0.rowCount == 0 && $0.entityName == "Track" && $0.failure != nil })
+        withExtendedLifetime(tracks) {}
+    }
+
     @Test func `reservations of IDs are in the log, with those that fail (DB-01)`() throws {
         let stack = try Stack(.btree)
         let records = Records()
