@@ -29,8 +29,7 @@ extension ManagedObjectContext {
     /// Runs `body`, which may wait for asynchronous calls, and fails if faults read a store more than `limit` times
     /// (F-2).
     ///
-    /// What other tasks read in this context while `body` waits counts, too. In an asynchronous function, Swift calls
-    /// this method also for a body that waits for nothing: write `await` there.
+    /// What other tasks read in this context while `body` waits counts, too.
     ///
     /// - Throws: as the synchronous method.
     /// - Complexity: O(1) for each read.

@@ -97,7 +97,7 @@ import Testing
             try await context.assertTrips(atMost: 1) {
                 for album in albums { _ = album.artist?.name }
                 await Task.yield()
-                try await context.assertTrips(atMost: 1) { _ = albums[0].tracks.count }
+                try context.assertTrips(atMost: 1) { _ = albums[0].tracks.count }
             }
         } catch let error as UnexpectedTrips { found = error }
 
