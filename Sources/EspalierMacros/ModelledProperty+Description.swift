@@ -131,6 +131,22 @@ private final class MomentSearch: SyntaxVisitor {
         return .visitChildren
     }
 
+    // `UUID(uuidString: "…") ?? UUID()` is a constant: its second part only satisfies the compiler.
+    override func visit(_ node: InfixOperatorExprSyntax) -> SyntaxVisitorContinueKind {
+        guard node.operator.trimmedDescription == "??" else { return .visitChildren }
+        walk(node.leftOperand)
+        return .skipChildren
+    }
+
+    override func visit(_ node: SequenceExprSyntax) -> SyntaxVisitorContinueKind {
+        var isFallback = false
+        for element in node.elements {
+            if !isFallback { walk(element) }
+            isFallback = element.trimmedDescription == "??"
+        }
+        return .skipChildren
+    }
+
     override func visit(_ node: MemberAccessExprSyntax) -> SyntaxVisitorContinueKind {
         let isImplicit = isOfMoment && node.base == nil && node.declName.baseName.text == "now"
         if isImplicit || node.trimmedDescription == "Date.now" { isFound = true }

@@ -171,6 +171,7 @@ import Testing
                 var dice: Int = Int.random(in: 1...6) // error: the model computes the default of dice once
                 var begun: Date = Date(timeIntervalSinceReferenceDate: 0)
                 var last: Date = .distantFuture
+                var code: UUID = UUID(uuidString: "00000000-0000-0000-0000-000000000001") ?? UUID()
                 """)
     }
 

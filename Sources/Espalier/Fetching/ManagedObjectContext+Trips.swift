@@ -29,7 +29,7 @@ extension ManagedObjectContext {
     /// Runs `body`, which may wait for asynchronous calls, and fails if faults read a store more than `limit` times
     /// (F-2).
     ///
-    /// What other tasks read in this context while `body` waits counts, too.
+    /// Reads of other tasks in this context while `body` waits count, too.
     ///
     /// - Throws: as the synchronous method.
     /// - Complexity: O(1) for each read.

@@ -10,7 +10,7 @@ final class UndoGroup {
         case group(UndoGroup)
     }
 
-    /// What reverts a change.
+    /// The work that reverts a change.
     struct Action {
         let target: ObjectIdentifier
         /// Whether the application has registered it, and not a source.

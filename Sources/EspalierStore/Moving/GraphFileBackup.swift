@@ -3,8 +3,8 @@
 // Invariants
 //   1. A backup has its name when it is whole and durable, and before the file is replaced.
 //   2. A backup that a migration has written stays only if the file was replaced, or may have been.
-//   3. A process that is killed leaves its backup. If the file has the same bytes, the next run uses that one; any other
-//      file under the path is an error, and stays.
+//   3. A process that is killed leaves its backup. If the file has the same bytes, the next run uses that one; any
+//      other file under the path is an error, and stays.
 //   4. A migration removes no file that it did not write: it may be a backup that the application has made.
 
 internal import EspalierEngine
