@@ -77,8 +77,8 @@ import Testing
             #expect(plan.steps.map(\.change.subject) == ["Person.home.zip"])
             #expect(plan.steps.map(\.change.cost) == [.check] && plan.steps.map(\.rowCount) == [3])
             #expect(throws: StoreError.self) { try BTreeStore.open(path: path, model: model) }
-            #expect(unread?.contains(isNew ? "attribute home differs" : "home.zip must now have a value") == true)
-            #expect(fixed == unread)
+            let refusal = isNew ? "attribute home differs" : "home.zip must now have a value"
+            #expect(unread?.contains(refusal) == true && fixed?.contains(refusal) == true)
             #expect(try Self.homes(at: path, Self.model(isNew ? [Self.town] : [Self.zip, Self.town])).count == 3)
         }
     }
