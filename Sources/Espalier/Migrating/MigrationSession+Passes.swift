@@ -141,7 +141,7 @@ extension MigrationSession {
                 let successor = try successor(of: owner)
             else { return }
             // The inferred migration tells the others.
-            noteUnreached(targets.filter { open.successor(of: $0) == nil }, relationship, owner.storedID)
+            noteUnreached(targets.filter { open.successor(of: $0) == nil }, older, relationship, owner.storedID)
             let found = try successors(of: targets, relationship, through: nil)
             if !found.isEmpty { try set(found, relationship, of: successor, entity, owner.storedID) }
         }

@@ -200,7 +200,11 @@ public final class MigrationSession {
                 case .following(let path, let through):
                     let targets = try targets(of: try sourceContext.object(with: id), path)
                     for object in try successors(of: targets, relationship, through: through) { found.append(object) }
-                    if named.isContinuation, other == position { noteUnreached(targets, relationship, id) }
+                    if named.isContinuation, other == position,
+                        let older = rules.mappings[other].source?.relationship(named: path)
+                    {
+                        noteUnreached(targets, older, relationship, id)
+                    }
                 case .made(let name):
                     guard let maker = rules.positions[name] else { continue }
                     for object in associations.objects(from: id, maker) { found.append(object) }
@@ -245,9 +249,9 @@ public final class MigrationSession {
     }
 
     /// Notes an owner that would lose a destination, because a relationship of the newer model cannot lead to anything
-    /// that the destination has become.
-    func noteUnreached(_ ids: [ObjectID], _ relationship: Relationship, _ owner: ObjectID) {
-        guard ids.contains(where: { !isReached($0, relationship) }) else { return }
+    /// that the destination has become, and nothing that it has become leads back.
+    func noteUnreached(_ ids: [ObjectID], _ older: Relationship, _ relationship: Relationship, _ owner: ObjectID) {
+        guard ids.contains(where: { !isReached($0, relationship) && !leadsBack($0, older) }) else { return }
         let subject = "\(rules.newer.entities[relationship.declaredBy].name).\(relationship.name)"
         failures.add(subject, .otherDestination, owner)
     }
@@ -261,6 +265,16 @@ public final class MigrationSession {
         guard associations.isTaken(id) else { return true }
         return rules.mappings.enumerated().contains { position, mapping in
             mapping.destination.isKind(of: entity) && !associations.objects(from: id, position).isEmpty
+        }
+    }
+
+    /// Whether an object that an older one has become follows the inverse of a relationship that led to the older one:
+    /// if an entity is split, the owner gets another list of such objects.
+    private func leadsBack(_ id: ObjectID, _ older: Relationship) -> Bool {
+        guard let inverse = rules.former.inverse(of: older) else { return false }
+        return rules.mappings.enumerated().contains { position, mapping in
+            mapping.relationships.contains { $0.rule.followedRelationship == inverse.name }
+                && !associations.objects(from: id, position).isEmpty
         }
     }
 
