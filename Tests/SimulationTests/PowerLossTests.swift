@@ -108,7 +108,7 @@ final class CrashExaminer: Sendable {
         return counts
     }
 
-    @Test(arguments: 0..<UInt64(campaignCount("ESPALIER_CRASH_SEEDS", default: 3)))
+    @Test(arguments: 0..<UInt64(campaignCount("ESPALIER_CRASH_SEEDS", default: 2)))
     func `a power loss at any moment keeps what was acknowledged and nothing in part`(seed: UInt64) throws {
         let counts = try crashEverywhere(
             seed: testSeed(default: 1000) + seed, transactions: 10,

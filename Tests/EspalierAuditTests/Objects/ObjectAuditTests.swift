@@ -20,7 +20,7 @@ import Testing
         throws
     {
         let seed = testSeed(default: 301)
-        for run in 0..<UInt64(Self.runs(5)) {
+        for run in 0..<UInt64(Self.runs(3)) {
             let pageSize = [4096, 8192, 16_384, 32_768, 65_536][Int(run % 5)]
             let files = try ObjectSampleRun.files(
                 seed: seed &+ run, saves: 50, pageSize: pageSize, closes: run % 3 > 0)
@@ -54,7 +54,7 @@ import Testing
     @Test func `stores are in order when a model has taken indexes and constraints away, and brought them back`() throws
     {
         let seed = testSeed(default: 361)
-        for run in 0..<UInt64(Self.runs(3)) {
+        for run in 0..<UInt64(Self.runs(2)) {
             let system = SimulatedFileSystem(seed: 1)
             system.replaceContents(of: "store", with: try ObjectSampleRun.files(seed: seed &+ run, saves: 40).store)
             let whole = try ObjectSampleModel.make()
@@ -114,7 +114,7 @@ import Testing
     @Test func `layouts with default rows are in order, and a default row that is not possible is objected to`() throws
     {
         let seed = testSeed(default: 371)
-        for run in 0..<UInt64(Self.runs(3)) {
+        for run in 0..<UInt64(Self.runs(2)) {
             let system = SimulatedFileSystem(seed: 1)
             system.replaceContents(of: "store", with: try ObjectSampleRun.files(seed: seed &+ run, saves: 40).store)
             var entities = try ObjectSampleModel.make().descriptions

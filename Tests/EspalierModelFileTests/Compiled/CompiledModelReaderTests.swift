@@ -424,7 +424,7 @@ import Testing
         let files = try names.map { Array(try Data(contentsOf: compiled($0))) }
         let seed = testSeed(default: 2028)
         var models = 0
-        for number in 0..<UInt64(campaignCount("ESPALIER_MODEL_MUTATIONS", default: 3_000)) {
+        for number in 0..<UInt64(campaignCount("ESPALIER_MODEL_MUTATIONS", default: 1_500)) {
             var random = SeededGenerator(seed: seed &+ number)
             var bytes = files.randomElement(using: &random) ?? []
             for _ in 0..<Int.random(in: 1...4, using: &random) {

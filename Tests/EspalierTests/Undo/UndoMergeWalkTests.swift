@@ -11,7 +11,7 @@ import Testing
 
 @Suite struct UndoMergeWalkTests {
     private static let stepCount = campaignCount("ESPALIER_UNDO_STEPS", default: 80)
-    private static let walkCount = campaignCount("ESPALIER_UNDO_WALKS", default: 6)
+    private static let walkCount = campaignCount("ESPALIER_UNDO_WALKS", default: 4)
 
     @Test(arguments: BeadBoard.Place.allCases)
     func `undoing after merges gives attributes their former values and leaves both ends equal`(

@@ -9,7 +9,7 @@ import Testing
 
 @Suite struct UndoWalkTests {
     private static let stepCount = campaignCount("ESPALIER_UNDO_STEPS", default: 120)
-    private static let walkCount = campaignCount("ESPALIER_UNDO_WALKS", default: 6)
+    private static let walkCount = campaignCount("ESPALIER_UNDO_WALKS", default: 4)
     private static let callWalkCount = campaignCount("ESPALIER_UNDO_WALKS", default: 2)
 
     @Test(arguments: BeadBoard.Place.allCases, [false, true])
