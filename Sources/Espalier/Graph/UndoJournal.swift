@@ -127,7 +127,9 @@ final class UndoJournal {
         assert(steps.isEmpty || firstEdition <= edition, "steps of edition \(firstEdition) in edition \(edition)")
         let action = UndoAction(steps, firstEdition, isRedo: manager.isUndoing)
         for step in steps { note(step, of: action) }
-        (steps, latest, hasNotice) = ([], nil, false)
+        (steps, hasNotice) = ([], false)
+        // The next deletion may be in another event.
+        if case .deleted? = latest?.change {} else { latest = nil }
         return action
     }
 

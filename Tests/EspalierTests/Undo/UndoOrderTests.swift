@@ -198,13 +198,20 @@ import Testing
         #expect(growth < 1.2, "\(growth) times as many steps")
     }
 
-    @Test(arguments: [DeleteRule.noAction, .deny])
-    func `deleting one by one from the front of an order costs as much for each`(_ rule: DeleteRule) throws {
+    @Test(arguments: [DeleteRule.noAction, .deny], [false, true])
+    func `deleting one by one from the front of an order costs as much for each, in one event and in many`(
+        _ rule: DeleteRule, _ endsEvents: Bool
+    ) throws {
         let growth = try growth { count in
             let scene = try Scene(rule, boxes: count)
             let boxes = Array(try scene.shelf().boxes)
             for box in boxes { #expect(!box.name.isEmpty) }
-            return try StepCount.count { for box in boxes { try scene.context.delete(box) } }.steps
+            return try StepCount.count {
+                for box in boxes {
+                    try scene.context.delete(box)
+                    if endsEvents { scene.context.processPendingChanges() }
+                }
+            }.steps
         }
         // 16 times as many boxes.
         #expect(growth < 24, "\(growth) times as many steps")
