@@ -5,6 +5,7 @@ import Espalier
 import EspalierModel
 import EspalierStore
 import Synchronization
+import TestSupport
 import Testing
 
 @Suite struct UnsavedCascadeTests {
@@ -391,6 +392,39 @@ import Testing
     }
 
     // MARK: Unsaved objects
+
+    @Test func `a cascade goes on across a to-one relationship of a row that nobody has in memory (MC-14)`() throws {
+        let model = try ManagedObjectModel(entities: [
+            EntityDescription(
+                "Band", relationships: [.init("members", to: "Member", inverse: "band", .toMany, deleteRule: .cascade)]),
+            EntityDescription(
+                "Member",
+                relationships: [
+                    .init("band", to: "Band", inverse: "members"),
+                    .init("desk", to: "Desk", inverse: "member", deleteRule: .cascade),
+                ]),
+            EntityDescription("Desk", relationships: [.init("member", to: "Member", inverse: "desk")]),
+        ])
+        let stores: [any PersistentStore] = [
+            try BTreeStore.inMemory(model: model, options: .small), InMemoryStore(model: model),
+        ]
+        for store in stores {
+            let coordinator = PersistentStoreCoordinator(managedObjectModel: model)
+            coordinator.add(store)
+            let maker = ManagedObjectContext(coordinator)
+            let member = try maker.insertNewObject(forEntityName: "Member")
+            for (name, entity) in [("band", "Band"), ("desk", "Desk")] {
+                try member.setValue(.toOne(try maker.insertNewObject(forEntityName: entity)), forKey: name)
+            }
+            try maker.save()
+
+            let context = ManagedObjectContext(coordinator)
+            let band = try #require(try context.fetch(FetchRequest<ManagedObject>(entityName: "Band")).first)
+            try context.delete(band)
+
+            #expect(try context.count(for: FetchRequest<ManagedObject>(entityName: "Desk")) == 0)
+        }
+    }
 
     @Test func `the cascade of an object that was never saved reaches rows, although no store runs its rules`() throws {
         let model = try ManagedObjectModel(entities: [
