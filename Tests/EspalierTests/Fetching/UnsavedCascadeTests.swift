@@ -396,7 +396,8 @@ import Testing
     @Test func `a cascade goes on across a to-one relationship of a row that nobody has in memory (MC-14)`() throws {
         let model = try ManagedObjectModel(entities: [
             EntityDescription(
-                "Band", relationships: [.init("members", to: "Member", inverse: "band", .toMany, deleteRule: .cascade)]),
+                "Band",
+                relationships: [.init("members", to: "Member", inverse: "band", .toMany, deleteRule: .cascade)]),
             EntityDescription(
                 "Member",
                 relationships: [
