@@ -133,18 +133,27 @@ private final class MomentSearch: SyntaxVisitor {
 
     // `UUID(uuidString: "…") ?? UUID()` is a constant: its second part only satisfies the compiler.
     override func visit(_ node: InfixOperatorExprSyntax) -> SyntaxVisitorContinueKind {
-        guard node.operator.trimmedDescription == "??" else { return .visitChildren }
-        walk(node.leftOperand)
+        guard node.operator.trimmedDescription == "??", Self.isOfLiterals(node.leftOperand) else {
+            return .visitChildren
+        }
         return .skipChildren
     }
 
     override func visit(_ node: SequenceExprSyntax) -> SyntaxVisitorContinueKind {
-        var isFallback = false
-        for element in node.elements {
-            if !isFallback { walk(element) }
-            isFallback = element.trimmedDescription == "??"
+        let elements = Array(node.elements)
+        for (position, element) in elements.enumerated() {
+            let isFallback = position > 1 && elements[position - 1].trimmedDescription == "??"
+            if !isFallback || !Self.isOfLiterals(elements[position - 2]) { walk(element) }
         }
         return .skipChildren
+    }
+
+    /// Whether an expression is the call of an initializer or function with literals alone.
+    private static func isOfLiterals(_ value: ExprSyntax) -> Bool {
+        guard let call = value.as(FunctionCallExprSyntax.self), !call.arguments.isEmpty else { return false }
+        return call.arguments.map(\.expression).allSatisfy {
+            $0.is(StringLiteralExprSyntax.self) || $0.is(IntegerLiteralExprSyntax.self)
+        }
     }
 
     override func visit(_ node: MemberAccessExprSyntax) -> SyntaxVisitorContinueKind {

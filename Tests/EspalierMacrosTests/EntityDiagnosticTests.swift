@@ -169,6 +169,7 @@ import Testing
                 var due: Date = Date.now.addingTimeInterval(60) // error: the model computes the default of due once
                 var end: Date = Date(timeIntervalSinceNow: 60) // error: the model computes the default of end once
                 var dice: Int = Int.random(in: 1...6) // error: the model computes the default of dice once
+                var first: Date = Optional<Date>.none ?? Date() // error: the model computes the default of first once
                 var begun: Date = Date(timeIntervalSinceReferenceDate: 0)
                 var last: Date = .distantFuture
                 var code: UUID = UUID(uuidString: "00000000-0000-0000-0000-000000000001") ?? UUID()

@@ -57,6 +57,9 @@ final class UndoJournal {
 
     func append(_ step: UndoStep) {
         assert(isRecording, "invariant 1: a step without registration")
+        // It may have the last reference to an object (invariant 6).
+        let former = latest
+        defer { withExtendedLifetime(former) {} }
         latest = step
         if let reopened {
             reopened.append(step)

@@ -18,7 +18,7 @@ extension MigrationSession {
             }
             try during("end", position) { try mapping.policy.end(mapping, self) }
         }
-        let losses = try unmappedObjects()
+        let losses = try unmappedObjects() + lostOrders.filter { !migration.allowing.contains($0) }
         let refusal = MigrationRefusal(losses: losses, failures: failures.all)
         if refusal.isEmpty, destinationContext.hasChanges {
             do throws(ContextError) { try destinationContext.save() } catch {
@@ -178,9 +178,8 @@ struct MappingFailures {
     private struct Finding {
         let subject: String
         let reason: MigrationFailure.Reason
-        var count = 0
-        /// The row that was noted last; beyond `objectCountMax` it is not in `objects`.
-        var last: ObjectID?
+        /// All rows; `objects` has the first of them.
+        var rows: Set<ObjectID> = []
         var objects: [ObjectID] = []
     }
 
@@ -190,14 +189,14 @@ struct MappingFailures {
         let known = found.firstIndex { $0.subject == subject && $0.reason == reason }
         let index = known ?? found.endIndex
         if known == nil { found.append(Finding(subject: subject, reason: reason)) }
-        // A row that makes several objects is one.
-        if found[index].last == object { return }
-        found[index].count += 1
-        found[index].last = object
+        // A row that makes several objects is one, also if several mappings make them.
+        guard found[index].rows.insert(object).inserted else { return }
         if found[index].objects.count < Self.objectCountMax { found[index].objects.append(object) }
     }
 
     var all: [MigrationFailure] {
-        found.map { MigrationFailure(subject: $0.subject, reason: $0.reason, rowCount: $0.count, objects: $0.objects) }
+        found.map {
+            MigrationFailure(subject: $0.subject, reason: $0.reason, rowCount: $0.rows.count, objects: $0.objects)
+        }
     }
 }

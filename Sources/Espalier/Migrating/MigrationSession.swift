@@ -33,6 +33,8 @@ public final class MigrationSession {
     /// The objects that come from one another.
     private(set) var associations: Associations
     var failures = MappingFailures()
+    /// The ordered lists of older owners that lose the order of several destinations, which come back from their side.
+    private(set) var lostOrders: [MigrationLoss] = []
 
     init(_ open: MappedMigration, _ rules: MappingRules, _ migration: MigrationOptions) {
         (self.open, self.rules, self.migration) = (open, rules, migration)
@@ -249,11 +251,16 @@ public final class MigrationSession {
     }
 
     /// Notes an owner that would lose a destination, because a relationship of the newer model cannot lead to anything
-    /// that the destination has become, and nothing that it has become leads back.
+    /// that the destination has become, and nothing that it has become leads back; or the order of several that do.
     func noteUnreached(_ ids: [ObjectID], _ older: Relationship, _ relationship: Relationship, _ owner: ObjectID) {
-        guard ids.contains(where: { !isReached($0, relationship) && !leadsBack($0, older) }) else { return }
-        let subject = "\(rules.newer.entities[relationship.declaredBy].name).\(relationship.name)"
-        failures.add(subject, .otherDestination, owner)
+        let unreached = ids.filter { !isReached($0, relationship) }
+        guard unreached.allSatisfy({ leadsBack($0, older, to: owner) }) else {
+            let subject = "\(rules.newer.entities[relationship.declaredBy].name).\(relationship.name)"
+            return failures.add(subject, .otherDestination, owner)
+        }
+        guard older.isOrdered, unreached.count > 1 else { return }
+        let loss = MigrationLoss.order(of: "\(rules.former.entities[older.declaredBy].name).\(older.name)")
+        if !lostOrders.contains(loss) { lostOrders.append(loss) }
     }
 
     /// Whether a relationship of the newer model can lead to what an older object has become, if that is anything.
@@ -268,13 +275,16 @@ public final class MigrationSession {
         }
     }
 
-    /// Whether an object that an older one has become follows the inverse of a relationship that led to the older one:
-    /// if an entity is split, the owner gets another list of such objects.
-    private func leadsBack(_ id: ObjectID, _ older: Relationship) -> Bool {
+    /// Whether an object that an older one has become follows the inverse of a relationship that led to the older one,
+    /// and reaches what the owner has become: if an entity is split, the owner gets another list of such objects.
+    private func leadsBack(_ id: ObjectID, _ older: Relationship, to owner: ObjectID) -> Bool {
         guard let inverse = rules.former.inverse(of: older) else { return false }
         return rules.mappings.enumerated().contains { position, mapping in
-            mapping.relationships.contains { $0.rule.followedRelationship == inverse.name }
-                && !associations.objects(from: id, position).isEmpty
+            guard !associations.objects(from: id, position).isEmpty else { return false }
+            return mapping.relationships.contains { relationship, rule in
+                guard case .following(inverse.name, through: nil) = rule.source else { return false }
+                return isReached(owner, relationship)
+            }
         }
     }
 

@@ -147,15 +147,10 @@ struct XMLGraphReader {
             else { throw Self.malformed(element, "the text is no value in Base64") }
             return value
         case .decimal where element.text == "NaN": return .decimal(.nan)
-        case .string where element["type"] == XMLGraphFormat.bytesType:
-            guard let data = Data(base64Encoded: element.text, options: .ignoreUnknownCharacters),
-                let text = String(validating: data, as: UTF8.self)
-            else { throw Self.malformed(element, "the text is no UTF-8 in Base64") }
-            return .string(text)
         default: break
         }
         do throws(ColumnValueError) {
-            return try attribute.type.value(ofXML: element.text)
+            return try attribute.type.value(of: element)
         } catch {
             throw Self.malformed(element, "\(attribute.name): \(error.message)")
         }

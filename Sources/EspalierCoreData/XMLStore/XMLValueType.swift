@@ -7,6 +7,7 @@
 
 import EspalierModel
 import EspalierModelFile
+import FoundationEssentials
 
 extension AttributeType {
     /// Types whose values are written in one way.
@@ -56,6 +57,12 @@ extension AttributeType {
             throw ColumnValueError(
                 "the store has a value of type \(element["type"] ?? ""), the model one of type \(self)")
         }
-        return try value(ofXML: element.text)
+        guard notation == .text, element["type"]?.lowercased() == XMLGraphFormat.bytesType else {
+            return try value(ofXML: element.text)
+        }
+        guard let data = Data(base64Encoded: element.text, options: .ignoreUnknownCharacters),
+            let text = String(validating: data, as: UTF8.self)
+        else { throw ColumnValueError("the text is no UTF-8 in Base64") }
+        return try value(ofXML: text)
     }
 }

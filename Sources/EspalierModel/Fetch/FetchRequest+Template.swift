@@ -58,8 +58,10 @@ extension ManagedObjectModel {
         do throws(FetchPredicateError) {
             let condition = try FetchPredicate(format: format)
             // A null in place of each variable: the type of its value is not known.
-            let sample = condition.replacingVariablePaths { _ in .value(.null) }
-            hasVariables = sample != condition
+            let sample = condition.replacingVariablePaths { _ in
+                hasVariables = true
+                return .value(.null)
+            }
             _ = try ResolvedPredicate(sample, for: entity, in: self)
             return nil
         } catch {

@@ -107,8 +107,11 @@ extension BTreeStore {
         let differences = ModelComparison.differences(stored: stored, given: model)
         guard differences.isEmpty else {
             let remedy =
-                isReadOnly
-                ? "open it for writing once, which migrates it" : "allow its migration, which the options turn off"
+                switch (isReadOnly, migration.isAutomatic) {
+                case (true, true): "open it for writing once, which migrates it"
+                case (true, false): "open it once for writing, with options that allow its migration"
+                case (false, _): "allow its migration, which the options turn off"
+                }
             throw .incompatibleModel(
                 path: nil,
                 reason: "the model differs: \(differences.joined(separator: "; ")); \(remedy), or use the model that "

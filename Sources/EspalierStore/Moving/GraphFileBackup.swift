@@ -27,8 +27,8 @@ struct GraphFileBackup {
         do throws(StorageError) {
             let entry = try file.fileSystem.entry(at: path)
             var backup = GraphFileBackup(file: file, entry: entry, written: nil)
-            guard try !isThere(bytes, of: file, entry) else {
-                // The process that has written it may have ended before the name was durable.
+            guard try !isThere(bytes, of: file, entry, makesDurable: true) else {
+                // Whoever has written it may not have made bytes and name durable.
                 try entry.directory.sync()
                 return backup
             }
@@ -53,7 +53,7 @@ struct GraphFileBackup {
     /// - Throws: as `write(_:of:to:)` for a file that is there.
     static func check(_ bytes: [UInt8], of file: GraphFile, at path: String) throws(StoreError) {
         do throws(StorageError) {
-            _ = try isThere(bytes, of: file, try file.fileSystem.entry(at: path))
+            _ = try isThere(bytes, of: file, try file.fileSystem.entry(at: path), makesDurable: false)
         } catch {
             throw .storage(error, path: path)
         }
@@ -63,12 +63,13 @@ struct GraphFileBackup {
     ///
     /// - Throws: `destinationExists` for any other file.
     private static func isThere(
-        _ bytes: [UInt8], of file: GraphFile, _ entry: DirectoryEntry
+        _ bytes: [UInt8], of file: GraphFile, _ entry: DirectoryEntry, makesDurable: Bool
     ) throws(StorageError) -> Bool {
         guard let copy = try entry.openIfPresent(role: .copy, mode: .readOnly) else { return false }
         let found = try GraphFile.bytes(of: copy, atMost: bytes.count + 1)
         assert(found.count <= bytes.count + 1, "\(found.count) bytes were read to compare \(bytes.count)")
         let isBackup = found == bytes && file.knownIdentity != copy.identity
+        if isBackup, makesDurable { try copy.sync(.durable) }
         try copy.close()
         guard isBackup else { throw .maintenance(.destinationExists) }
         return true

@@ -95,7 +95,8 @@ import Testing
 
         for format in [
             "n == $N", "n IN $LIST", "n BETWEEN $ENDS", "$X.n == n", "ANY $X.r.n == 'a'", "ANY r.n == $N",
-            "SUBQUERY($X.r, $x, $x.n == $N).@count > 0", "n MATCHES $P", "n == 'a' AND $X.y.@count > $LEAST",
+            "SUBQUERY($X.r, $x, $x.n == $N).@count > 0", "SUBQUERY($X.r, $x, $x.n == 'a').@count > 0", "n MATCHES $P",
+            "n == 'a' AND $X.y.@count > $LEAST",
         ] {
             #expect(try problems(format) == [], "\(format)")
         }

@@ -166,4 +166,62 @@ import Testing
             #expect(trial.map(\.refusal) == [plan.refusal])
         }
     }
+
+    /// Owners with items that lead back to them, or with photos and videos.
+    private static func splitModel(isOld: Bool) throws -> ManagedObjectModel {
+        func part(_ name: String, _ owner: String, _ inverse: String) -> EntityDescription {
+            EntityDescription(
+                name, attributes: [AttributeDescription("name", .string)],
+                relationships: [RelationshipDescription(owner, to: "Owner", inverse: inverse)])
+        }
+        let items = RelationshipDescription("items", to: isOld ? "Item" : "Photo", inverse: "owner", .ordered)
+        let videos = RelationshipDescription("videos", to: "Video", inverse: "holder", .toMany)
+        return try ManagedObjectModel(
+            entities: [EntityDescription("Owner", relationships: isOld ? [items] : [items, videos])]
+                + (isOld
+                    ? [part("Item", "owner", "items")]
+                    : [part("Photo", "owner", "items"), part("Video", "holder", "videos")]))
+    }
+
+    @Test(arguments: 1...2)
+    func `a split keeps what leads back to its owner, and the order of several of these is a loss (MG-05, MG-08)`(
+        _ videoCount: Int
+    ) throws {
+        let (former, model) = (try Self.splitModel(isOld: true), try Self.splitModel(isOld: false))
+        func mappings(through name: String?) throws -> MappingModel {
+            MappingModel([
+                EntityMapping("Item", to: "Photo", where: try FetchPredicate(format: "name == 'photo'")),
+                EntityMapping(
+                    "Item", to: "Video", where: try FetchPredicate(format: "name == 'video'"),
+                    [.following("holder", "owner", through: name)]),
+            ])
+        }
+        try withStorePath { path in
+            try Self.withContext(at: path, former) { context in
+                let owner = try context.insertNewObject(forEntityName: "Owner")
+                for name in ["photo"] + Array(repeating: "video", count: videoCount) {
+                    let item = try context.insertNewObject(forEntityName: "Item")
+                    try item.setValue(.string(name), forKey: "name")
+                    try item.setValue(.toOne(owner), forKey: "owner")
+                }
+                try context.save()
+            }
+            let order = MigrationLoss.order(of: "Owner.items")
+
+            let kept = try mappings(through: nil).migrationPlan(storeAt: path, from: former, to: model)
+            let lost = try mappings(through: "ItemToPhoto").migrationPlan(storeAt: path, from: former, to: model)
+            try mappings(through: nil)
+                .migrate(storeAt: path, from: former, to: model, MigrationOptions(allowing: [order]))
+
+            #expect(kept.refusal?.losses ?? [] == (videoCount > 1 ? [order] : []))
+            #expect(kept.refusal?.failures ?? [] == [])
+            #expect(lost.refusal?.failures.map(\.subject) == ["Owner.items"])
+            let count = try Self.withContext(at: path, model) { context in
+                try context.count(
+                    for: FetchRequest<ManagedObject>(
+                        entityName: "Video", predicate: try FetchPredicate(format: "holder != nil")))
+            }
+            #expect(count == videoCount)
+        }
+    }
 }
