@@ -28,7 +28,7 @@ struct GraphFileBackup {
             let entry = try file.fileSystem.entry(at: path)
             var backup = GraphFileBackup(file: file, entry: entry, written: nil)
             guard try !isThere(bytes, of: file, entry, makesDurable: true) else {
-                // Whoever has written it may not have made bytes and name durable.
+                // Its writer may not have made bytes and name durable.
                 try entry.directory.sync()
                 return backup
             }
