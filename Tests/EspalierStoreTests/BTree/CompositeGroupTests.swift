@@ -85,7 +85,9 @@ import Testing
         for round in 0..<UInt64(campaignCount("ESPALIER_COMPOSITE_ROUNDS", default: 2)) {
             var random = SeededGenerator(seed: seed + round)
             let rows = (0..<50).map { number -> [AttributeValue] in
-                [Self.place(&random), .string(random.pick(["é", "e\u{301}", "b"])), .integer(Int64(number))]
+                // Two rows are surely equal although the value of one of their elements is no number.
+                let place = number < 48 ? Self.place(&random) : .composite(["price": .decimal(.nan)])
+                return [place, .string(random.pick(["é", "e\u{301}", "b"])), .integer(Int64(number))]
             }
             let wanted = Array(rows.dropFirst(10))
             let places = Self.groups(wanted.map { [$0[0]] })

@@ -1,6 +1,7 @@
 // Unique values that are not final while a save or a command writes its rows: derived ones, and those that later chunks
 // give up. Only the values at the end count, in every kind of store and for chunks of any length.
 
+import EspalierEngine
 import EspalierModel
 import EspalierStore
 import TestSupport
@@ -296,5 +297,31 @@ import Testing
         #expect(try values("Book", "plain", in: store) == (0..<count).reversed().map { .string("\($0)") })
         #expect(try store.check().isOK)
         try store.close()
+    }
+
+    @Test func `a rebuild mends unique values that two rows have in exchange`() throws {
+        let model = try ManagedObjectModel(entities: [
+            EntityDescription(
+                "Shelf", attributes: [AttributeDescription("bookCount", .integer64, derivation: .count(of: "books"))],
+                relationships: [RelationshipDescription("books", to: "Book", inverse: "shelf", .toMany)],
+                uniquenessConstraints: [["bookCount"]]),
+            EntityDescription("Book", relationships: [RelationshipDescription("shelf", to: "Shelf", inverse: "books")]),
+        ])
+        let fixture = try StoreFixture(.treeInFile, model)
+        let full = try fixture.insert("Shelf")
+        _ = try fixture.insert("Book", to: ["shelf": full])
+        let empty = try fixture.insert("Shelf")
+        let store = try #require(fixture.store as? BTreeStore)
+        var transaction = try store.database.beginWrite()
+        let tree = try #require(try transaction.tree(named: "rows:Shelf", keys: UInt64.self))
+        let rows = try [full, empty].map { try #require(try transaction.get($0.key, from: tree)) }
+        for (id, row) in zip([empty, full], rows) { _ = try transaction.put(row, for: id.key, in: tree) }
+        try transaction.commit()
+
+        let rebuilt = try store.rebuildDerivedTrees()
+
+        #expect(rebuilt.derivedValueCount == 2 && rebuilt.after?.isOK == true)
+        #expect(try fixture.value(full, "bookCount") == .integer(1))
+        #expect(try fixture.value(empty, "bookCount") == .integer(0))
     }
 }

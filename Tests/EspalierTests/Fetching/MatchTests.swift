@@ -65,6 +65,22 @@ import Testing
         #expect(try context.fetch(FetchRequest<Artist>(hasOne)).contains(artists[0]))
     }
 
+    @Test func `a condition does not see what a cascade will delete at the end of the event (PR-12)`() throws {
+        let board = try BeadBoard(.memory, count: 3, rules: [.fans: .cascade])
+        let context = ManagedObjectContext(board.coordinator)
+        let beads = try (0..<3).map { try board.bead($0, in: context) }
+        try beads[1].setValue(.toOne(beads[0]), forKey: "best")
+        try beads[1].setValue(.toOne(beads[2]), forKey: "mate")
+        context.processPendingChanges()
+        let isSingle = try FetchPredicate(format: "mateOf == nil")
+        #expect(try !beads[2].matches(isSingle))
+
+        try context.delete(beads[0])
+
+        #expect(try beads[2].matches(isSingle) && beads.filter(isSingle).contains(beads[2]))
+        #expect(try context.fetch(FetchRequest<Bead>(isSingle)).contains(beads[2]))
+    }
+
     @Test func `a condition that does not fit, and an object without context, are refused by name`() throws {
         let stack = try Stack(.inMemory)
         let context = stack.newContext()

@@ -126,17 +126,25 @@ import Testing
         _ property: BeadProperty, _ rule: DeleteRule
     ) throws {
         let rules = property.inverse.map { [$0: rule] } ?? [:]
-        let scene = try Scene(rules, [(0, property, [1])])
-        try scene.set(0, property, [])
-        try scene.withoutRegistration { try scene.context.delete(scene.beads[1]) }
+        for isDropped in [false, true] {
+            let scene = try Scene(rules, [(0, property, [1])])
+            try scene.set(0, property, [])
+            if isDropped {
+                scene.context.processPendingChanges()
+                try scene.context.delete(scene.beads[1])
+                try scene.endWithoutRegistration()
+            } else {
+                try scene.withoutRegistration { try scene.context.delete(scene.beads[1]) }
+            }
 
-        try scene.context.undo()
+            try scene.context.undo()
 
-        #expect(try scene.beads[1].isDeleted && scene.shown(0, property) == [])
-        try scene.save()
-        #expect(try scene.board.stored()[0]?[property] == [])
-        try scene.context.redo()
-        try scene.save()
+            #expect(try scene.beads[1].isDeleted && scene.shown(0, property) == [], "is dropped: \(isDropped)")
+            try scene.save()
+            #expect(try scene.board.stored()[0]?[property] == [], "is dropped: \(isDropped)")
+            try scene.context.redo()
+            try scene.save()
+        }
     }
 
     @Test func `the rules of a deletion without registration have no steps, also if they run after that (MC-54)`()
