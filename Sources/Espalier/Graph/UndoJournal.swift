@@ -38,7 +38,7 @@ final class UndoJournal {
     /// For each object that an action has deleted, the last such action.
     private var deletions: [ObjectIdentifier: WeakAction] = [:]
     /// The action to which steps are appended while rules run again; `nil` otherwise.
-    private var reopened: UndoAction?
+    private(set) var reopened: UndoAction?
 
     private struct WeakObject {
         weak var object: ManagedObject?
@@ -158,6 +158,14 @@ final class UndoJournal {
         if isPaused { resume() }
         reopened = former
     }
+
+    /// Removes all steps of an action after the first `count`: what rules that ran again have changed was taken back.
+    func truncate(_ action: UndoAction, to count: Int) {
+        let removed = action.removeSteps(after: count)
+        for step in removed {
+            if case .deleted = step.change { deletions[ObjectIdentifier(step.object)] = nil }
+        }
+    }
 }
 
 extension ManagedObjectContext {
@@ -179,13 +187,7 @@ extension ManagedObjectContext {
     var undoStepCount: Int { formerStepCount + (journal?.steps.count ?? 0) }
 
     /// Removes all steps after the first ones, to return to the state at which `undoStepCount` was `count`.
-    func truncateJournal(to count: Int) {
-        guard let journal else { return }
-        journal.truncate(to: max(0, count - formerStepCount))
-        guard journal.steps.isEmpty else { return }
-        journal.manager.forgetNameOfEmptyEvent()
-        journal.manager.forgetNextName(of: ObjectIdentifier(self))
-    }
+    func truncateJournal(to count: Int) { journal?.truncate(to: max(0, count - formerStepCount)) }
 
     /// Marks all unsaved deletions as ones without a step, because their steps are gone.
     ///
