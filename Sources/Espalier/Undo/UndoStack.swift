@@ -402,7 +402,7 @@ public final class UndoStack {
     ///
     /// Earlier changes of contexts are registered before, or after the save in a transaction and in hooks of a save:
     /// their event then has an open group, which gets the name. Without groups by event, the group that the save
-    /// registers gets it.
+    /// registers gets it. A transaction or a save that fails takes the names back that it was given.
     public func setActionName(_ name: String) {
         if stage == .idle { registerWaitingForGroup() }
         let isIdle = stage == .idle && isUndoRegistrationEnabled
