@@ -156,8 +156,13 @@ struct ToManyChange {
 
     private final class Order {
         var ids: OrderedIDs
+        /// The edition of what is taken out for readers (`ReachedRows.edition`) at which none of the IDs was taken out;
+        /// `nil` if that is not known, as after an addition.
+        ///
+        /// An order and its copies are in one context, whose edition it is.
+        var clearEdition: Int?
 
-        init(_ ids: OrderedIDs) { self.ids = ids }
+        init(_ ids: OrderedIDs, clearEdition: Int? = nil) { (self.ids, self.clearEdition) = (ids, clearEdition) }
     }
 
     /// Whether another context may have changed the stored list since then: the store may have an added destination
@@ -200,7 +205,7 @@ struct ToManyChange {
     /// read at another time may have it.
     mutating func add(_ id: ObjectID) {
         if isWhole {
-            withOrder { if !$0.contains(id) { $0.append(id) } }
+            withOrder(adds: true) { if !$0.contains(id) { $0.append(id) } }
         } else {
             if !removed.remove(id) || isMerged { added.insert(id) }
             counted.count += 1
@@ -214,7 +219,7 @@ struct ToManyChange {
     mutating func restore(_ id: ObjectID) {
         guard let list, let place = base.firstIndex(of: id) else { return add(id) }
         let before = Set(base[..<place])
-        withOrder { $0.insert(id, at: list.lastIndex(where: before.contains).map { $0 + 1 } ?? 0) }
+        withOrder(adds: true) { $0.insert(id, at: list.lastIndex(where: before.contains).map { $0 + 1 } ?? 0) }
     }
 
     /// Removes a destination that the relationship has.
@@ -262,7 +267,7 @@ struct ToManyChange {
     /// places.
     mutating func replace(_ former: ObjectID, by id: ObjectID) {
         if isWhole {
-            withOrder { ids in
+            withOrder(adds: true) { ids in
                 guard let index = ids.index(of: former) else { return }
                 let place = min(index, ids.index(of: id) ?? index)
                 for id in [former, id] { ids.remove(id) }
@@ -310,10 +315,21 @@ struct ToManyChange {
         withOrder { $0.move(from: source, to: target) }
     }
 
+    /// Whether the order is known to have no destination that is taken out for readers at an edition of that.
+    func hidesNothing(at edition: Int) -> Bool { order?.clearEdition == edition }
+
+    /// Records that the order has no destination that is taken out for readers at an edition of that.
+    func noteHidesNothing(at edition: Int) { order?.clearEdition = edition }
+
     /// Calls `body` with the whole order, if it is known; a shared order is copied first.
+    ///
+    /// - Parameter adds: whether `body` may add a destination, which may be one that is taken out for readers.
     @discardableResult
-    private mutating func withOrder<R>(_ body: (inout OrderedIDs) -> R) -> R? {
-        if isWhole, !isKnownUniquelyReferenced(&order) { order = order.map { Order($0.ids) } }
+    private mutating func withOrder<R>(adds: Bool = false, _ body: (inout OrderedIDs) -> R) -> R? {
+        if isWhole, !isKnownUniquelyReferenced(&order) {
+            order = order.map { Order($0.ids, clearEdition: $0.clearEdition) }
+        }
+        if adds { order?.clearEdition = nil }
         return order.map { body(&$0.ids) }
     }
 

@@ -1,8 +1,8 @@
 // The way back for a parent, if the save of a child fails after it has begun to change the parent.
 //
 // Invariants
-//   1. After `restore`, the parent has the unsaved changes, the lists of changed objects and the undo steps that it had
-//      at `init`. Rows that were read meanwhile stay.
+//   1. After `restore`, the parent has the unsaved changes, the lists of changed objects, and the undo steps and names
+//      that it had at `init`. Rows that were read meanwhile stay.
 //   2. `init` takes O(deletions whose rules have to run): the former states of changed objects are in the records that
 //      children have seen (`ParentSource.records`), which do not change while a child changes the parent. Only
 //      `restore` looks at all changed objects.
@@ -21,8 +21,7 @@ struct ParentCheckpoint {
     private let recorded: RecordedViolations
     private let locked: [ManagedObject: UInt64]
     private let eventChanges: EventChanges?
-    /// The number of steps in the undo journals.
-    private let stepCount: Int
+    private let undoMark: UndoMark
 
     /// Notes the state of a parent that has the snapshot of this moment (`currentSnapshot`).
     init(of source: ParentSource) {
@@ -31,7 +30,7 @@ struct ParentCheckpoint {
         (unpropagated, outdated) = (parent.unpropagated, parent.outdated)
         (runsRulesAgain, reached) = (parent.runsRulesAgain, parent.memory.reached)
         (recorded, locked, eventChanges) = (parent.recorded, parent.locked, parent.eventChanges)
-        stepCount = parent.undoStepCount
+        undoMark = UndoMark(parent)
     }
 
     /// Restores the parent to the state of this checkpoint.
@@ -58,12 +57,12 @@ struct ParentCheckpoint {
         (parent.recorded, parent.locked) = (recorded, locked)
         // Before a snapshot is made, additions to relationships are applied.
         parent.memory.unreadInverses.removeAll()
-        parent.truncateJournal(to: stepCount)
         parent.memory.pendingValues.removeAll()
         parent.memory.updateListeners()
         parent.changeCount &+= 1
         parent.eventChanges = eventChanges
         assert(parent.checkInvariants())
+        undoMark.restore(parent)
     }
 
     /// Discards the changes of objects that had none; returns these objects.

@@ -3,7 +3,8 @@
 // Invariants
 //   1. Versions, destinations and delete rules are checked against the parent's present state before anything changes:
 //      a save that is refused changes nothing. One that fails later is taken back (ParentCheckpoint): the parent's
-//      store can fail while its relationships are read, and so can the IDs for objects that its hooks insert.
+//      store can fail while its relationships are read, and so can the IDs for objects that its hooks insert. What
+//      hooks change while the parent adopts newer rows is checked again, until they change nothing more.
 //   2. The parent's objects change as if the application had changed them: both ends of relationships, delete rules,
 //      messages, and one group of undo actions. Hooks that the child has called are not called again; a fault of the
 //      parent that fires, and an object that only the parent's delete rules reach, call theirs.
@@ -22,15 +23,21 @@ extension ParentSource {
         let senders = origin.updatedObjects(of: request)
         let stored = try check(request, before, origin.generation.readsOnly(before) ? origin.rows(senders) : [])
         let ids = try permanentIDs(for: request)
-        try requireFree(request.insertions.map { ids[$0.id] ?? $0.id })
-        let (formerCount, seenCount) = (revokedCount, parent.changeCount)
+        let newIDs = request.insertions.map { ids[$0.id] ?? $0.id }
+        try requireFree(newIDs)
+        let formerCount = revokedCount
+        var (seenCount, rounds) = (parent.changeCount, HookRounds())
         var objects = prepare(request, stored)
-        if parent.changeCount != seenCount {
+        while parent.changeCount != seenCount {
             // A hook of an object that became a fault has changed others. These changes are the parent's own: the
             // checkpoint must know them, so that they stay if this save fails, and they may be in its way.
+            try asSource { () throws(ContextError) in try rounds.begin(objectCount: objects.count) }
             before = try currentSnapshot()
             let known = origin.generation.readsOnly(before) ? origin.rows(senders) : []
-            objects = prepare(request, try check(request, before, known))
+            let stored = try check(request, before, known)
+            try requireFree(newIDs)
+            seenCount = parent.changeCount
+            objects = prepare(request, stored)
         }
         defer { withExtendedLifetime(objects) {} }
         parent.endUndoEvent()

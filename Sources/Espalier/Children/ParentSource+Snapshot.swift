@@ -37,6 +37,7 @@ extension ParentSource {
         case .store(let error): error
         case .readOnlyStore(let path): .readOnly(path: path)
         case .noStore: .closed
+        case .unsettledSave(let rounds): .unsettledSave(rounds: rounds)
         default: .invalidRequest(reason: "\(error)")
         }
     }

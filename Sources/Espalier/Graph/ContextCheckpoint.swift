@@ -1,8 +1,8 @@
 // A copy of the unsaved state of a context, with which a call that fails restores everything (F-5).
 //
 // Invariants
-//   1. After `restore`, the sets, the registry, the read generation, the steps and messages of the event, and every
-//      object's row, changes and flags are as they were at `init`.
+//   1. After `restore`, the sets, the registry, the read generation, the undo steps and names, the messages of the
+//      event, and every object's row, changes and flags are as they were at `init`.
 //   2. A permanent ID that a new object has got since stays: a child may have read it, and it does not change (MC-45).
 //   3. `init` takes O(changed objects); values are shared, not copied.
 
@@ -62,10 +62,7 @@ struct ContextCheckpoint {
     private let locked: [ManagedObject: UInt64]
     private let generation: [ReadGeneration.PartRead]
     private let eventChanges: EventChanges?
-    /// The number of steps in the undo journals.
-    private let stepCount: Int
-    /// The journal of that moment, unless it is gone.
-    private weak var journal: UndoJournal?
+    private let undoMark: UndoMark
     private let given: GivenIDs
 
     init(_ context: ManagedObjectContext) {
@@ -81,8 +78,7 @@ struct ContextCheckpoint {
         locked = context.locked
         generation = context.generation.parts
         eventChanges = context.eventChanges
-        stepCount = context.undoStepCount
-        journal = context.journal
+        undoMark = UndoMark(context)
         given = context.givenIDs ?? GivenIDs()
         context.givenIDs = given
         let count = inserted.count + updated.count + deleted.count
@@ -130,11 +126,9 @@ struct ContextCheckpoint {
         context.goBackToGeneration(generation)
         context.changeCount &+= 1
         giveIDsAgain(context)
-        context.truncateJournal(to: stepCount)
-        // A hook or the closure of a transaction has set another undo manager, which stays.
-        if context.journal !== journal { context.markDeletionsUnrecorded() }
         context.eventChanges = eventChanges
         assert(context.checkInvariants())
+        undoMark.restore(context)
     }
 
     /// Gives new objects the permanent IDs again that they have got since `init` (invariant 2).

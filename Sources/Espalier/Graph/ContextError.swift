@@ -24,7 +24,8 @@ public enum ContextError: Error, Sendable {
     /// All relationships that would lead to rows that another context or process has deleted, or that a deletion would
     /// leave without their destination (133000).
     case references([ReferenceConflict])
-    /// Each round of `willSave` and validation hooks changes or inserts objects again.
+    /// Each round of `willSave` and validation hooks changes or inserts objects again, or each round of the hooks of a
+    /// parent's objects that adopt newer rows for the save of a child.
     case unsettledSave(rounds: Int)
     /// A hook of a running save has called `save()` of the same context or of a child, or another call that would
     /// change the objects that are written; a hook of an object that becomes a fault has called `save()` of a child; or
@@ -140,8 +141,8 @@ extension ContextError: CustomStringConvertible {
         case .references(let conflicts): Self.list("the save would break these relationships", conflicts)
         case .unsettledSave(let rounds):
             "after \(rounds) rounds the hooks of the save still change objects; `willSave` must not set a value that "
-                + "is set already, no two validation hooks may set different values of one property, and no hook may "
-                + "insert an object on every call"
+                + "is set already, no two validation hooks may set different values of one property, no hook may "
+                + "insert an object on every call, and no object that becomes a fault may read an older row again"
         case .alreadySaving(let hook, let object):
             "save(), execute() or a call that would change what they write was made in "
                 + "\(hook)\(object.map { " of \($0)" } ?? "") while the context, its parent or its store was writing "
@@ -235,6 +236,7 @@ extension ContextError {
         case .brokenRules(let rules): self = .violations(rules.map { Violation($0) })
         case .unknownStoreType(let type): self = .unsupportedStore(type)
         case .fetchCancelled: self = .fetchCancelled
+        case .unsettledSave(let rounds): self = .unsettledSave(rounds: rounds)
         case .storage where error.isAlreadyWriting: self = .alreadySaving(hook: SaveStage.batchClosure, object: nil)
         case .conflict, .closed, .storage, .incompatibleModel, .modelChanged, .migrationRefused, .migrationCancelled,
             .commandCancelled, .otherFormat, .damagedContent, .malformedFile, .invalidRequest, .outside,

@@ -5,7 +5,8 @@
 //   1. The places ascend.
 //   2. They stay true until another list is stored or shown, or until something else is taken out (`isOf`). Values of
 //      attributes have no part in this.
-// Elsewhere: which destinations are taken out (ReachedRows), and who reads the places (Object: +ShownDestinations).
+// Elsewhere: which destinations are taken out (ReachedRows), and who reads the places (Object: +ShownDestinations). An
+// order that has nothing to hide knows that itself (`ToManyChange.hidesNothing`), and needs no places.
 
 import EspalierModel
 

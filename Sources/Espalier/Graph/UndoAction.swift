@@ -20,4 +20,13 @@ final class UndoAction {
     }
 
     func append(_ step: UndoStep) { steps.append(step) }
+
+    /// Removes all steps after the first `count`, and returns them: the caller releases them after the access.
+    func removeSteps(after count: Int) -> ArraySlice<UndoStep> {
+        assert(count >= 0, "\(count) steps")
+        let former = steps
+        guard count < former.count else { return [] }
+        steps = Array(former.prefix(count))
+        return former[count...]
+    }
 }

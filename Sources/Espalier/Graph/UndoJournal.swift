@@ -30,7 +30,11 @@ final class UndoJournal {
     private var firstEdition = 0
     private var pauseCount: Int
     /// The last step, if nothing has changed without a step since.
-    private(set) var latest: UndoStep?
+    private var latest: UndoStep?
+    /// The deleted destinations that places have met, as far as nothing has changed without a step since.
+    ///
+    /// At the end of an event only those stay that its last step has deleted: the next deletion may be in another one.
+    private var deletedRuns = DeletedRuns()
     /// The objects that became those of rows when a save merged them, and the edition of that save.
     private var takeovers: [ObjectIdentifier: (object: WeakObject, edition: Int)] = [:]
     /// The rows into which saves have merged new objects, and the edition of the last such save.
@@ -38,7 +42,7 @@ final class UndoJournal {
     /// For each object that an action has deleted, the last such action.
     private var deletions: [ObjectIdentifier: WeakAction] = [:]
     /// The action to which steps are appended while rules run again; `nil` otherwise.
-    private var reopened: UndoAction?
+    private(set) var reopened: UndoAction?
 
     private struct WeakObject {
         weak var object: ManagedObject?
@@ -58,7 +62,7 @@ final class UndoJournal {
     func append(_ step: UndoStep) {
         assert(isRecording, "invariant 1: a step without registration")
         // It may have the last reference to an object (invariant 6).
-        let former = latest
+        let former = (latest, deletedRuns.follow(step))
         defer { withExtendedLifetime(former) {} }
         latest = step
         if let reopened {
@@ -74,6 +78,7 @@ final class UndoJournal {
         let former = latest
         latest = nil
         edition += 1
+        endDeletedRuns()
         withExtendedLifetime(former) {}
     }
 
@@ -122,6 +127,7 @@ final class UndoJournal {
         if count < former.steps.count { steps = Array(former.steps.prefix(count)) }
         if steps.isEmpty { hasNotice = false }
         latest = nil
+        endDeletedRuns()
         withExtendedLifetime(former) {}
     }
 
@@ -131,12 +137,24 @@ final class UndoJournal {
         let action = UndoAction(steps, firstEdition, isRedo: manager.isUndoing)
         for step in steps { note(step, of: action) }
         (steps, hasNotice) = ([], false)
-        // The next deletion may be in another event.
-        if case .deleted? = latest?.change {} else { latest = nil }
+        let former = (latest: latest, runs: deletedRuns)
+        deletedRuns = former.runs.only(of: former.latest)
+        latest = nil
+        withExtendedLifetime(former) {}
         return action
     }
 
     // MARK: Deletions
+
+    /// The deleted destinations that are known in an ordered relationship; `nil` if none are.
+    func deletedRun(of owner: ManagedObject, at slot: Int) -> DeletedRun? { deletedRuns.run(of: owner, at: slot) }
+
+    /// Forgets which destinations are deleted, because a deletion is taken back.
+    func endDeletedRuns() {
+        let former = deletedRuns
+        deletedRuns = DeletedRuns()
+        withExtendedLifetime(former) {}
+    }
 
     /// The last action that has deleted an object, if it can still be undone.
     func action(deleting object: ManagedObject) -> UndoAction? { deletions[ObjectIdentifier(object)]?.action }
@@ -157,6 +175,14 @@ final class UndoJournal {
         body()
         if isPaused { resume() }
         reopened = former
+    }
+
+    /// Removes all steps of an action after the first `count`: what rules that ran again have changed was taken back.
+    func truncate(_ action: UndoAction, to count: Int) {
+        let removed = action.removeSteps(after: count)
+        for step in removed {
+            if case .deleted = step.change { deletions[ObjectIdentifier(step.object)] = nil }
+        }
     }
 }
 
@@ -179,13 +205,7 @@ extension ManagedObjectContext {
     var undoStepCount: Int { formerStepCount + (journal?.steps.count ?? 0) }
 
     /// Removes all steps after the first ones, to return to the state at which `undoStepCount` was `count`.
-    func truncateJournal(to count: Int) {
-        guard let journal else { return }
-        journal.truncate(to: max(0, count - formerStepCount))
-        guard journal.steps.isEmpty else { return }
-        journal.manager.forgetNameOfEmptyEvent()
-        journal.manager.forgetNextName(of: ObjectIdentifier(self))
-    }
+    func truncateJournal(to count: Int) { journal?.truncate(to: max(0, count - formerStepCount)) }
 
     /// Marks all unsaved deletions as ones without a step, because their steps are gone.
     ///
@@ -247,36 +267,38 @@ extension ManagedObject {
 
     /// The place of a destination in an ordered relationship.
     ///
-    /// - Complexity: that of `destinationIndex`, plus O(1) for each deleted destination directly before it, up to the
-    ///   one that was deleted last.
+    /// - Complexity: that of `destinationIndex`, plus O(1) for each deleted destination directly before it, up to those
+    ///   that are known (`DeletedRun`).
     final func place(of id: ObjectID, at slot: Int) -> UndoStep.Place? {
         guard let index = destinationIndex(of: id, inOrder: slot) else { return nil }
         assert(destinationID(at: index, inOrder: slot) == id, "\(id) is not at its index \(index)")
-        var predecessor = index - 1
-        while predecessor >= 0, let id = destinationID(at: predecessor, inOrder: slot) {
+        let run = deletedRun(at: slot)
+        var start = index
+        var predecessor: UndoStep.End?
+        while start > 0, let id = destinationID(at: start - 1, inOrder: slot) {
+            if let run, run.reaches(start) {
+                (start, predecessor) = (run.range.lowerBound, run.predecessor)
+                break
+            }
             assert(StepCount.note())
             let end = end(id)
             guard case .object(let object) = end, object.state.contains(.deleted) else {
-                return UndoStep.Place(index: index, predecessor: end)
+                predecessor = end
+                break
             }
-            if let known = latestDeletion(of: object, at: slot), known.index == predecessor {
-                return UndoStep.Place(index: index, predecessor: known.predecessor)
-            }
-            predecessor -= 1
+            start -= 1
         }
-        return UndoStep.Place(index: index, predecessor: nil)
+        return UndoStep.Place(index: index, deletedCount: index - start, predecessor: predecessor)
     }
 
-    /// The place of a destination in this ordered relationship, if its deletion was the last change.
-    private final func latestDeletion(of object: ManagedObject, at slot: Int) -> UndoStep.Place? {
-        guard let step = withContext({ $0.journal?.latest }) ?? nil, step.object === object,
-            case .deleted(let relations) = step.change
-        else { return nil }
-        for (relationship, relations) in zip(object.entity.relationships, relations)
-        where object.withShape({ $0.inverses[relationship.slot]?.slot }) == slot {
-            for relation in relations where relation.end.id == storedID { return relation.place }
-        }
-        return nil
+    /// The deleted destinations that are known in this ordered relationship, unless the one before them is deleted.
+    private final func deletedRun(at slot: Int) -> DeletedRun? {
+        withContext { context -> DeletedRun? in
+            guard let run = context.journal?.deletedRun(of: self, at: slot) else { return nil }
+            guard let id = run.predecessor?.id else { return run }
+            let isDeleted = context.memory.registry.withObject(id) { $0.state.contains(.deleted) }
+            return isDeleted == true ? nil : run
+        } ?? nil
     }
 
     /// The destinations of each relationship, by slot.

@@ -26,6 +26,8 @@ struct UndoStep {
     /// The former place of an object in an ordered relationship.
     struct Place {
         let index: Int
+        /// The number of deleted objects directly before it.
+        let deletedCount: Int
         /// The last object before it that was not deleted: a save removes deleted objects from the order, which makes
         /// the index wrong.
         let predecessor: End?

@@ -116,7 +116,8 @@ extension ManagedObject {
         defer { tellObserved() }
         let relationship = entity.relationships[slot]
         if let reason = reasonNotToRelate(to: objects, across: relationship) { return reason }
-        dropHidden(inOrder: slot)
+        let edition = dropHidden(inOrder: slot)
+        defer { noteHidesNothing(inOrder: slot, at: edition) }
         let count = destinationCount(at: slot)
         guard index >= 0, index <= count else { return .indexOutOfRange(index, count: count) }
         var place = index
@@ -137,7 +138,8 @@ extension ManagedObject {
         defer { tellObserved() }
         let relationship = entity.relationships[slot]
         if let reason = reasonNotToRelate(to: CollectionOfOne(object), across: relationship) { return reason }
-        dropHidden(inOrder: slot)
+        let edition = dropHidden(inOrder: slot)
+        defer { noteHidesNothing(inOrder: slot, at: edition) }
         guard let former = destinationID(at: index, inOrder: slot) else {
             return .indexOutOfRange(index, count: destinationCount(at: slot))
         }
@@ -155,7 +157,8 @@ extension ManagedObject {
         if let reason = reasonNotToChange() { return reason }
         if !isFulfilled { fireFault() }
         if state.contains(.inaccessible) { return .rowIsGone }
-        dropHidden(inOrder: slot)
+        let edition = dropHidden(inOrder: slot)
+        defer { noteHidesNothing(inOrder: slot, at: edition) }
         let count = destinationCount(at: slot)
         for index in [source, target] where index < 0 || index >= count {
             return .indexOutOfRange(index, count: count)
@@ -173,7 +176,8 @@ extension ManagedObject {
     final func removeDestination(at index: Int, inOrder slot: Int) -> Violation.Reason? {
         defer { tellObserved() }
         if let reason = reasonNotToChange() { return reason }
-        dropHidden(inOrder: slot)
+        let edition = dropHidden(inOrder: slot)
+        defer { noteHidesNothing(inOrder: slot, at: edition) }
         guard let id = destinationID(at: index, inOrder: slot) else {
             return .indexOutOfRange(index, count: destinationCount(at: slot))
         }

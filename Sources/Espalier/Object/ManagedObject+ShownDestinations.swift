@@ -11,7 +11,9 @@
 //      event have not run.
 //   3. Changes and undo steps are made of the destinations as they are (+Relationships, +Members).
 // Where no rule has left anything to the store, each read asks one flag of the context. Otherwise the places of the
-// relationship that was read last are kept (HiddenPlaces), so that a loop over an order walks over the list once.
+// relationship that was read last are kept (HiddenPlaces), so that a loop over an order walks over the list once. A
+// change by places takes what is hidden out of the order first, which then has nothing to hide until another one is
+// taken out, so that a loop of such changes walks over the list once, too.
 
 import EspalierModel
 import EspalierStore
@@ -69,6 +71,7 @@ extension ManagedObject {
     private func hiddenPlaces(at slot: Int) -> HiddenPlaces? {
         guard hidesDestinations(at: slot), let context = managedObjectContext else { return nil }
         applyUnreadInverses()
+        if changes?.values.toMany[slot]?.hidesNothing(at: context.memory.reached.edition) == true { return nil }
         if let known = context.memory.hiddenPlaces,
             known.isOf(storedID, slot, changes?.values.toMany[slot], at: context.momentOfHiddenPlaces)
         {
@@ -87,10 +90,24 @@ extension ManagedObject {
     final func hides(_ id: ObjectID, at slot: Int) -> Bool { hidesDestinations(at: slot) && isTakenOut(id) }
 
     /// Takes what readers do not get out of an ordered relationship, so that its places are those that they see.
-    final func dropHidden(inOrder slot: Int) {
-        guard hidesDestinations(at: slot) else { return }
+    ///
+    /// - Returns: the edition of what is taken out (`ReachedRows.edition`) at which the order has nothing to hide, for
+    ///   `noteHidesNothing` after the change for which this is done; `nil` if nothing can be hidden.
+    /// - Complexity: O(1) if that was noted at this edition; otherwise O(destinations).
+    final func dropHidden(inOrder slot: Int) -> Int? {
+        guard hidesDestinations(at: slot), let context = managedObjectContext else { return nil }
+        let edition = context.memory.reached.edition
+        if changes?.values.toMany[slot]?.hidesNothing(at: edition) == true { return edition }
         let relationship = entity.relationships[slot]
         for id in destinationIDs(at: slot) where isTakenOut(id) { removeRaw(id, from: relationship) }
+        // Reading the list may have moved the context to a generation; then the next call looks again.
+        return edition
+    }
+
+    /// Notes that an order with changes has nothing to hide: since `dropHidden` it has got no destinations but those of
+    /// a change that refuses deleted objects.
+    final func noteHidesNothing(inOrder slot: Int, at edition: Int?) {
+        if let edition { changes?.values.toMany.modify(slot) { $0.noteHidesNothing(at: edition) } }
     }
 
     /// Whether readers may not get all destinations of a relationship.

@@ -49,7 +49,7 @@ extension ManagedObjectContext {
         switch error {
         case .conflict(let conflicts): .conflicts(report(conflicts))
         case .constraint(let conflicts): .constraints(report(grouped(conflicts)))
-        case .references, .brokenRules, .readOnly, .closed, .storage, .incompatibleModel, .modelChanged,
+        case .references, .brokenRules, .unsettledSave, .readOnly, .closed, .storage, .incompatibleModel, .modelChanged,
             .migrationRefused, .migrationCancelled, .commandCancelled, .fetchCancelled, .otherFormat, .damagedContent,
             .malformedFile, .invalidRequest, .invalidPredicate, .outside, .brokenContract, .unknownStoreType,
             .invalidOption:

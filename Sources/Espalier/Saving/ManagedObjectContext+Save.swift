@@ -168,27 +168,6 @@ extension ManagedObjectContext {
         }
     }
 
-    /// Counts the rounds of `willSave` and of validation hooks in a save, so that hooks which change objects in every
-    /// round end the save with an error, and not the program.
-    private struct HookRounds {
-        private static let roundCountMax = 1000
-        private var roundCount = 0
-        private var callCount = 0
-        private var callCountMax = 0
-
-        /// - Throws: `ContextError.unsettledSave` after 1,000 rounds, or after 1,000 times as many calls as in the
-        ///   first round, which counts as at least 100.
-        mutating func begin(with changes: ChangeSet) throws(ContextError) {
-            let count = changes.inserted.count + changes.updated.count + changes.deleted.count
-            if roundCount == 0 { callCountMax = Self.roundCountMax * max(count, 100) }
-            callCount += count
-            guard roundCount < Self.roundCountMax, callCount <= callCountMax else {
-                throw .unsettledSave(rounds: roundCount)
-            }
-            roundCount += 1
-        }
-    }
-
     /// Sends the changes to their parts; resolves conflicts by the merge policy, and then sends the changes as they are
     /// after that.
     ///

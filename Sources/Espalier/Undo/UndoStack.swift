@@ -35,20 +35,6 @@ public import Observation
 /// An undo manager retains the objects that have changed: do not use one for an import (MC-58).
 /// `withObservationTracking` follows what can be undone and redone, its number and its names: a menu shows them.
 public final class UndoStack {
-    /// An object whose changes are actions.
-    private struct Source {
-        /// The reason why neither an undo nor a redo can run now.
-        let reason: () -> UndoError?
-        /// Whether changes wait to be registered.
-        let hasWaiting: () -> Bool
-        /// Registers its waiting changes, and ends no group.
-        let register: () -> Void
-        /// Does what follows the end of the event.
-        let afterEvent: () -> Void
-        /// The name for the group of the changes that wait; empty if they have none.
-        var nextName = ""
-    }
-
     private enum Stage {
         case idle, undoing, redoing
     }
@@ -67,7 +53,7 @@ public final class UndoStack {
     /// Whether observers are being notified: a registrar forgets an observer only after it has run.
     private var isTelling = false
     /// The objects that register their changes at the end of an event (`addSource`).
-    private var sources: [ObjectIdentifier: Source] = [:]
+    private var sources: [ObjectIdentifier: UndoSource] = [:]
 
     /// The properties of an undo manager that a menu shows.
     private struct Observed: Equatable {
@@ -218,7 +204,7 @@ public final class UndoStack {
         _ object: Object, reason: @escaping (Object) -> UndoError?, hasWaiting: @escaping (Object) -> Bool,
         register: @escaping (Object) -> Void, afterEvent: @escaping (Object) -> Void
     ) {
-        sources[ObjectIdentifier(object)] = Source(
+        sources[ObjectIdentifier(object)] = UndoSource(
             reason: { [weak object] in object.flatMap(reason) },
             hasWaiting: { [weak object] in object.map(hasWaiting) == true },
             register: { [weak object] in if let object { register(object) } },
@@ -416,7 +402,7 @@ public final class UndoStack {
     ///
     /// Earlier changes of contexts are registered before, or after the save in a transaction and in hooks of a save:
     /// their event then has an open group, which gets the name. Without groups by event, the group that the save
-    /// registers gets it.
+    /// registers gets it. A transaction or a save that fails takes the names back that it was given.
     public func setActionName(_ name: String) {
         if stage == .idle { registerWaitingForGroup() }
         let isIdle = stage == .idle && isUndoRegistrationEnabled
@@ -430,8 +416,19 @@ public final class UndoStack {
         tellObservers()
     }
 
-    /// Takes the name from the group of the event if nothing is in it: the changes that it named were taken back.
-    func forgetNameOfEmptyEvent() { if open.count == 1, open[0].isEmptyEvent { open[0].name = "" } }
+    /// The names that a call may change before it fails.
+    func names(of source: ObjectIdentifier) -> UndoNames {
+        UndoNames(of: open.first ?? undoStack.last, nextName: sources[source]?.nextName ?? "")
+    }
+
+    /// Gives the names of a former moment back, because all changes of a source since then were taken back.
+    func restore(_ names: UndoNames, of source: ObjectIdentifier) {
+        // An event without actions that has begun since was begun for the name of these changes.
+        if let event = open.first, event !== names.group, event.isEmptyEvent { event.name = "" }
+        names.group?.name = names.name
+        sources[source]?.nextName = names.nextName
+        tellObservers()
+    }
 
     /// Forgets the name for changes of a source that wait: they were taken back, or are not registered.
     func forgetNextName(of source: ObjectIdentifier) { sources[source]?.nextName = "" }

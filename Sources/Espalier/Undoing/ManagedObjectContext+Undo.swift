@@ -163,6 +163,7 @@ extension ManagedObjectContext {
     /// Reverts the deletion of an object, which is not saved.
     func takeBackDeletion(of object: ManagedObject) {
         memory.deleted.remove(object)
+        journal?.endDeletedRuns()
         noteHiddenDestinations()
         memory.reached.forgetRows()
         // It stays among those whose rules have not run: they run for deleted objects only.

@@ -14,6 +14,8 @@ extension StoreError: CustomStringConvertible {
             "the save would break relationships: " + conflicts.map(\.description).joined(separator: "; ")
         case .brokenRules(let rules):
             "values break rules of the model: " + rules.map(\.description).joined(separator: "; ")
+        case .unsettledSave(let rounds):
+            "after \(rounds) rounds the hooks of the parent context still change its objects"
         case .readOnly(let path):
             Self.prefixed(with: path, "the store was opened for reading only; open it for writing to change it")
         case .closed: "the store was closed, or removed from its coordinator; open it again to use it"

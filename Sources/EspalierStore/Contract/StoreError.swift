@@ -14,6 +14,8 @@ public enum StoreError: Error, Sendable {
     /// Values of new or changed rows that the model does not allow: those of the first rows of the command that have
     /// any.
     case brokenRules([BrokenRule])
+    /// A save to a parent context was not made: hooks of the parent change its objects again in each round.
+    case unsettledSave(rounds: Int)
     /// The store is read-only.
     case readOnly(path: String?)
     /// The store was closed.

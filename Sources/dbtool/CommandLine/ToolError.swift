@@ -120,8 +120,8 @@ enum ToolError: Error, CustomStringConvertible {
         case .damagedContent, .malformedFile: .difference
         case .invalidRequest, .invalidPredicate, .invalidOption, .unknownStoreType: .usage
         case .outside, .brokenContract: .unavailable
-        case .conflict, .constraint, .references, .brokenRules, .readOnly, .closed, .incompatibleModel, .modelChanged,
-            .migrationRefused, .migrationCancelled, .commandCancelled, .fetchCancelled, .otherFormat:
+        case .conflict, .constraint, .references, .brokenRules, .unsettledSave, .readOnly, .closed, .incompatibleModel,
+            .modelChanged, .migrationRefused, .migrationCancelled, .commandCancelled, .fetchCancelled, .otherFormat:
             .unavailable
         }
     }

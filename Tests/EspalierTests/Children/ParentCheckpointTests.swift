@@ -276,14 +276,39 @@ import Testing
         #expect(try root.fetch(FetchRequest<Door>()).map(\.number).contains(2))
     }
 
-    @Test func `a change by a hook while the parent adopts a newer row outlasts a save of a child that fails`() throws {
-        let fails = Mutex(false)
-        let root = try doors { call throws(StoreError) in
-            guard case .reserve = call, fails.withLock(\.self) else { return }
-            throw .closed
-        }.root
+    /// A root that reads the newest generation and has the former row of one of its doors, which a child has changed.
+    private struct OldRow {
+        let root: ManagedObjectContext
+        let child: ManagedObjectContext
+        let old: Door
+        /// The door of the child that is `old` in the root.
+        let door: Door
+        /// Another door of the root, number 10.
+        let other: Door
+        /// The generation with the former row.
+        let former: QueryGenerationToken
+
+        /// Makes `old` read its former row again each time when it becomes a fault, and change `other`; the last time
+        /// it only changes `other`, and calls `atEnd`.
+        func readAgain(_ count: Int, atEnd: @escaping () -> Void = {}) {
+            root.userInfo[Door.afterFaultKey] = { [root, former, other] (old: Door) in
+                other.number += 1
+                guard count > 1 else { return atEnd() }
+                #expect(throws: Never.self) { try root.setQueryGeneration(from: former) }
+                #expect(old.number == 1)
+                #expect(throws: Never.self) { try root.setQueryGeneration(from: nil) }
+                readAgain(count - 1, atEnd: atEnd)
+            }
+        }
+    }
+
+    private func oldRow(
+        _ watch: @escaping @Sendable (WatchedStore.Call) throws(StoreError) -> Void = { _ in }
+    ) throws -> OldRow {
+        let root = try doors(watch).root
         let old = try #require(try root.fetch(FetchRequest<Door>()).first)
         #expect(old.number == 1)
+        let former = try root.queryGenerationToken
         let writer = ManagedObjectContext(root.persistentStoreCoordinator)
         Door(context: writer).number = 10
         try writer[old.ref].number = 7
@@ -297,9 +322,23 @@ import Testing
         let door = try child[old.ref]
         #expect(door.number == 7)
         door.number = 8
-        root.userInfo[Door.faultKey] = { (_: Door) in other.number = 11 }
-        root.userInfo[Door.actionKey] = { (door: Door) in
-            if let context = door.managedObjectContext { Door(context: context).number = 12 }
+        return OldRow(root: root, child: child, old: old, door: door, other: other, former: former)
+    }
+
+    @Test(arguments: [1, 3])
+    func `changes by hooks while the parent adopts newer rows outlast a save of a child that fails`(
+        _ hookCount: Int
+    ) throws {
+        let fails = Mutex(false)
+        let scene = try oldRow { call throws(StoreError) in
+            guard case .reserve = call, fails.withLock(\.self) else { return }
+            throw .closed
+        }
+        let (root, child, other) = (scene.root, scene.child, scene.other)
+        scene.readAgain(hookCount) {
+            root.userInfo[Door.actionKey] = { (door: Door) in
+                if let context = door.managedObjectContext { Door(context: context).number = 12 }
+            }
         }
         fails.withLock { $0 = true }
 
@@ -308,11 +347,28 @@ import Testing
             return
         }
 
-        #expect(root.updatedObjects == [other] && other.number == 11 && root.insertedObjects.isEmpty)
-        #expect(child.updatedObjects == [door] && door.number == 8)
+        #expect(root.updatedObjects == [other] && other.number == 10 + hookCount && root.insertedObjects.isEmpty)
+        #expect(child.updatedObjects == [scene.door] && scene.door.number == 8)
         fails.withLock { $0 = false }
         try child.save()
-        #expect(old.number == 8 && other.number == 11)
+        #expect(scene.old.number == 8 && other.number == 10 + hookCount)
+    }
+
+    @Test func `a hook that changes the parent whenever that adopts a newer row ends the save of a child in an error`()
+        throws
+    {
+        let scene = try oldRow()
+        scene.readAgain(.max)
+
+        guard case .unsettledSave(rounds: 1000)? = contextError({ try scene.child.save() }) else {
+            Issue.record("the save came to an end")
+            return
+        }
+
+        #expect(scene.root.updatedObjects == [scene.other] && scene.child.updatedObjects == [scene.door])
+        scene.root.userInfo[Door.afterFaultKey] = nil
+        try scene.child.save()
+        #expect(scene.old.number == 8 && !scene.child.hasChanges)
     }
 
     @Test func `a hook of the parent cannot save, undo or take back half of a child's changes, nor show them`() throws {
@@ -357,10 +413,10 @@ private final class HookAnswers {
     }
 }
 
-/// An object that does what its context says when its fault fires, and when it becomes a fault again.
+/// An object that does what its context says when its fault fires, and after it has become a fault again.
 private final class Door: ManagedObject {
     static let actionKey = "the action of doors"
-    static let faultKey = "the action of doors that become faults"
+    static let afterFaultKey = "the action of doors that have become faults"
 
     override class var entityDescription: EntityDescription {
         EntityDescription("Door", properties: [EntityDescription._property("number", Int.self, defaultValue: 0)])
@@ -374,7 +430,7 @@ private final class Door: ManagedObject {
         act(Self.actionKey)
     }
 
-    override func willTurnIntoFault() { act(Self.faultKey) }
+    override func didTurnIntoFault() { act(Self.afterFaultKey) }
 
     private func act(_ key: String) {
         guard let action = managedObjectContext?.userInfo.removeValue(forKey: key) as? (Door) -> Void else { return }

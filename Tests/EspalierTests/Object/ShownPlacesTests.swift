@@ -1,5 +1,5 @@
 // Places in an order beside unsaved deletions: they are those of the list that a reader gets, whatever has changed, and
-// a loop over them walks over the list once (MC-13, MC-18).
+// a loop that reads or changes them walks over the list once (MC-13, MC-18).
 
 import Espalier
 import EspalierModel
@@ -158,4 +158,87 @@ import Testing
         }
         #expect(counts[0] > 0 && counts[1] < 12 * counts[0], "\(counts) steps for 400 and 4000 destinations")
     }
+
+    // MARK: Changes by places
+
+    @Test func `changing an order place by place beside an unsaved deletion costs as much for each change`() throws {
+        var counts: [Int] = []
+        for count in [600, 4800] {
+            let scene = try Scene(.inMemory, count: count)
+            try scene.delete(scene.skills[1])
+            let ranking = try scene.ranking()
+            let steps = StepCount.count {
+                for place in 0..<count - 1 {
+                    ranking.move(from: place, to: 0)
+                    guard place % 4 == 0 else { continue }
+                    let new = Skill(context: scene.context)
+                    ranking.insert(new, at: place)
+                    #expect(ranking.object(at: place) === new)
+                    ranking.remove(at: place)
+                }
+            }.steps
+            counts.append(steps)
+            // Each move puts the next one before those that were moved.
+            let expected: [Int] = (0..<count).filter { $0 != 1 }.reversed()
+            #expect(ranking.map(\.number) == expected)
+        }
+        #expect(counts[0] > 0 && counts[1] < 12 * counts[0], "\(counts) steps for 600 and 4800 destinations")
+    }
+
+    @Test func `an order that had nothing to hide after a change hides what a cascade reaches later (MC-13, MC-14)`()
+        throws
+    {
+        let model = try ManagedObjectModel(
+            entities: [
+                EntityDescription(
+                    "Shelf", attributes: [AttributeDescription("name", .string)],
+                    relationships: [.init("boxes", to: "Box", inverse: "shelf", .ordered)]),
+                EntityDescription(
+                    "Crate",
+                    relationships: [.init("boxes", to: "Box", inverse: "crate", .toMany, deleteRule: .cascade)]),
+                EntityDescription(
+                    "Box", attributes: [AttributeDescription("name", .string)],
+                    relationships: [
+                        .init("shelf", to: "Shelf", inverse: "boxes"), .init("crate", to: "Crate", inverse: "boxes"),
+                    ]),
+            ], versionIdentifiers: [], classes: ["Shelf": Shelf.self, "Box": Box.self])
+        let coordinator = PersistentStoreCoordinator(managedObjectModel: model)
+        try coordinator.addPersistentStore(.inMemory)
+        let writer = ManagedObjectContext(coordinator)
+        let written = try ["Shelf", "Crate"].map { try writer.insertNewObject(forEntityName: $0) }
+        let boxes = try (0..<4).map { number in
+            let box = try writer.insertNewObject(forEntityName: "Box")
+            try box.setValue(.string("\(number)"), forKey: "name")
+            return box
+        }
+        try written[0].setValue(.toMany(boxes), forKey: "boxes")
+        try boxes[2].setValue(.toOne(written[1]), forKey: "crate")
+        try writer.save()
+        let context = ManagedObjectContext(coordinator)
+        try context.delete(context.existingObject(with: boxes[1].objectID))
+        context.processPendingChanges()
+        let shelf = try #require(try context.fetch(FetchRequest<Shelf>()).first)
+        shelf.boxes.move(from: 2, to: 0)
+        #expect(shelf.boxes.count == 3)
+
+        try context.delete(context.existingObject(with: written[1].objectID))
+        context.processPendingChanges()
+
+        #expect(shelf.boxes.count == 2)
+        shelf.boxes.move(from: 1, to: 0)
+        #expect(shelf.boxes.map(\.name) == ["0", "3"])
+        try context.saveAndCompare()
+        let reader = ManagedObjectContext(coordinator)
+        #expect(try reader.fetch(FetchRequest<Shelf>()).first?.boxes.map(\.name) == ["0", "3"])
+    }
+}
+
+private final class Shelf: ManagedObject {
+    override class var entityName: String { "Shelf" }
+    var boxes: OrderedToMany<Box> { _get("boxes", at: 1) }
+}
+
+private final class Box: ManagedObject {
+    override class var entityName: String { "Box" }
+    var name: String { _get("name", at: 0) }
 }

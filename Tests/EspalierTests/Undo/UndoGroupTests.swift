@@ -173,6 +173,85 @@ import Testing
         #expect(undoManager.undoCount == 1 && undoManager.undoActionName == "Rename")
     }
 
+    @Test func `a group that an application begins in a transaction that fails keeps its name (MC-54)`() throws {
+        struct Refusal: Error {}
+        undoManager.groupsByEvent = false
+        #expect(throws: Refusal.self) {
+            try context.transaction {
+                undoManager.beginUndoGrouping()
+                undoManager.setActionName("Rename")
+                artist.founded = 7
+                throw Refusal()
+            }
+        }
+        artist.name = "A"
+        try undoManager.endUndoGrouping()
+
+        #expect(undoManager.undoCount == 1 && undoManager.undoActionName == "Rename")
+    }
+
+    @Test(arguments: [true, false], ["", "Rename"])
+    func `a name given in a nested transaction that fails is not that of the changes before it (MC-54)`(
+        _ groupsByEvent: Bool, _ name: String
+    ) throws {
+        struct Refusal: Error {}
+        undoManager.groupsByEvent = groupsByEvent
+        try context.transaction {
+            artist.name = "A"
+            if !name.isEmpty { undoManager.setActionName(name) }
+            #expect(throws: Refusal.self) {
+                try context.transaction {
+                    artist.founded = 7
+                    undoManager.setActionName("Set Year")
+                    throw Refusal()
+                }
+            }
+        }
+
+        #expect(undoManager.undoCount == 1 && undoManager.undoActionName == name)
+        try context.undo()
+        #expect(artist.name == "Artist 2" && artist.founded == 1952)
+    }
+
+    @Test func `a name given in a transaction that fails without a change is not that of the last event (MC-54)`()
+        throws
+    {
+        struct Refusal: Error {}
+        artist.name = "A"
+        undoManager.setActionName("Rename")
+        context.processPendingChanges()
+
+        #expect(throws: Refusal.self) {
+            try context.transaction {
+                undoManager.setActionName("Set Year")
+                throw Refusal()
+            }
+        }
+
+        #expect(undoManager.undoCount == 1 && undoManager.undoActionName == "Rename")
+    }
+
+    @Test(arguments: [true, false])
+    func `a name given in a hook of a save that fails is not that of the changes before it (MC-54)`(
+        _ groupsByEvent: Bool
+    ) throws {
+        undoManager.groupsByEvent = groupsByEvent
+        artist.name = "A"
+        let token = context.addObserver(for: ManagedObjectContext.WillSaveMessage.self) { [undoManager] message in
+            undoManager.setActionName("Save")
+            // The save reports this call, and fails.
+            message.context.rollback()
+        }
+        #expect(throws: ContextError.self) { try context.save() }
+        token.cancel()
+        artist.founded = 7
+        context.processPendingChanges()
+
+        #expect(undoManager.undoCount == 1 && undoManager.undoActionName.isEmpty)
+        try context.undo()
+        #expect(artist.name == "Artist 2" && artist.founded == 1952)
+    }
+
     @Test func `a deletion in a group is undone with it, and with what its delete rules have done (MC-12, MC-54)`()
         throws
     {

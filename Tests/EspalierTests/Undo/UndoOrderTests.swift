@@ -217,6 +217,64 @@ import Testing
         #expect(growth < 24, "\(growth) times as many steps")
     }
 
+    @Test(arguments: [DeleteRule.noAction, .deny])
+    func `deleting one by one from an order costs as much for each, whatever else changes in between`(
+        _ rule: DeleteRule
+    ) throws {
+        let growth = try growth { count in
+            let scene = try Scene(rule, boxes: count)
+            let shelf = try scene.shelf()
+            let boxes = Array(shelf.boxes)
+            for box in boxes { #expect(!box.name.isEmpty) }
+            return try StepCount.count {
+                for (number, box) in boxes.prefix(count / 2).enumerated() {
+                    shelf.name = "\(number)"
+                    if number % 10 == 0 { shelf.boxes.remove(at: shelf.boxes.count - 1) }
+                    try scene.context.delete(box)
+                }
+            }.steps
+        }
+        // 16 times as many boxes.
+        #expect(growth < 24, "\(growth) times as many steps")
+    }
+
+    @Test func `delete rules remove one by one from an order at the same cost for each, also the last one first`()
+        throws
+    {
+        let growth = try growth { count in
+            let scene = try Scene(boxes: count)
+            let shelf = try scene.shelf()
+            let boxes = Array(shelf.boxes)
+            for box in boxes { #expect(!box.name.isEmpty) }
+            return try StepCount.count {
+                for box in boxes.reversed() { try scene.context.delete(box) }
+                scene.context.processPendingChanges()
+                #expect(shelf.boxes.isEmpty)
+            }.steps
+        }
+        // 16 times as many boxes.
+        #expect(growth < 24, "\(growth) times as many steps")
+    }
+
+    @Test func `what was deleted in one event comes back to its places, although what stood before it was moved`()
+        throws
+    {
+        let scene = try Scene(.noAction)
+        let shelf = try scene.shelf()
+        let boxes = Array(shelf.boxes)
+        try scene.context.delete(boxes[2])
+        shelf.boxes.move(from: 1, to: 5)
+        try scene.context.delete(boxes[3])
+        try scene.context.save()
+        #expect(shelf.text == "0451" && scene.undoManager.undoCount == 1)
+
+        try scene.context.undo()
+
+        #expect(shelf.text == "012345")
+        try scene.context.saveAndCompare()
+        #expect(try scene.stored() == "012345")
+    }
+
     @Test func `what was deleted comes back after what had been moved before it without a step`() throws {
         let scene = try Scene(.noAction)
         let shelf = try scene.shelf()
@@ -273,6 +331,10 @@ import Testing
 
 private final class Shelf: ManagedObject {
     override class var entityName: String { "Shelf" }
+    var name: String {
+        get { _get("name", at: 0) }
+        set { _set("name", at: 0, newValue) }
+    }
     var boxes: OrderedToMany<Box> { _get("boxes", at: 1) }
     /// The names of its boxes, in order.
     var text: String { boxes.filter { !$0.isDeleted }.map { $0.name }.joined() }
