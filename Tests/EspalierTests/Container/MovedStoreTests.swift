@@ -195,7 +195,7 @@ import Testing
         let model = try ManagedObjectModel(for: musicClasses)
         let coordinator = PersistentStoreCoordinator(managedObjectModel: model)
         let former = WatchedStore(model: model) { call throws(StoreError) in
-            if case .close = call { throw .invalidRequest(reason: "the disk is gone") }
+            if case .close = call { throw StoreError.invalidRequest(reason: "the disk is gone") }
         }
         coordinator.add(former)
         let context = ManagedObjectContext(coordinator)
