@@ -8,7 +8,7 @@ import Foundation
 import Synchronization
 
 /// A store that calls a closure before each fetch of rows or of IDs, each count, each reading of rows by ID and of
-/// lists, each snapshot, each reservation of IDs, and each save.
+/// lists, each snapshot, each reservation of IDs, each save, and its closing.
 final class WatchedStore: PersistentStore {
     enum Call {
         case fetch
@@ -17,7 +17,7 @@ final class WatchedStore: PersistentStore {
         case count
         /// The reading of the rows of these IDs.
         case rows([ObjectID])
-        case destinations, snapshot, reserve, save
+        case destinations, snapshot, reserve, save, close
     }
 
     private let base: InMemoryStore
@@ -47,7 +47,10 @@ final class WatchedStore: PersistentStore {
     }
     func metadata() throws(StoreError) -> [String: AttributeValue] { try base.metadata() }
     func setMetadata(_ metadata: [String: AttributeValue]) throws(StoreError) { try base.setMetadata(metadata) }
-    func close() throws(StoreError) { try base.close() }
+    func close() throws(StoreError) {
+        try watch(.close)
+        try base.close()
+    }
 }
 
 /// A snapshot of a `WatchedStore`.

@@ -217,6 +217,26 @@ import Testing
         }
     }
 
+    @Test func `a model file is shown although a named request does not fit, and a note names the request (FR-17)`()
+        throws
+    {
+        try withTemporaryFolder { folder in
+            let url = folder.appending(path: "A.xcdatamodel")
+            let xml = """
+                <model><entity name='A'><attribute name='n' optional='YES' attributeType='String'/></entity>
+                <fetchRequest name='good' entity='A' predicateString='n == $N'/>
+                <fetchRequest name='bad' entity='A' predicateString='m == 1'/></model>
+                """
+            try FileManager.default.createDirectory(at: url, withIntermediateDirectories: true)
+            try Data(xml.utf8).write(to: url.appending(path: "contents"))
+
+            for run in [ToolRun("schema", url.path), ToolRun("diff-models", url.path, url.path)] {
+                #expect(run.code == 0 && run.errors.hasPrefix("note: \(url.path): request 'bad' is not valid: "))
+                #expect(run.errors.contains("'m'") && !run.errors.contains("'good'"), "\(run.errors)")
+            }
+        }
+    }
+
     @Test func `a model file that is wrong, and words that do not go together, are refused`() throws {
         try withTemporaryFolder { folder in
             let missing = ToolRun("schema", folder.appending(path: "No.xcdatamodeld").path, "--swift")

@@ -3,7 +3,7 @@
 // Invariants
 //   1. Only snapshots, questions and rows cross to the queue, all of which are Sendable.
 //   2. The result is the one that `fetch(_:)` would return at its end: rows are used only if neither the context nor
-//      its generation has changed meanwhile.
+//      its generation has changed by the time that unsaved changes have joined them.
 // Elsewhere: IDs, counts and values (+AsynchronousValues).
 
 public import EspalierModel
@@ -18,8 +18,8 @@ extension ManagedObjectContext {
     /// ```
     ///
     /// Unsaved changes are part of the result, as of the moment at which it is returned. If the context changes while
-    /// the rows are read, they are read again, the third time without another thread. Cancelling the task cancels the
-    /// fetch.
+    /// the rows are read, or a store discards their generation before unsaved changes have joined them, they are read
+    /// again, the third time without another thread. Cancelling the task cancels the fetch.
     ///
     /// - Throws: as `fetch(_:)`; `ContextError.fetchCancelled`.
     /// - Complexity: that of `fetch(_:)`, and of the count that the progress expects. A limit beside c changed or
@@ -54,6 +54,7 @@ extension ManagedObjectContext {
             if refreshes { beginRefreshing(for: terms) }
             let fetch = try processAndResolve(terms, progress)
             let pending = try pendingChanges(for: fetch, terms.includesPendingChanges)
+            let lossCount = generation.lossCount
             let positions = try positions(for: fetch)
             let isPlain = pending == nil && positions.count == 1
             let question = isPlain ? fetch : fetch.widened(by: pending?.hiddenCountMax ?? 0)
@@ -62,8 +63,10 @@ extension ManagedObjectContext {
                 try ManagedObjectContext.rows(question, snapshot, progress)
             }
             guard let rows = answers?.flatMap(\.self) else { continue }
-            return try isPlain
-                ? rows.flatMap { materialized($0) } : joined(fetch, pending, rows: rows)
+            let found: [ManagedObject] =
+                try isPlain ? rows.flatMap { materialized($0) } : joined(fetch, pending, rows: rows)
+            guard hasLostGeneration(since: lossCount, terms.includesPendingChanges) else { return found }
+            progress.beginAgain()
         }
         return nil
     }

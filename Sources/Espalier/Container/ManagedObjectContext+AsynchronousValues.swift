@@ -59,6 +59,7 @@ extension ManagedObjectContext {
                 guard let found = try await objects(request.terms, progress, refreshes: false) else { break }
                 return found.count
             }
+            let lossCount = generation.lossCount
             var all = fetch
             (all.offset, all.limit) = (0, nil)
             let hidden = pending.flatMap { hiddenRows(of: all, $0) }
@@ -72,7 +73,10 @@ extension ManagedObjectContext {
             }
             guard var count = answers?.reduce(0, +) else { continue }
             if let pending { count += try matching(fetch, pending).count }
-            return min(max(0, count - fetch.offset), fetch.limit ?? .max)
+            guard hasLostGeneration(since: lossCount, request.includesPendingChanges) else {
+                return min(max(0, count - fetch.offset), fetch.limit ?? .max)
+            }
+            progress.beginAgain()
         }
         return try count(for: request)
     }
@@ -99,6 +103,7 @@ extension ManagedObjectContext {
             let fetch = resolved
             let pending = try pendingChanges(
                 for: fetch.rows, reading: fetch.values.inputs, request.includesPendingChanges)
+            let lossCount = generation.lossCount
             let stored = leavingOut(pending, fetch)
             let isInBatches = pending == nil && parent == nil && fetch.values.rowOrder != nil
             let answers = try await readElsewhere(
@@ -113,7 +118,10 @@ extension ManagedObjectContext {
             if let pending {
                 for object in try matching(fetch.rows, pending) { try collector.add(GraphSubject(object: object)) }
             }
-            do { return try collector.rows() } catch { throw .invalidPredicate(error) }
+            guard hasLostGeneration(since: lossCount, request.includesPendingChanges) else {
+                return try rows(of: collector)
+            }
+            progress.beginAgain()
         }
         return try fetch(request)
     }

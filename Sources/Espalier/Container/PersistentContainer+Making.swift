@@ -144,6 +144,10 @@ extension PersistentContainer {
     /// go before. A store that the application has added itself stays as it is, and each store keeps its place. One
     /// that the application has moved (`migratePersistentStore`) is erased where it is now, and its former file stays.
     ///
+    /// Other threads find the former store or the empty one in its place at every moment, so that no new object goes to
+    /// another store meanwhile. From its closing until the empty one is open, reads and saves throw
+    /// `StoreError.closed`.
+    ///
     /// - Throws: `ContextError` if a store is read-only, or cannot be closed, removed or opened; a store that cannot be
     ///   removed is open again with its objects, and those after it are as they were. Before a store is closed:
     ///   `.unsupportedStore` if one is of a kind that cannot be removed, as the application's own kinds
@@ -164,15 +168,14 @@ extension PersistentContainer {
         }
         madeViewContext?.reset()
         for (position, (former, description)) in opened.enumerated() {
-            let place = persistentStoreCoordinator.position(of: former)
-            try persistentStoreCoordinator.remove(former)
             var failure: ContextError?
-            do throws(ContextError) {
-                try persistentStoreCoordinator.destroyPersistentStore(description)
-            } catch {
-                failure = error
+            let store = try persistentStoreCoordinator.reopen(former, as: description) {
+                do throws(ContextError) {
+                    try persistentStoreCoordinator.destroyPersistentStore(description)
+                } catch {
+                    failure = error
+                }
             }
-            let store = try persistentStoreCoordinator.addPersistentStore(description, at: place)
             openedStores.withLock { $0[position] = store }
             if let failure { throw failure }
         }

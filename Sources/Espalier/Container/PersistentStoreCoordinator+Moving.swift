@@ -10,6 +10,10 @@ extension PersistentStoreCoordinator {
         public let store: any PersistentStore
         /// The IDs of its rows by the former ones.
         public let copy: StoreCopy
+        /// The error with which the former store was closed; `nil` if there was none.
+        ///
+        /// The move stands nevertheless: the former store has nothing that the new one does not have.
+        public let closingError: ContextError?
     }
 
     /// Copies everything to a new store, of any kind, and puts that in the place of the former one, which is closed
@@ -23,6 +27,9 @@ extension PersistentStoreCoordinator {
     /// saves of others wait; then they throw `StoreError.closed`, so that no save is lost. A store of the application's
     /// own cannot be held: nothing may save to it during the call.
     ///
+    /// If the former store cannot be closed, it is removed nevertheless, and the result has the error
+    /// (`MovedStore.closingError`).
+    ///
     /// - Parameter description: a store that does not exist yet, or is empty.
     /// - Throws: `ContextError.store` if the former store is not open here, or has objects of an entity that the
     ///   description does not accept; if the new store has objects, or cannot be opened or written, or if a context has
@@ -34,34 +41,29 @@ extension PersistentStoreCoordinator {
         guard let part = part(of: store) else {
             throw ContextError(StoreError.invalidRequest(reason: "the store that is to be moved is not open here"))
         }
-        try requireEntities(of: description, for: store, part)
+        let description = completed(description, inPlaceOf: store)
+        let entityNames = try entityNames(of: description)
         let scratch = PersistentStoreCoordinator(managedObjectModel: managedObjectModel)
         let target = try scratch.addPersistentStore(description)
         let copy: StoreCopy
         let running = beginCommand(in: part)
         defer { end(running) }
-        do { copy = try store.move(to: target) } catch {
+        do { copy = try store.move(to: target, refusing: entitiesToRefuse(entityNames, part)) } catch {
             try? scratch.remove(target)
             throw ContextError(error)
         }
-        try replace(store, by: target, description)
-        return MovedStore(store: target, copy: copy)
+        let closingError = replace(store, by: target, description, entityNames: entityNames)
+        return MovedStore(store: target, copy: copy, closingError: closingError)
     }
 
-    /// Requires that a description accepts each entity of which a store has objects: they could not be found otherwise.
-    private func requireEntities(
-        of description: PersistentStoreDescription, for store: any PersistentStore, _ part: SourcePart
-    ) throws(ContextError) {
-        guard let names = try entityNames(of: description) else { return }
+    /// The topmost entities whose objects an open store may have, although a store with these entities would not: they
+    /// could not be found after a move.
+    private func entitiesToRefuse(
+        _ names: Set<String>?, _ part: SourcePart
+    ) -> Set<ManagedObjectModel.EntityIndex> {
+        guard let names else { return [] }
         let accepted = Set(names.compactMap { managedObjectModel.entity(named: $0)?.root })
-        for root in managedObjectModel.entities
-        where root.root == root.index && part.takes(root) && !accepted.contains(root.index) {
-            let count: Int
-            do { count = try store.count(StoreFetch(entity: root, limit: 1)) } catch { throw ContextError(error) }
-            guard count > 0 else { continue }
-            throw ContextError(
-                StoreError.invalidRequest(
-                    reason: "the description does not accept \(root.name), of which the store has objects"))
-        }
+        let roots = managedObjectModel.entities.filter { $0.root == $0.index && part.takes($0) }
+        return Set(roots.map(\.index)).subtracting(accepted)
     }
 }

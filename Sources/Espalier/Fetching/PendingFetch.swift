@@ -14,7 +14,7 @@
 //      changed and deleted objects are results as their rows are, in the order of the stored values (StoredSubject).
 //   6. The place of an unchanged object is that of its row, although the object may have older values.
 //   7. What unsaved changes affect is found in the generation that answers the fetch: if a store discards it meanwhile,
-//      both are done again (`answer`). Only a walk in batches, which has given objects away, goes on.
+//      both are done again (`hasLostGeneration`). Only a walk in batches, which has given objects away, goes on.
 // Not here: which unsaved objects are tested (PendingValues), and which rows lead to changed ones (+LeadingRows).
 
 import EspalierModel
@@ -86,8 +86,13 @@ extension ManagedObjectContext {
             let pending = try pendingChanges(for: fetch, reading: expressions, includesPendingChanges)
             let lossCount = generation.lossCount
             let answer = try body(pending)
-            guard includesPendingChanges, holdsChanges, generation.lossCount != lossCount else { return answer }
+            guard hasLostGeneration(since: lossCount, includesPendingChanges) else { return answer }
         }
+    }
+
+    /// Whether a store has discarded the generation in which the unsaved changes that affect a fetch were found.
+    func hasLostGeneration(since lossCount: Int, _ includesPendingChanges: Bool) -> Bool {
+        includesPendingChanges && holdsChanges && generation.lossCount != lossCount
     }
 
     /// The objects that the predicate and the order of a fetch, and some expressions, read besides those that it finds.

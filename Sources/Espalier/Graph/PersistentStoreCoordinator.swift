@@ -76,15 +76,14 @@ public final class PersistentStoreCoordinator: Sendable {
         add(store, entityNames: entityNames, name: name, description: nil)
     }
 
-    /// - Parameter position: the place among the open stores; `nil` = after all of them.
     func add(
         _ store: any PersistentStore, entityNames: Set<String>?, name: String?,
-        description: PersistentStoreDescription?, at position: Int? = nil
+        description: PersistentStoreDescription?
     ) {
         let member = member(store, entityNames, name, description)
         tellWillChange(added: [store])
         state.withLock { state in
-            state.members.insert(member, at: min(position ?? .max, state.members.count))
+            state.members.append(member)
             edition.add(1, ordering: .sequentiallyConsistent)
         }
         store.didAdd(configurationName: description?.configurationName)
@@ -113,21 +112,15 @@ public final class PersistentStoreCoordinator: Sendable {
     public func addPersistentStore(
         _ description: PersistentStoreDescription
     ) throws(ContextError) -> any PersistentStore {
-        try addPersistentStore(description, at: nil)
+        let entityNames = try entityNames(of: description)
+        let store = try open(description)
+        add(store, entityNames: entityNames, name: description.name, description: description)
+        return store
     }
 
-    /// Opens a store and adds it.
-    ///
-    /// - Parameter position: the place among the open stores; `nil` = after all of them.
-    func addPersistentStore(
-        _ description: PersistentStoreDescription, at position: Int?
-    ) throws(ContextError) -> any PersistentStore {
-        let entityNames = try entityNames(of: description)
+    private func open(_ description: PersistentStoreDescription) throws(ContextError) -> any PersistentStore {
         let opening = try opening(of: description)
-        let store: any PersistentStore
-        do { store = try StoreType.open(opening) } catch { throw ContextError(error) }
-        add(store, entityNames: entityNames, name: description.name, description: description, at: position)
-        return store
+        do { return try StoreType.open(opening) } catch { throw ContextError(error) }
     }
 
     /// The description as stores get it.
@@ -141,18 +134,62 @@ public final class PersistentStoreCoordinator: Sendable {
             options: description.options, migration: description.migration.logged)
     }
 
-    /// Puts an open store in the place of another one, which is closed: new objects go to the same place, and where the
-    /// description says nothing of name and entities, those of the former store stay.
+    /// Puts an open store in the place of another one, which is closed: new objects go to the same place.
     ///
     /// Other threads see one of the two at every moment. A former store that an observer has removed meanwhile has no
     /// place: the new one then comes after all others.
+    ///
+    /// - Parameter entityNames: the entities of the description.
+    /// - Returns: the error of closing the former store, which is removed nevertheless.
     func replace(
-        _ former: any PersistentStore, by store: any PersistentStore, _ description: PersistentStoreDescription
-    ) throws(ContextError) {
-        let description = completed(description, inPlaceOf: former)
-        let member = member(store, try entityNames(of: description), description.name, description)
+        _ former: any PersistentStore, by store: any PersistentStore, _ description: PersistentStoreDescription,
+        entityNames: Set<String>?
+    ) -> ContextError? {
         tellWillChange(removed: [former])
         former.willRemove()
+        exchange(former, for: store, description, entityNames)
+        var failure: ContextError?
+        do throws(ContextError) { try close(former) } catch { failure = error }
+        tellDidChange(removed: [former])
+        tellDidChange(added: [store])
+        return failure
+    }
+
+    /// Closes a store, calls `body`, and puts the store that is then described in the place of the closed one.
+    ///
+    /// Other threads see one of the two at every moment. Until the new one is open they get `StoreError.closed`: if the
+    /// place were empty, new objects would go to another store.
+    ///
+    /// - Throws: `ContextError` if the store cannot be closed, or the new one cannot be opened; the former store is
+    ///   removed nevertheless.
+    func reopen(
+        _ former: any PersistentStore, as description: PersistentStoreDescription, afterClosing body: () -> Void
+    ) throws(ContextError) -> any PersistentStore {
+        let entityNames = try entityNames(of: description)
+        tellWillChange(removed: [former])
+        former.willRemove()
+        let store: any PersistentStore
+        do throws(ContextError) {
+            try close(former)
+            body()
+            store = try open(description)
+        } catch {
+            drop(former)
+            tellDidChange(removed: [former])
+            throw error
+        }
+        exchange(former, for: store, description, entityNames)
+        tellDidChange(removed: [former])
+        tellDidChange(added: [store])
+        return store
+    }
+
+    /// Puts an open store in the place that another one has among the open stores, in one step.
+    private func exchange(
+        _ former: any PersistentStore, for store: any PersistentStore, _ description: PersistentStoreDescription,
+        _ entityNames: Set<String>?
+    ) {
+        let member = member(store, entityNames, description.name, description)
         tellWillChange(added: [store])
         state.withLock { state in
             for position in state.moves.indices where state.moves[position].store === former {
@@ -168,16 +205,22 @@ public final class PersistentStoreCoordinator: Sendable {
             edition.add(1, ordering: .sequentiallyConsistent)
         }
         store.didAdd(configurationName: description.configurationName)
-        // If closing fails, the former store is removed nevertheless.
-        defer {
-            tellDidChange(removed: [former])
-            tellDidChange(added: [store])
+    }
+
+    private func close(_ store: any PersistentStore) throws(ContextError) {
+        do { try store.close() } catch { throw ContextError(error) }
+    }
+
+    /// Takes a store out of the list of open ones.
+    private func drop(_ store: any PersistentStore) {
+        state.withLock { state in
+            state.members.removeAll { $0.store === store }
+            edition.add(1, ordering: .sequentiallyConsistent)
         }
-        do { try former.close() } catch { throw ContextError(error) }
     }
 
     /// The description with the name and the entities of an open store, unless it has its own.
-    private func completed(
+    func completed(
         _ description: PersistentStoreDescription, inPlaceOf former: any PersistentStore
     ) -> PersistentStoreDescription {
         let known = state.withLock { state in
@@ -247,12 +290,9 @@ public final class PersistentStoreCoordinator: Sendable {
     public func remove(_ store: any PersistentStore) throws(ContextError) {
         tellWillChange(removed: [store])
         store.willRemove()
-        state.withLock { state in
-            state.members.removeAll { $0.store === store }
-            edition.add(1, ordering: .sequentiallyConsistent)
-        }
+        drop(store)
         defer { tellDidChange(removed: [store]) }
-        do { try store.close() } catch { throw ContextError(error) }
+        try close(store)
     }
 
     /// The place of a store among the open ones: a new object goes to the first one that accepts it; `nil` if it is not

@@ -31,13 +31,12 @@ enum ParsedFormats {
         let format = Format(text: text, kinds: kinds)
         let values = arguments.isEmpty ? [:] : Self.values(of: arguments)
         if let template = known.withLock({ $0[format] }) {
-            return arguments.isEmpty ? template : try template.substituting(values, bound: [])
+            return arguments.isEmpty ? template : filled(template, values)
         }
         let predicate = try parsed(text, arguments)
         // A template is valid if it gives the parser's result for these arguments.
         let places = arguments.indices.map { FetchExpression.variable(name(ofArgument: $0)) }
-        guard let template = try? parsed(text, places), (try? template.substituting(values, bound: [])) == predicate
-        else { return predicate }
+        guard let template = try? parsed(text, places), filled(template, values) == predicate else { return predicate }
         known.withLock { known in
             if known.count >= countMax { known.removeAll() }
             known[format] = template
@@ -64,10 +63,19 @@ enum ParsedFormats {
         return kinds
     }
 
-    private static func values(of arguments: [FetchExpression]) -> [String: FetchExpression] {
-        var values: [String: FetchExpression] = [:]
-        for (position, argument) in arguments.enumerated() { values[name(ofArgument: position)] = argument }
+    /// The arguments by the variables that are their places in a template.
+    private static func values(of arguments: [FetchExpression]) -> [FetchKeyPath: FetchExpression] {
+        var values: [FetchKeyPath: FetchExpression] = [:]
+        for (position, argument) in arguments.enumerated() {
+            values[FetchKeyPath(["$" + name(ofArgument: position)])] = argument
+        }
         return values
+    }
+
+    /// A template with arguments in their places; variables of the application stay.
+    private static func filled(_ template: FetchPredicate, _ values: [FetchKeyPath: FetchExpression]) -> FetchPredicate
+    {
+        template.replacingVariablePaths { values[$0] }
     }
 
     /// Whether an expression is a template's place for an argument.

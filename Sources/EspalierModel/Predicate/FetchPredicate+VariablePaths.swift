@@ -8,9 +8,10 @@ extension FetchPredicate {
     /// The condition with each path that begins with a variable replaced; those that begin with the variable of a
     /// SUBQUERY are kept.
     ///
+    /// - Parameter replacement: a variable alone is a path of one component; `nil` = the path is kept.
     /// - Throws: the error of `replacement`.
     func replacingVariablePaths<Failure: Error>(
-        bound: Set<String> = [], _ replacement: (FetchKeyPath) throws(Failure) -> FetchExpression
+        bound: Set<String> = [], _ replacement: (FetchKeyPath) throws(Failure) -> FetchExpression?
     ) throws(Failure) -> FetchPredicate {
         switch self {
         case .constant: return self
@@ -35,15 +36,17 @@ extension FetchPredicate {
 
 extension FetchExpression {
     fileprivate func replacingVariablePaths<Failure: Error>(
-        bound: Set<String>, _ replacement: (FetchKeyPath) throws(Failure) -> FetchExpression
+        bound: Set<String>, _ replacement: (FetchKeyPath) throws(Failure) -> FetchExpression?
     ) throws(Failure) -> FetchExpression {
         switch self {
         case .value, .evaluatedObject: return self
         case .keyPath(let path):
             guard let first = path.components.first, first.hasPrefix("$"), !bound.contains(first) else { return self }
-            return try replacement(path)
+            return try replacement(path) ?? self
         case .variable(let name):
-            return bound.contains("$" + name) ? self : try replacement(FetchKeyPath(["$" + name]))
+            let first = "$" + name
+            guard !bound.contains(first) else { return self }
+            return try replacement(FetchKeyPath([first])) ?? self
         case .list(let elements):
             return .list(
                 try elements.map { element throws(Failure) in

@@ -4,6 +4,7 @@
 //   1. No change of a store of this package is lost: none is made between the test that the snapshot is the newest one
 //      and the end of the copy. A store that was moved accepts no changes any more.
 //   2. A target that is left with rows has everything: rows are written together with metadata, or after them.
+//   3. Rows that must not move are looked for when no more of them can come.
 
 public import EspalierModel
 internal import FoundationEssentials
@@ -45,17 +46,24 @@ extension PersistentStore {
     /// - Complexity: O(n log n) in rows and destinations, all of which are in memory.
     @discardableResult
     public func copy(to target: any PersistentStore) throws(StoreError) -> StoreCopy {
-        try copy(to: target, endsChanges: false)
+        try copy(to: target, endsChanges: false, refusing: [])
     }
 
     /// Copies everything as `copy(to:)` does, after which this store saves nothing any more: it can only be closed.
     ///
     /// A save that waits for the end of the copy throws `.closed`, and so do later ones. If the copy fails, they go on.
-    package func move(to target: any PersistentStore) throws(StoreError) -> StoreCopy {
-        try copy(to: target, endsChanges: true)
+    ///
+    /// - Parameter refused: the topmost entities whose rows must not move.
+    /// - Throws: as `copy(to:)`; `.invalidRequest` if there are such rows.
+    package func move(
+        to target: any PersistentStore, refusing refused: Set<ManagedObjectModel.EntityIndex> = []
+    ) throws(StoreError) -> StoreCopy {
+        try copy(to: target, endsChanges: true, refusing: refused)
     }
 
-    private func copy(to target: any PersistentStore, endsChanges: Bool) throws(StoreError) -> StoreCopy {
+    private func copy(
+        to target: any PersistentStore, endsChanges: Bool, refusing refused: Set<ManagedObjectModel.EntityIndex>
+    ) throws(StoreError) -> StoreCopy {
         guard target !== self else { throw .invalidRequest(reason: "a store is copied to another one") }
         guard target.model === model else {
             throw .invalidRequest(reason: "a store is copied to one with the same model; open the target with it")
@@ -71,10 +79,10 @@ extension PersistentStore {
         let hasSharedKeys = (target as? WholeGraphStore)?.source.hasSharedKeys == true
         let (moved, changed) = graph.moved(to: target, hasSharedKeys: hasSharedKeys)
         guard let source = self as? any BuiltInStore else {
-            return try write(graph, moved, changed, of: present, to: target)
+            return try write(graph, moved, changed, of: present, to: target, refusing: refused)
         }
         return try source.holdChanges(endsChanges: endsChanges) { () throws(StoreError) in
-            try write(graph, moved, changed, of: present, to: target)
+            try write(graph, moved, changed, of: present, to: target, refusing: refused)
         }
     }
 
@@ -83,13 +91,16 @@ extension PersistentStore {
     /// - Parameters:
     ///   - graph: everything in the snapshot but metadata, which no snapshot has: they are read here.
     ///   - moved: the same with the IDs of the target.
+    ///   - refused: the topmost entities of which the graph may have no rows.
     private func write(
         _ graph: StoredGraph, _ moved: StoredGraph, _ changed: ObjectIDTable<ObjectID>,
-        of snapshot: any StoreSnapshot, to target: any PersistentStore
+        of snapshot: any StoreSnapshot, to target: any PersistentStore,
+        refusing refused: Set<ManagedObjectModel.EntityIndex>
     ) throws(StoreError) -> StoreCopy {
         guard snapshot.isNewest else {
             throw .invalidRequest(reason: "the store has changed while it was copied; copy it again")
         }
+        if !refused.isEmpty { try check(graph, hasNoneOf: refused) }
         var (graph, moved) = (graph, moved)
         graph.metadata = try metadata()
         moved.metadata = graph.metadata
@@ -100,6 +111,17 @@ extension PersistentStore {
         default: return try insert(graph, into: target)
         }
         return StoreCopy(from: identifier, to: target.identifier, changed: changed)
+    }
+
+    private func check(
+        _ graph: StoredGraph, hasNoneOf refused: Set<ManagedObjectModel.EntityIndex>
+    ) throws(StoreError) {
+        assert(refused.allSatisfy { model.entities[$0].root == $0 }, "entities \(refused) are not all topmost ones")
+        for row in graph.rows {
+            guard let entity = model.entity(named: row.id.entityName), refused.contains(entity.root) else { continue }
+            let name = model.entities[entity.root].name
+            throw .invalidRequest(reason: "the store has objects of \(name), which its new place does not accept")
+        }
     }
 
     private func fill(_ tree: BTreeStore, with graph: StoredGraph) throws(StoreError) {

@@ -9,7 +9,7 @@ struct SchemaSource {
     /// The path as given on the command line.
     let path: String
     let model: ManagedObjectModel
-    /// The unsupported features of a model file, one sentence each.
+    /// The unsupported features of a model file, and its named requests that fail, one text each.
     let omissions: [String]
     /// The names of composite types in a model file; a store keeps none.
     let compositeNames: CompositeNames?
@@ -28,8 +28,10 @@ struct SchemaSource {
         }
         do {
             let document = try ModelDocument(contentsOf: url)
-            omissions = try document.conversion().unsupported.map(\.description)
+            let unsupported = try document.conversion().unsupported.map(\.description)
             model = try ManagedObjectModel(document, ignoring: Set(ModelFeature.allCases))
+            // Core Data takes such a model, too.
+            omissions = unsupported + model.fetchRequestTemplateProblems.map(\.description)
             compositeNames = CompositeNames(document)
         } catch {
             throw .file(path: error.path, reason: error.reasons)

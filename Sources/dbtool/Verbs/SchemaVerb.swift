@@ -14,7 +14,8 @@ enum SchemaVerb: Verb {
         options: [.json, .flag("--swift", "print @Entity classes of the whole model, as Swift source")],
         discussion: """
             A store carries its whole model, so no other file and no program is needed to read it.
-            Features of a model file that Espalier does not support are listed on standard error.
+            Features of a model file that Espalier does not support are listed on standard error, and so are
+            named requests whose condition does not fit the model.
             """,
         examples: [
             .init(command: "dbtool schema chinook.espalier", meaning: "prints every entity with its number of rows"),

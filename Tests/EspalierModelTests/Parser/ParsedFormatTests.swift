@@ -17,6 +17,19 @@ import Testing
         #expect(steps == 0)
     }
 
+    @Test func `a text with variables beside its arguments is not read again, and keeps its variables (PR-03)`() throws
+    {
+        let text = "name == $name AND age > %d AND $owner.age < %d AND 'with variables' != name"
+        _ = try FetchPredicate(format: text, 1, 2)
+
+        var again: FetchPredicate?
+        let (steps, _) = try StepCount.count { again = try FetchPredicate(format: text, 3, 4) }
+
+        #expect(steps == 0)
+        // A text with other spaces is not kept.
+        #expect(again == (try FetchPredicate(format: text + " ", 3, 4)))
+    }
+
     @Test func `a text that is kept gives with other arguments what the parser gives`() throws {
         let arguments: [(any PredicateArgument)?] = [
             "a", "b*", "", 1, -1, 2.5, true, nil, "name", [1, 2], ["x"], "$other", "%1", Date(timeIntervalSince1970: 0),

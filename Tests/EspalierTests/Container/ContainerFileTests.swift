@@ -345,6 +345,41 @@ import Testing
         try container.close()
     }
 
+    @MainActor @Test func `a container has the former store or the empty one at every moment of its erasure (SD-13)`()
+        throws
+    {
+        let container = try PersistentContainer(inMemoryFor: musicClasses)
+        let coordinator = container.persistentStoreCoordinator
+        let former = coordinator.persistentStores[0]
+        let archive = try coordinator.addPersistentStore(.inMemory)
+        let seen = Mutex<[String]>([])
+        // Notes a message, and which of its stores the coordinator has at this moment.
+        let note: @Sendable (String) -> Void = { message in
+            let stores = coordinator.persistentStores.map { store in
+                store === former ? "former" : store === archive ? "archive" : "new"
+            }
+            seen.withLock { $0.append("\(message): \(stores)") }
+        }
+        let tokens = [
+            coordinator.addObserver(for: PersistentStoreCoordinator.StoresWillChangeMessage.self) { message in
+                note("will +\(message.added.count) -\(message.removed.count)")
+            },
+            coordinator.addObserver(for: PersistentStoreCoordinator.StoresDidChangeMessage.self) { message in
+                note("did +\(message.added.count) -\(message.removed.count)")
+            },
+        ]
+
+        try container.erase()
+
+        #expect(
+            seen.withLock(\.self) == [
+                #"will +0 -1: ["former", "archive"]"#, #"will +1 -0: ["former", "archive"]"#,
+                #"did +0 -1: ["new", "archive"]"#, #"did +1 -0: ["new", "archive"]"#,
+            ])
+        try container.close()
+        withExtendedLifetime(tokens) {}
+    }
+
     @MainActor @Test func `a container with a binary file is erased, and its file is destroyed (SD-13, PS-03)`() throws
     {
         try withTemporaryFolder { folder in

@@ -157,4 +157,62 @@ import Testing
         #expect(stack.coordinator.persistentStores.count == 1 && stack.coordinator.persistentStores[0] === store)
         #expect(try stack.newContext().count(for: FetchRequest<Artist>()) == 1)
     }
+
+    @Test func `objects that are saved after the beginning of a move are looked for, too (PS-03)`() throws {
+        let stack = try Stack(.inMemory)
+        try stack.makeMusic(artists: 1, tracks: 1)
+        let coordinator = stack.coordinator
+        let store = coordinator.persistentStores[0]
+        let errors = Mutex<[String]>([])
+        // The new store is opened when the move has begun.
+        var description = PersistentStoreDescription(type: StoreType(rawValue: "Opened late"))
+        description.entityNames = ["Artist", "Album", "Track"]
+        description.type.register { opening in
+            do {
+                let context = ManagedObjectContext(coordinator)
+                Listener(context: context).name = "Ann"
+                try context.save()
+            } catch {
+                errors.withLock { $0.append("\(error)") }
+            }
+            return InMemoryStore(model: opening.model)
+        }
+
+        let error = contextError { _ = try coordinator.migratePersistentStore(store, to: description) }
+
+        guard case .store(.invalidRequest(let reason))? = error else {
+            Issue.record("a listener is moved to a store that does not accept it: \(String(describing: error))")
+            return
+        }
+        #expect(errors.withLock(\.self).isEmpty && reason.contains("Listener"), "\(reason)")
+        #expect(coordinator.persistentStores.count == 1 && coordinator.persistentStores[0] === store)
+        #expect(try stack.newContext().count(for: FetchRequest<Listener>()) == 1)
+        Listener(context: stack.context).name = "Bob"
+        try stack.context.save()
+    }
+
+    @Test func `a move stands if the former store cannot be closed, and its result has the error (PS-03)`() throws {
+        let model = try ManagedObjectModel(for: musicClasses)
+        let coordinator = PersistentStoreCoordinator(managedObjectModel: model)
+        let former = WatchedStore(model: model) { call throws(StoreError) in
+            if case .close = call { throw StoreError.invalidRequest(reason: "the disk is gone") }
+        }
+        coordinator.add(former)
+        let context = ManagedObjectContext(coordinator)
+        let artist = Artist(context: context)
+        artist.name = "Nina"
+        try context.save()
+
+        let moved = try coordinator.migratePersistentStore(former, to: .inMemory)
+
+        guard case .store(.invalidRequest("the disk is gone"))? = moved.closingError else {
+            Issue.record("\(String(describing: moved.closingError))")
+            return
+        }
+        #expect(coordinator.persistentStores.map(\.identifier) == [moved.store.identifier])
+        let id = try #require(moved.copy.id(of: artist.objectID))
+        #expect(try (context.existingObject(with: id) as? Artist)?.name == "Nina")
+        let second = try coordinator.migratePersistentStore(moved.store, to: .inMemory)
+        #expect(second.closingError == nil && coordinator.persistentStores.map(\.type) == [.inMemory])
+    }
 }

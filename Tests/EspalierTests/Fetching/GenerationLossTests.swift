@@ -4,6 +4,7 @@ import Espalier
 import EspalierEngine
 import EspalierModel
 import EspalierStore
+import Synchronization
 import TestSupport
 import Testing
 
@@ -39,7 +40,9 @@ import Testing
         }
 
         /// Writes until the log has wrapped around.
-        func writeMuch() throws {
+        func writeMuch() throws { try Self.writeMuch(coordinator) }
+
+        static func writeMuch(_ coordinator: PersistentStoreCoordinator) throws {
             let other = ManagedObjectContext(coordinator)
             let listener = Listener(context: other)
             for number in 0..<100 {
@@ -215,6 +218,47 @@ import Testing
         var values = ValueRequest(entityName: "Album", columns: ["title"])
         values.sortKeys = [SortKey("artist.name")]
         #expect(try await third.fetch(values, progress: FetchProgress()).count == 2)
+    }
+
+    @Test(arguments: 0..<4)
+    func `an asynchronous fetch that loses its generation after its rows are read begins again (MC-18, FR-22)`(
+        _ way: Int
+    ) async throws {
+        let scene = try Scene()
+        let artists = try scene.artists()
+        artists[1].founded = 5
+        let coordinator = scene.coordinator
+        let outcomes = Mutex<[String]>([])
+        // The stores have answered when they are told of. The album of the changed artist is read after that.
+        let progress = FetchProgress { _ in
+            guard outcomes.withLock({ $0.isEmpty }) else { return }
+            do {
+                let other = ManagedObjectContext(coordinator)
+                let found = try other.fetch(FetchRequest<Artist>(try FetchPredicate(format: "name == '1'")))
+                let late = Album(context: other)
+                (late.title, late.artist) = ("11", found.first)
+                try other.save()
+                try Scene.writeMuch(coordinator)
+                outcomes.withLock { $0.append("written") }
+            } catch {
+                outcomes.withLock { $0.append("\(error)") }
+            }
+        }
+        let predicate = try FetchPredicate(format: "artist.founded == 5 OR title == '2'")
+        let request = FetchRequest<Album>(predicate, sortedBy: [SortKey("title")])
+
+        switch way {
+        case 0:
+            let albums = try await scene.context.fetch(request, progress: progress)
+            #expect(albums.map(\.title) == ["1", "11", "2"])
+        case 1: #expect(try await scene.context.fetchIDs(request, progress: progress).count == 3)
+        case 2: #expect(try await scene.context.count(for: request, progress: progress) == 3)
+        default:
+            var values = ValueRequest(entityName: "Album", columns: ["title"])
+            values.predicate = predicate
+            #expect(try await scene.context.fetch(values, progress: progress).count == 3)
+        }
+        #expect(outcomes.withLock(\.self) == ["written"])
     }
 
     @Test(arguments: readings.indices, [false, true])
