@@ -84,6 +84,12 @@ package struct DirectoryEntry: Sendable {
         try directory.identity(of: name, role: role)
     }
 
+    /// What the owner of the file, its group and others may do, as nine bits; `nil` if there is no file, or no such
+    /// permissions.
+    package func permissions(role: FileRole) throws(StorageError) -> UInt16? {
+        try directory.permissions(of: name, role: role)
+    }
+
     /// Renames the file to `other`; returns `false` if a file of that name exists.
     package func renameExclusively(to other: DirectoryEntry, role: FileRole) throws(StorageError) -> Bool {
         assert(directory === other.directory, "a file leaves its directory")
