@@ -46,6 +46,16 @@ extension WholeGraphStore {
         }
     }
 
+    /// The model in a described binary file, which must exist.
+    ///
+    /// - Complexity: O(bytes), because the checksum of the file is compared.
+    static func storedModel(ofBinary opening: StoreOpening) throws(StoreError) -> ManagedObjectModel {
+        let path = try binaryPath(of: opening)
+        return try StoreError.withPath(path) { () throws(StoreError) -> ManagedObjectModel in
+            try BinaryGraphFormat().model(in: try GraphFile.bytes(ofFileAt: path))
+        }
+    }
+
     private static func mayMigrate(_ opening: StoreOpening) -> Bool {
         opening.migration.isAutomatic && !opening.isReadOnly
     }
@@ -61,7 +71,7 @@ extension WholeGraphStore {
     }
 
     /// The content of a file behind its header and checksum; `nil` if there is no file.
-    private static func content(of file: GraphFile) throws(StoreError) -> GraphReader? {
+    fileprivate static func content(of file: GraphFile) throws(StoreError) -> GraphReader? {
         guard let bytes = try file.bytes() else { return nil }
         return try BinaryGraphFormat().content(of: bytes)
     }
@@ -79,11 +89,29 @@ extension WholeGraphStore {
         if let refusal = plan.refusal { throw .migrationRefused(path: opening.path, refusal) }
     }
 
-    private static func binaryPath(of opening: StoreOpening) throws(StoreError) -> String {
+    fileprivate static func binaryPath(of opening: StoreOpening) throws(StoreError) -> String {
         try opening.requireOptions(among: [])
         guard let path = opening.path else {
             throw .invalidRequest(reason: "a store of kind \(opening.type.rawValue) needs a path")
         }
         return path
+    }
+}
+
+extension GraphFileTree {
+    /// Writes the content of a described binary file, which must exist, to a new tree beside it.
+    ///
+    /// - Throws: as `init(_:at:_:backupPath:)`, for the backup of the description.
+    package init(
+        of opening: StoreOpening, in fileSystem: any FileSystem = PosixFileSystem.shared
+    ) throws(StoreError) {
+        let path = try WholeGraphStore.binaryPath(of: opening)
+        let file = try GraphFile(path, BinaryGraphFormat(), in: fileSystem)
+        self = try StoreError.withPath(path) { () throws(StoreError) -> GraphFileTree in
+            guard let content = try WholeGraphStore.content(of: file) else {
+                throw .storage(.opening(.noSuchStore), path: path)
+            }
+            return try GraphFileTree(file, at: path, content, backupPath: opening.migration.backupPath)
+        }
     }
 }
