@@ -26,10 +26,13 @@ extension WholeGraphStore {
     }
 
     /// The effect of opening a described binary file for writing, and the reasons against it (SD-30).
-    static func binaryPlan(_ opening: StoreOpening, checkingRows: Bool) throws(StoreError) -> MigrationPlan {
+    static func binaryPlan(
+        _ opening: StoreOpening, checkingRows: Bool, checkingBackup: Bool = false
+    ) throws(StoreError) -> MigrationPlan {
         let file = try GraphFile(try binaryPath(of: opening), BinaryGraphFormat(), isReadOnly: true)
         assert(file.isReadOnly, "a trial may write the file")
-        return try GraphFileMigration.plan(file, to: opening.model, opening.migration, checkingRows: checkingRows)
+        return try GraphFileMigration.plan(
+            file, to: opening.model, opening.migration, checkingRows: checkingRows, checkingBackup: checkingBackup)
     }
 
     /// Whether opening a described binary file migrates it: by the rule of B-tree files, which the plan and the trial
@@ -76,15 +79,11 @@ extension WholeGraphStore {
         return try BinaryGraphFormat().content(of: bytes)
     }
 
-    /// Tries the migration of a described binary file, which stays as it is.
+    /// Tries the migration of a described binary file, which is read once, and stays as it is.
     ///
     /// - Throws: what opening would throw.
     static func tryOpeningBinary(_ opening: StoreOpening) throws(StoreError) {
-        if let backupPath = opening.migration.backupPath {
-            let file = try GraphFile(try binaryPath(of: opening), BinaryGraphFormat(), isReadOnly: true)
-            if let bytes = try file.bytes() { try GraphFileBackup.check(bytes, of: file, at: backupPath) }
-        }
-        let plan = try binaryPlan(opening, checkingRows: true)
+        let plan = try binaryPlan(opening, checkingRows: true, checkingBackup: true)
         assert(plan.outcome != nil || plan.refusal != nil, "a trial has neither an outcome nor a refusal")
         if let refusal = plan.refusal { throw .migrationRefused(path: opening.path, refusal) }
     }

@@ -50,16 +50,23 @@ enum GraphFileMigration {
 
     /// The effect of that migration, and the reasons against it.
     ///
-    /// - Parameter checkingRows: whether to try it; nothing is written in either case.
-    /// - Throws: the errors of reading, also if there is no file.
+    /// - Parameters:
+    ///   - checkingRows: whether to try it; nothing is written in either case.
+    ///   - checkingBackup: whether to require that the backup can be written.
+    /// - Throws: the errors of reading, also if there is no file; `.storage` with `destinationExists` if another file
+    ///   has the path of the backup, if that is checked.
     /// - Complexity: that of the migration.
     static func plan(
-        _ file: GraphFile, to model: ManagedObjectModel, _ migration: MigrationOptions, checkingRows: Bool
+        _ file: GraphFile, to model: ManagedObjectModel, _ migration: MigrationOptions, checkingRows: Bool,
+        checkingBackup: Bool = false
     ) throws(StoreError) -> MigrationPlan {
         try withErrors(of: file) {
             guard let bytes = try file.bytes() else {
                 throw StoreError.incompatibleModel(
                     path: nil, reason: "there is no file, so there is nothing to migrate")
+            }
+            if checkingBackup, let path = migration.backupPath {
+                try GraphFileBackup.check(bytes, of: file, at: path)
             }
             let (graph, stored) = try parts(of: try BinaryGraphFormat().content(of: bytes))
             let tree = try tree(of: graph, stored)
