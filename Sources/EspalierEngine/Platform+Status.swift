@@ -20,7 +20,7 @@ extension Platform {
         /// The number of names of the file.
         package let linkCount: UInt64
         package let isRegular: Bool, isDirectory: Bool
-        /// What the owner, the group and others may do: nine bits.
+        /// The permissions of the owner, the group and others: nine bits.
         package let permissions: UInt16
 
         private init(mode: mode_t, device: UInt64, inode: UInt64, byteCount: UInt64, linkCount: UInt64) {
@@ -78,7 +78,7 @@ extension Platform {
         return code
     }
 
-    /// Sets what the owner of an open file, its group and others may do, whatever the mask for new files is.
+    /// Sets the permissions of an open file, as nine bits, whatever the mask for new files is.
     package static func setPermissions(_ descriptor: Int32, _ permissions: UInt16) -> Int {
         assert(permissions & ~0o777 == 0, "permissions \(permissions)")
         return retrying { Int(fchmod(descriptor, mode_t(permissions))) }

@@ -45,7 +45,7 @@ import Testing
         }
     })
 
-    /// What a plan with one step does to the file.
+    /// Does the work of a plan with one step.
     private static func migrate(_ system: SimulatedFileSystem) throws {
         let options = MigrationOptions(backupPath: "backup")
         let tree = try GraphFileTree(of: try opening(isNew: true, options), in: system)

@@ -131,7 +131,7 @@ extension Engine {
             try file.close()
         }
         let file = try entry.log.open(role: .log, mode: .createExclusively)
-        // Who may not read the store may not read its commits.
+        // The commits are for those who may read the store.
         if let permissions = try entry.permissions(role: .store) { try file.setPermissions(permissions) }
         try lock(log: file)
         return (file, try writeLogHeader(to: file))

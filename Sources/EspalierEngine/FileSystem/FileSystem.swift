@@ -64,8 +64,8 @@ package protocol StorageDirectory: AnyObject, Sendable {
     func open(_ name: String, role: FileRole, mode: OpenMode) throws(StorageError) -> any StorageFile
     /// The identity of the file called `name`; `nil` if there is none.
     func identity(of name: String, role: FileRole) throws(StorageError) -> FileIdentity?
-    /// What the owner of the file called `name`, its group and others may do, as nine bits; `nil` if there is no such
-    /// file, or no such permissions.
+    /// The permissions of the file called `name` for its owner, its group and others, as nine bits; `nil` if there is
+    /// no such file, or the file system has none.
     func permissions(of name: String, role: FileRole) throws(StorageError) -> UInt16?
     /// The names in the directory that begin with `prefix`, sorted.
     ///
@@ -114,7 +114,7 @@ package protocol StorageFile: AnyObject, Sendable {
     func allocate(to byteCount: UInt64) throws(StorageError)
     /// The number of names of the file: 0 after it was removed, more than 1 if there are hard links.
     func linkCount() throws(StorageError) -> UInt64
-    /// Sets what the owner of the file, its group and others may do, as nine bits.
+    /// Sets the permissions of the file for its owner, its group and others, as nine bits.
     func setPermissions(_ permissions: UInt16) throws(StorageError)
     /// Acquires the lock of the writing process.
     ///

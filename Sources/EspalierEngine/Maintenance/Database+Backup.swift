@@ -38,8 +38,8 @@ extension Database {
     ///
     /// Only one store with the identifier may be used at a time, because all go on with the same log positions.
     ///
-    /// - Parameter permissions: what the owner of the file, its group and others may do, as nine bits; `nil` = what
-    ///   they may do with this store, which its owner may read and write.
+    /// - Parameter permissions: those of the copy, as nine bits; `nil` = those of this store, and in any case its owner
+    ///   may read and write the copy.
     /// - Throws: as `backUp(to:progress:)`.
     /// - Complexity: that of `backUp(to:progress:)`.
     package func copy(
@@ -98,8 +98,8 @@ extension Database {
     /// - Parameters:
     ///   - former: the file that has the name and is replaced; `nil` if no file may have it.
     ///   - identifier: the identifier of the copy; `nil` = one of its own.
-    ///   - permissions: what the owner of the copy, its group and others may do, as nine bits; `nil` = what they may do
-    ///     with the file that is replaced, and otherwise with this store, which its owner may read and write.
+    ///   - permissions: those of the copy, as nine bits; `nil` = those of the file that is replaced, and without one
+    ///     those of this store, but its owner may read and write the copy.
     func copy(
         to entry: DirectoryEntry, replacing former: FileIdentity?, in fileSystem: any FileSystem,
         identifier: [UInt8]? = nil, permissions: UInt16? = nil, progress: CopyWatcher? = nil

@@ -23,8 +23,8 @@ package enum WholeFile {
     ///
     /// - Parameters:
     ///   - replacing: the file that has the name and is replaced; `nil` if no file may have it.
-    ///   - permissions: what the owner of the file, its group and others may do, as nine bits; `nil` = what they may do
-    ///     with the file that is replaced, and with a new file what the system gives it.
+    ///   - permissions: those of the file, as nine bits; `nil` = those of the file that is replaced, and without one
+    ///     those that the system gives a new file.
     /// - Throws: `destinationExists`, `storeReplaced` if another file than `replacing` has the name, errors of `body`,
     ///   `diskFull`, `io`.
     package static func write<R>(

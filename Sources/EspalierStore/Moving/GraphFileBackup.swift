@@ -6,7 +6,7 @@
 //   3. A process that is killed leaves its backup. If the file has the same bytes, the next run uses that one; any
 //      other file under the path is an error, and stays.
 //   4. A migration removes no file that it did not write: it may be a backup that the application has made.
-//   5. Who may not read the file may not read its backup.
+//   5. A backup has the permissions of the file.
 // No lock keeps a second process away, as none does from a save. Of two that migrate one file, the later one ends with
 // `storeReplaced`, unless both replace the file in the same moment: then it is the whole result of one of them. If they
 // have the path of the backup in common, and the one that has written it fails, the other one may lose its backup.

@@ -72,9 +72,11 @@ public final class GraphFile: GraphSource {
     /// The identity of the file that has the name now; `nil` = there is none.
     func identity() throws(StorageError) -> FileIdentity? { try entry.identity(role: .store) }
 
-    /// What the owner of that file, its group and others may do, as nine bits; `nil` if there is none, or no such
-    /// permissions.
-    func permissions() throws(StorageError) -> UInt16? { try entry.permissions(role: .store) }
+    /// The permissions of that file, as nine bits; `nil` if there is none, or the file system has no permissions.
+    func permissions() throws(StorageError) -> UInt16? {
+        assert(knownIdentity != nil, "a file whose permissions count was not read")
+        return try entry.permissions(role: .store)
+    }
 
     /// The bytes of an open file, or its first `countMax` bytes.
     static func bytes(of file: any StorageFile, atMost countMax: Int = .max) throws(StorageError) -> [UInt8] {

@@ -1,4 +1,4 @@
-// The permissions of the files that the engine makes from a store: who may not read the store may not read them.
+// The permissions of the files that the engine makes from a store: nobody reads in them what the store hides.
 
 import EspalierEngine
 import Foundation

@@ -177,14 +177,15 @@ import Testing
 
             let error = #expect(throws: (any Error).self) { try way.open(stores).close() }
 
+            let caught = try #require(error)
             let kind: String? =
-                switch try #require(error) {
+                switch caught {
                 case ContextError.store(.invalidOption("backupPath", let kind, _)),
                     SchemaMigrationError.store(.invalidOption("backupPath", let kind, _)):
                     kind
                 default: nil
                 }
-            #expect(kind == type.rawValue, "\(String(describing: error))")
+            #expect(kind == type.rawValue, "\(caught)")
         }
     }
 

@@ -220,7 +220,7 @@ import Testing
         }
     }
 
-    @Test func `only who may read a binary file may read what its plan writes beside it`() throws {
+    @Test func `the files that a plan writes beside a binary file have its permissions`() throws {
         try withStorePath { path in
             try TrackVersions.makeStore(at: path, ["5"], type: .binary)
             try FileManager.default.setAttributes([.posixPermissions: 0o600], ofItemAtPath: path)
