@@ -149,7 +149,10 @@ extension SchemaMigrationPlan {
             do throws(StoreError) { try MigrationOptions.requireOwnBackups(stores) } catch { throw .store(error) }
             for store in waiting { try tryMigration(store) }
         }
-        for store in waiting { _ = try migrate(store.opening) }
+        for store in waiting {
+            // A binary file is not read again to find its course.
+            _ = try store.opening.type == .binary ? migrateBinary(store.opening) : migrate(store.opening)
+        }
     }
 
     /// Tries the migration of one of several stores, and its backup.

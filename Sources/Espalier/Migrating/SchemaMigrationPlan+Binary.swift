@@ -11,17 +11,17 @@
 import EspalierStore
 
 extension SchemaMigrationPlan {
-    /// Migrates a described binary file, with its options; the losses that its description allows do not count.
+    /// Migrates a described binary file that has steps left, with its options; the losses that its description allows
+    /// do not count.
     func migrateBinary(_ opening: StoreOpening) throws(SchemaMigrationError) -> [MigrationPlan] {
         let (path, migration) = (opening.path ?? "", opening.migration)
-        guard try !course(of: opening).steps.isEmpty else { return [] }
         let tree: GraphFileTree
         do throws(StoreError) { tree = try GraphFileTree(of: opening) } catch { throw .store(error) }
         defer { tree.remove() }
         var described = opening
         (described.type, described.path) = (.btree, tree.path)
         described.migration = MigrationOptions(progress: migration.progress, log: migration.log).logged
-        // The course of what the tree has: the file may have been replaced since the other course was found.
+        // That of what the tree has: the file may have been replaced since the caller has found its course.
         let remaining = try course(of: described, copiedFrom: path)
         // The replacement is one more stage.
         let stageCount = remaining.steps.count + 1

@@ -128,7 +128,9 @@ public struct SchemaMigrationPlan: Sendable {
 
     /// Migrates a described store, with its options; the losses that its description allows do not count.
     func migrate(_ opening: StoreOpening) throws(SchemaMigrationError) -> [MigrationPlan] {
-        guard opening.type != .binary else { return try migrateBinary(opening) }
+        guard opening.type != .binary else {
+            return try course(of: opening).steps.isEmpty ? [] : migrateBinary(opening)
+        }
         let (path, migration) = (opening.path ?? "", opening.migration)
         let course = try course(of: opening)
         let isBackedUp = migration.backupPath.map { hasBackup(ofStoreAt: path, at: $0, course) } ?? false
