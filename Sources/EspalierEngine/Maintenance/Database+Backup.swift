@@ -38,8 +38,8 @@ extension Database {
     ///
     /// Only one store with the identifier may be used at a time, because all go on with the same log positions.
     ///
-    /// - Parameter permissions: those of the copy, as nine bits; `nil` = those of this store, but its owner may read and
-    ///   write the copy.
+    /// - Parameter permissions: those of the copy, as nine bits; `nil` = those of this store, but its owner may read
+    ///   and write the copy.
     /// - Throws: as `backUp(to:progress:)`.
     /// - Complexity: that of `backUp(to:progress:)`.
     package func copy(
