@@ -20,11 +20,14 @@ extension Platform {
         /// The number of names of the file.
         package let linkCount: UInt64
         package let isRegular: Bool, isDirectory: Bool
+        /// The permissions of the owner, the group and others: nine bits.
+        package let permissions: UInt16
 
         private init(mode: mode_t, device: UInt64, inode: UInt64, byteCount: UInt64, linkCount: UInt64) {
             (self.device, self.inode, self.byteCount, self.linkCount) = (device, inode, byteCount, linkCount)
             isRegular = mode & S_IFMT == S_IFREG
             isDirectory = mode & S_IFMT == S_IFDIR
+            permissions = UInt16(mode & 0o777)
         }
 
         fileprivate init(_ raw: stat) {
@@ -73,6 +76,12 @@ extension Platform {
         let code = retrying { Int(unsafe fstatat(directory, name, &raw, AT_SYMLINK_NOFOLLOW)) }
         result = code < 0 ? nil : FileStatus(raw)
         return code
+    }
+
+    /// Sets the permissions of an open file, as nine bits, whatever the mask for new files is.
+    package static func setPermissions(_ descriptor: Int32, _ permissions: UInt16) -> Int {
+        assert(permissions & ~0o777 == 0, "permissions \(permissions)")
+        return retrying { Int(fchmod(descriptor, mode_t(permissions))) }
     }
 
     #if os(Linux)

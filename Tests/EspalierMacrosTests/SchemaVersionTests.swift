@@ -80,7 +80,7 @@ private enum Version3: VersionedSchema {
         MappingModel([
             EntityMapping(
                 from: Version1.Person.self, to: Version2.Staff.self, where: try FetchPredicate(format: "isPaid == YES"),
-                [.made("home", by: "homes")], reading: ["first", "last"]
+                [.made("home", by: "homes")], reading: ["first", "last", "isPaid"]
             ) { old, new, _ in new.name = "\(old.first) \(old.last)" },
             EntityMapping(
                 from: Version1.Person.self, to: Version2.Guest.self, where: try FetchPredicate(format: "isPaid == NO"),

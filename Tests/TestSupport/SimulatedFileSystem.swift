@@ -307,6 +307,7 @@ extension IOOperation {
         case .remove: 9
         case .random: 10
         case .clock: 11
+        case .permissions: 12
         }
     }
 }

@@ -95,6 +95,9 @@ struct Associations {
     /// Whether an object comes from `source`, by any mapping.
     func isTaken(_ source: ObjectID) -> Bool { groups.contains { $0.positions[source] != nil } }
 
+    /// The mappings by which some object comes from `source`.
+    func takers(of source: ObjectID) -> [Int] { groups.indices.filter { groups[$0].positions[source] != nil } }
+
     private func position(of object: ManagedObject, _ mapping: Int) -> Int? {
         let identity = ObjectIdentifier(object)
         guard let first = places[identity] else { return nil }

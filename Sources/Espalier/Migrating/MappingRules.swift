@@ -237,6 +237,32 @@ struct MappingRules: Sendable {
         return losses
     }
 
+    /// A property of a source that some of its mappings read, and others do not.
+    struct PartlyRead {
+        let name: String
+        /// The positions of the mappings that read it.
+        let readers: Set<Int>
+    }
+
+    /// The properties that some mappings of a source read and others do not, unless the inverse keeps their pairs.
+    ///
+    /// An object loses its value of such a property if no mapping that takes the object reads it.
+    func partlyRead(of source: Entity) -> [PartlyRead] {
+        let readers = mappings.indices.filter { mappings[$0].source?.name == source.name }.map { position in
+            (position: position, reads: mappings[position].reads)
+        }
+        guard readers.count > 1 else { return [] }
+        let sources = Set(mappings.compactMap { $0.source?.name })
+        // A derived value follows from others.
+        let attributes = source.attributes.filter { !$0.isTransient && !$0.isDerived }.map(\.name)
+        let relationships = source.relationships.filter { !isKept($0, sources) }.map(\.name)
+        return (attributes + relationships).compactMap { name in
+            let positions = readers.filter { $0.reads.contains(name) }.map { $0.position }
+            guard !positions.isEmpty, positions.count < readers.count else { return nil }
+            return PartlyRead(name: name, readers: Set(positions))
+        }
+    }
+
     /// Whether an ordered list of a source is followed, but only by lists without an order.
     private func losesOrder(_ relationship: Relationship, of source: Entity) -> Bool {
         guard relationship.isOrdered else { return false }
@@ -270,7 +296,7 @@ struct MappingRules: Sendable {
         return paths.sorted { $0.lexicographicallyPrecedes($1) }
     }
 
-    /// Whether the inverse of a relationship that no mapping reads keeps its pairs.
+    /// Whether the inverse of a relationship keeps its pairs where no mapping reads it.
     private func isKept(_ relationship: Relationship, _ sources: Set<String>) -> Bool {
         guard let inverse = former.inverse(of: relationship), !relationship.isOrdered else { return false }
         let match = ModelMatch(from: former, to: newer).setting(

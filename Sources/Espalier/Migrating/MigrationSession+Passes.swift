@@ -1,5 +1,5 @@
 // The three passes over all mappings, and what follows them: relationships that lead to mapped objects, objects that no
-// mapping took, and the save.
+// mapping took, values that the mappings of their objects do not read, and the save.
 
 import EspalierModel
 import EspalierStore
@@ -18,7 +18,8 @@ extension MigrationSession {
             }
             try during("end", position) { try mapping.policy.end(mapping, self) }
         }
-        let losses = try unmappedObjects() + lostOrders.filter { !migration.allowing.contains($0) }
+        let unread = try unreadValues()
+        let losses = try unmappedObjects() + unread + lostOrders.filter { !migration.allowing.contains($0) }
         let refusal = MigrationRefusal(losses: losses, failures: failures.all)
         if refusal.isEmpty, destinationContext.hasChanges {
             do throws(ContextError) { try destinationContext.save() } catch {
@@ -168,6 +169,49 @@ extension MigrationSession {
             for id in left { failures.add(source.name, .unmapped, id) }
         }
         return losses
+    }
+
+    // MARK: Values that are not read
+
+    /// Notes the values that other mappings read than those which took the object, unless that loss is allowed by the
+    /// name of the property.
+    private func unreadValues() throws(MappingError) -> [MigrationLoss] {
+        var losses: [MigrationLoss] = []
+        var seen: Set<String> = []
+        for case let source? in rules.mappings.map(\.source) where seen.insert(source.name).inserted {
+            let partlyRead = rules.partlyRead(of: source).filter {
+                !migration.allowing.contains(.removal(of: "\(source.name).\($0.name)"))
+            }
+            guard !partlyRead.isEmpty else { continue }
+            var request = FetchRequest<ManagedObject>(entityName: source.name)
+            request.includesSubentities = false
+            do {
+                try sourceContext.enumerate(request) { object in
+                    let takers = associations.takers(of: object.storedID)
+                    // An object that nothing took is lost as a whole.
+                    guard !takers.isEmpty else { return }
+                    for property in partlyRead where property.readers.isDisjoint(with: takers) {
+                        guard try Self.hasValue(object, property.name) else { continue }
+                        let subject = "\(source.name).\(property.name)"
+                        let names = takers.map { rules.mappings[$0].mapping.name }
+                        failures.add(subject, .unread(by: names), object.storedID)
+                        if !losses.contains(.removal(of: subject)) { losses.append(.removal(of: subject)) }
+                    }
+                }
+            } catch {
+                throw MappingError.failed(
+                    mapping: source.name, step: "values that are not read", source: nil, underlying: error)
+            }
+        }
+        return losses
+    }
+
+    private static func hasValue(_ object: ManagedObject, _ name: String) throws -> Bool {
+        guard object.entity.relationship(named: name) == nil else {
+            return try !object.objectIDs(forRelationshipNamed: name).isEmpty
+        }
+        guard case .attribute(let value) = try object.value(forKey: name) else { return false }
+        return !value.isNull
     }
 }
 

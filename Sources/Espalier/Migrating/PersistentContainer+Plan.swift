@@ -34,8 +34,8 @@ extension PersistentContainer {
     /// Migrates described stores by `plan`, and opens them with the plan's last version; creates those that do not
     /// exist with that version.
     ///
-    /// The plan migrates the B-tree files whose descriptions allow it, with their backup, progress and log; the plan
-    /// alone says what a step may lose. A file of another kind is opened if it has the last version.
+    /// The plan migrates the B-tree files and binary files whose descriptions allow it, with their backup, progress and
+    /// log; the plan alone says what a step may lose. A file of another kind is opened if it has the last version.
     ///
     /// No store is changed if another one is refused. Stores without a step of the plan are opened first. Where several
     /// have steps left, the plan then tries them on copies, as `SchemaMigrationPlan.migrationPlan(storeAt:)` does, with
@@ -128,7 +128,9 @@ extension SchemaMigrationPlan {
     fileprivate func waiting(_ openings: [StoreOpening]) throws(SchemaMigrationError) -> [Waiting] {
         var waiting: [Waiting] = []
         for (position, opening) in openings.enumerated() {
-            guard opening.type == .btree, !opening.isReadOnly, opening.migration.isAutomatic else { continue }
+            guard opening.type == .btree || opening.type == .binary, !opening.isReadOnly,
+                opening.migration.isAutomatic
+            else { continue }
             do throws(SchemaMigrationError) {
                 let course = try course(of: opening)
                 guard !course.steps.isEmpty else { continue }
@@ -143,18 +145,23 @@ extension SchemaMigrationPlan {
     /// Migrates stores that have steps left, none before all others are known to pass them.
     fileprivate func migrate(_ waiting: [Waiting]) throws(SchemaMigrationError) {
         if waiting.count > 1 {
-            do throws(StoreError) { try MigrationOptions.requireOwnBackups(waiting.map(\.opening.migration)) } catch {
-                throw .store(error)
-            }
+            let stores = waiting.map { (type: $0.opening.type, migration: $0.opening.migration) }
+            do throws(StoreError) { try MigrationOptions.requireOwnBackups(stores) } catch { throw .store(error) }
             for store in waiting { try tryMigration(store) }
         }
-        for store in waiting { _ = try migrate(store.opening) }
+        for store in waiting {
+            // A binary file is not read again to find its course.
+            _ = try store.opening.type == .binary ? migrateBinary(store.opening) : migrate(store.opening)
+        }
     }
 
     /// Tries the migration of one of several stores, and its backup.
     private func tryMigration(_ store: Waiting) throws(SchemaMigrationError) {
         let (path, options) = (store.opening.path ?? "", store.opening.migration)
-        if let backupPath = options.backupPath, !hasBackup(ofStoreAt: path, at: backupPath, store.course) {
+        // The trial of a binary file tries its backup.
+        if store.opening.type == .btree, let backupPath = options.backupPath,
+            !hasBackup(ofStoreAt: path, at: backupPath, store.course)
+        {
             do throws(StoreError) { try BTreeStore.checkBackup(ofStoreAt: path, at: backupPath) } catch {
                 throw .store(error)
             }
@@ -162,7 +169,7 @@ extension SchemaMigrationPlan {
         var tried = store.opening
         tried.migration = options.logged
         tried.migration.progress = options.progress.map { MigrationProgress(cancelledWith: $0) }
-        (tried.migration.backupPath, tried.migration.allowing) = (nil, [])
+        tried.migration.allowing = []
         let trial = try trial(of: tried)
         guard let step = trial.refused, let refusal = trial.plans.last?.refusal else { return }
         throw failure(

@@ -11,7 +11,8 @@ public enum SchemaMigrationError: Error {
     case equalVersions(Int, Int)
     /// The step from version number `from` (the first is 0) failed; the store at `path` has version number `reached`.
     ///
-    /// `reached` is `from`, unless the file could not be closed after the commit.
+    /// `reached` is `from`, unless the file could not be closed after the commit; a binary file has the version that it
+    /// had before the first step.
     case stage(path: String, from: Int, reached: Int, underlying: any Error)
     /// The store could not be read, or it has the checksum of a version and cannot become that version.
     case store(StoreError)

@@ -44,9 +44,7 @@ extension SchemaMigrationPlan {
         let checksums = checksums
         try checkWork(checksums)
         let stored: ManagedObjectModel
-        do throws(StoreError) { stored = try BTreeStore.storedModel(ofDescribed: opening) } catch {
-            throw .store(error)
-        }
+        do throws(StoreError) { stored = try StoreType.storedModel(of: opening) } catch { throw .store(error) }
         guard let found = version(of: stored, checksums) else {
             throw .unknownVersion(
                 path: original ?? opening.path ?? "", found: stored.versionChecksum, known: checksums)
@@ -64,6 +62,12 @@ extension SchemaMigrationPlan {
             let found = version(of: stored, checksums), found.number > step.from
         else { return step.from }
         return step.to
+    }
+
+    /// The number of the version that a described store has now; `nil` if it cannot be read, or has none.
+    func version(ofDescribed opening: StoreOpening) -> Int? {
+        guard let stored = try? StoreType.storedModel(of: opening) else { return nil }
+        return version(of: stored, checksums)?.number
     }
 
     /// Whether the file at `backupPath` is a backup that an earlier run of the plan has written, of which a later step

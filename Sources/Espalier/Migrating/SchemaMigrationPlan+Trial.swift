@@ -1,7 +1,8 @@
 // A plan of versions that is tried on a temporary copy of a store, with the work and the mappings of its steps.
 //
 // Invariants
-//   1. The store is only read. Its copy is removed in the end; a process that is killed leaves it.
+//   1. The store is only read. Its copy (of a binary file, a tree with its content) is removed in the end; a process
+//      that is killed leaves it.
 //   2. Rows that a version forbids are named by the IDs that they have in the store, because the copy has its UUID.
 
 public import EspalierStore
@@ -41,11 +42,11 @@ extension SchemaMigrationPlan {
     func trial(of opening: StoreOpening) throws(SchemaMigrationError) -> Trial {
         let path = opening.path ?? ""
         let copy: String
-        do throws(StoreError) { copy = try BTreeStore.makeTrialCopy(ofStoreAt: path) } catch { throw .store(error) }
+        do throws(StoreError) { copy = try Self.makeCopy(of: opening) } catch { throw .store(error) }
         // The caller gets the error of the trial; a copy that stays is only a file too many.
         defer { try? BTreeStore.destroy(at: copy) }
         var opening = opening
-        opening.path = copy
+        (opening.type, opening.path, opening.migration.backupPath) = (.btree, copy, nil)
         let course = try course(of: opening, copiedFrom: path)
         var trial = Trial(start: course.start)
         for (position, step) in course.steps.enumerated() {
@@ -65,6 +66,12 @@ extension SchemaMigrationPlan {
             }
         }
         return trial
+    }
+
+    /// Makes a B-tree file with the content of a described store beside it, and returns its path.
+    private static func makeCopy(of opening: StoreOpening) throws(StoreError) -> String {
+        guard opening.type != .binary else { return try GraphFileTree(of: opening).path }
+        return try BTreeStore.makeTrialCopy(ofStoreAt: opening.path ?? "")
     }
 
     private static func refusal(in error: any Error) -> MigrationRefusal? {

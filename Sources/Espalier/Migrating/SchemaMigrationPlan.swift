@@ -3,10 +3,10 @@
 // Invariants
 //   1. Each step is one commit: the saves of its first closure, the migration, and the saves of its second closure.
 //      After an error and after a crash the store has the older version without a change of the step, or the newer
-//      version with all of them.
+//      version with all of them. For a binary file all steps of a run are one change (+Binary).
 //   2. Work runs for every store of an older version, because versions with work between them have different checksums.
-// Not here: the version that a store has (+Course), trials (+Trial), several stores (PersistentContainer+Plan), and
-// what a single step does to rows (EspalierStore).
+// Not here: the version that a store has (+Course), trials (+Trial), binary files (+Binary), several stores
+// (PersistentContainer+Plan), and what a single step does to rows (EspalierStore).
 
 public import EspalierModel
 public import EspalierStore
@@ -94,14 +94,18 @@ public struct SchemaMigrationPlan: Sendable {
         return plan
     }
 
-    /// Migrates the store at `path` from its version to the last one; no other process or store object may have it
-    /// open.
+    /// Migrates the store at `path`, a B-tree file or a binary file, from its version to the last one; no other process
+    /// or store object may have it open.
     ///
     /// The plan distinguishes versions by their version hashes without hash modifiers, which no store keeps. Versions
     /// with equal hashes may still differ in what the hashes do not cover: rules of derived attributes, abstract
     /// entities and former names. Of these the last one with the store's rows counts; the steps between them must be
     /// lightweight. A store that has the hashes of a version, and other rows than each version with them, is brought to
     /// the last of these versions before the first step, in a commit of its own, if that loses nothing.
+    ///
+    /// A binary file is replaced once, after the last step: the steps are carried out on a B-tree file beside it, which
+    /// a process that is killed leaves. After an error and after a cancellation the binary file is as it was, without a
+    /// backup of this run, and the next run begins with the first step.
     ///
     /// - Parameters:
     ///   - backupPath: the path of a backup that is written before the first step that changes the store; `nil` = no
@@ -112,8 +116,9 @@ public struct SchemaMigrationPlan: Sendable {
     ///     done, and the next run continues with the present one.
     ///   - log: gets what each step does (DB-03).
     /// - Returns: what each step did; none if the store has the last version.
-    /// - Throws: `SchemaMigrationError`; the steps before the one that failed stay done.
-    /// - Complexity: that of the migrations and of the work; O(size of the versions) if the store has the last version.
+    /// - Throws: `SchemaMigrationError`; the steps before the one that failed stay done, except in a binary file.
+    /// - Complexity: that of the migrations and of the work; O(size of the versions) if the store has the last version,
+    ///   and for a binary file O(bytes). A binary file is in memory twice.
     public func migrate(
         storeAt path: String, backupPath: String? = nil, progress: MigrationProgress? = nil, log: MigrationLog? = nil
     ) throws(SchemaMigrationError) -> [MigrationPlan] {
@@ -123,6 +128,9 @@ public struct SchemaMigrationPlan: Sendable {
 
     /// Migrates a described store, with its options; the losses that its description allows do not count.
     func migrate(_ opening: StoreOpening) throws(SchemaMigrationError) -> [MigrationPlan] {
+        guard opening.type != .binary else {
+            return try course(of: opening).steps.isEmpty ? [] : migrateBinary(opening)
+        }
         let (path, migration) = (opening.path ?? "", opening.migration)
         let course = try course(of: opening)
         let isBackedUp = migration.backupPath.map { hasBackup(ofStoreAt: path, at: $0, course) } ?? false
@@ -146,7 +154,7 @@ public struct SchemaMigrationPlan: Sendable {
 
     /// The store at `path`, described without options.
     func opening(at path: String, _ migration: MigrationOptions) -> StoreOpening {
-        StoreOpening(.btree, model: lastVersion, path: path, migration: migration)
+        StoreOpening(StoreType.ofMigratedFile(at: path), model: lastVersion, path: path, migration: migration)
     }
 
     /// Whether a step commits anything: one without work and without a difference of the versions does nothing.
@@ -154,7 +162,7 @@ public struct SchemaMigrationPlan: Sendable {
         !difference.isEmpty || !step.isAdoption && stages[step.from].hasCode
     }
 
-    /// Carries out one step on a described store, whose description has the options of the migration too.
+    /// Carries out one step on a described B-tree file, whose description has the options of the migration too.
     func carryOut(_ step: SchemaCourse.Step, _ opening: StoreOpening) throws -> MigrationPlan {
         var opening = opening
         opening.model = versions[step.to]

@@ -131,6 +131,8 @@ extension Engine {
             try file.close()
         }
         let file = try entry.log.open(role: .log, mode: .createExclusively)
+        // The commits are for those who may read the store.
+        if let permissions = try entry.permissions(role: .store) { try file.setPermissions(permissions) }
         try lock(log: file)
         return (file, try writeLogHeader(to: file))
     }

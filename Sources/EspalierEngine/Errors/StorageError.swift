@@ -67,7 +67,7 @@ public enum FileRole: UInt8, Sendable {
 
 /// The operation of the operating system that failed.
 public enum IOOperation: UInt8, Sendable {
-    case open, read, write, sync, size, truncate, allocate, lock, rename, remove, random, clock
+    case open, read, write, sync, size, truncate, allocate, lock, rename, remove, random, clock, permissions
 }
 
 /// A failed call to the operating system.

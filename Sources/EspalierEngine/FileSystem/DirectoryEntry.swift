@@ -84,6 +84,14 @@ package struct DirectoryEntry: Sendable {
         try directory.identity(of: name, role: role)
     }
 
+    /// The permissions of the file for its owner, its group and others, as nine bits; `nil` if there is no file, or the
+    /// file system has none.
+    package func permissions(role: FileRole) throws(StorageError) -> UInt16? {
+        let permissions = try directory.permissions(of: name, role: role)
+        assert(permissions.map { $0 & ~0o777 == 0 } ?? true, "permissions \(permissions ?? 0)")
+        return permissions
+    }
+
     /// Renames the file to `other`; returns `false` if a file of that name exists.
     package func renameExclusively(to other: DirectoryEntry, role: FileRole) throws(StorageError) -> Bool {
         assert(directory === other.directory, "a file leaves its directory")

@@ -64,6 +64,9 @@ package protocol StorageDirectory: AnyObject, Sendable {
     func open(_ name: String, role: FileRole, mode: OpenMode) throws(StorageError) -> any StorageFile
     /// The identity of the file called `name`; `nil` if there is none.
     func identity(of name: String, role: FileRole) throws(StorageError) -> FileIdentity?
+    /// The permissions of the file called `name` for its owner, its group and others, as nine bits; `nil` if there is
+    /// no such file, or the file system has none.
+    func permissions(of name: String, role: FileRole) throws(StorageError) -> UInt16?
     /// The names in the directory that begin with `prefix`, sorted.
     ///
     /// - Complexity: O(names in the directory).
@@ -78,6 +81,11 @@ package protocol StorageDirectory: AnyObject, Sendable {
     func remove(_ name: String, role: FileRole) throws(StorageError)
     /// Makes the names in the directory durable.
     func sync() throws(StorageError)
+}
+
+extension StorageDirectory {
+    /// `nil`: for file systems without permissions.
+    package func permissions(of name: String, role: FileRole) throws(StorageError) -> UInt16? { nil }
 }
 
 /// An open file.
@@ -106,6 +114,8 @@ package protocol StorageFile: AnyObject, Sendable {
     func allocate(to byteCount: UInt64) throws(StorageError)
     /// The number of names of the file: 0 after it was removed, more than 1 if there are hard links.
     func linkCount() throws(StorageError) -> UInt64
+    /// Sets the permissions of the file for its owner, its group and others, as nine bits.
+    func setPermissions(_ permissions: UInt16) throws(StorageError)
     /// Acquires the lock of the writing process.
     ///
     /// - Throws: `storeBusy` if another open file holds it.
@@ -119,6 +129,9 @@ package protocol StorageFile: AnyObject, Sendable {
 extension StorageFile {
     /// 1: for file systems without hard links.
     package func linkCount() throws(StorageError) -> UInt64 { 1 }
+
+    /// Does nothing: for file systems without permissions.
+    package func setPermissions(_ permissions: UInt16) throws(StorageError) {}
 
     /// `false`: for files that no other process can open.
     package var isLockedByWriter: Bool { false }

@@ -111,6 +111,15 @@ final class PosixDirectory: StorageDirectory {
         return FileIdentity(device: status.device, inode: status.inode)
     }
 
+    func permissions(of name: String, role: FileRole) throws(StorageError) -> UInt16? {
+        var status: Platform.FileStatus?
+        let code = Platform.status(of: name, in: descriptor, into: &status)
+        if code == -Int(Platform.noEntry) { return nil }
+        guard let status else { throw .io(IOFailure(operation: .open, file: role, errno: Int32(-code))) }
+        assert(code >= 0, "the system's code \(code) and permissions")
+        return status.permissions
+    }
+
     func names(beginningWith prefix: String) throws(StorageError) -> [String] {
         var names: [String] = []
         try Self.check(Platform.names(in: descriptor, into: &names), .read, .directory)

@@ -86,6 +86,16 @@ final class PosixFile: StorageFile {
         return status.linkCount
     }
 
+    func setPermissions(_ permissions: UInt16) throws(StorageError) {
+        var status: Platform.FileStatus?
+        let code = Platform.status(descriptor, into: &status)
+        guard let status else { throw failure(.permissions, errno: Int32(-code)) }
+        assert(code >= 0, "the system's code \(code) and permissions")
+        // A file system whose files all have the same permissions refuses the call.
+        guard status.permissions != permissions else { return }
+        try check(Platform.setPermissions(descriptor, permissions), .permissions)
+    }
+
     func read(into buffer: UnsafeMutableRawBufferPointer, at offset: UInt64) throws(StorageError) -> Int {
         // SAFETY: the caller's buffer is valid for the length of the call.
         let count = unsafe Platform.read(descriptor, into: buffer, at: offset)

@@ -31,8 +31,23 @@ extension Database {
     /// - Complexity: that of `backUp(to:progress:)`.
     package func copyForTrial(to path: String) throws(StorageError) {
         let fileSystem = engine.copyFileSystem
+        try copy(to: try fileSystem.entry(at: path), as: storeIdentifier, permissions: nil, in: fileSystem)
+    }
+
+    /// Copies the newest commit to a new store file with the name `entry` that has an identifier of the caller's.
+    ///
+    /// Only one store with the identifier may be used at a time, because all go on with the same log positions.
+    ///
+    /// - Parameter permissions: those of the copy, as nine bits; `nil` = those of this store, but its owner may read
+    ///   and write the copy.
+    /// - Throws: as `backUp(to:progress:)`.
+    /// - Complexity: that of `backUp(to:progress:)`.
+    package func copy(
+        to entry: DirectoryEntry, as identifier: [UInt8], permissions: UInt16?, in fileSystem: any FileSystem
+    ) throws(StorageError) {
+        assert(identifier.count == 16, "an identifier of \(identifier.count) bytes")
         let receipt = try copy(
-            to: try fileSystem.entry(at: path), replacing: nil, in: fileSystem, keepsIdentifier: true)
+            to: entry, replacing: nil, in: fileSystem, identifier: identifier, permissions: permissions)
         assert(receipt.pagesWritten > 0, "a copy without pages")
     }
 
@@ -82,19 +97,29 @@ extension Database {
     ///
     /// - Parameters:
     ///   - former: the file that has the name and is replaced; `nil` if no file may have it.
-    ///   - keepsIdentifier: whether the copy has the identifier of this store, instead of one of its own.
+    ///   - identifier: the identifier of the copy; `nil` = one of its own.
+    ///   - permissions: those of the copy, as nine bits; `nil` = those of the file that is replaced, and without one
+    ///     those of this store, but its owner may read and write the copy.
     func copy(
         to entry: DirectoryEntry, replacing former: FileIdentity?, in fileSystem: any FileSystem,
-        keepsIdentifier: Bool = false, progress: CopyWatcher? = nil
+        identifier: [UInt8]? = nil, permissions: UInt16? = nil, progress: CopyWatcher? = nil
     ) throws(StorageError) -> CopyReceipt {
         try checkOpen()
         let pages = try engine.beginDurableRead()
         defer { pages.end() }
         let state = pages.versions.state
-        let superblock = keepsIdentifier ? engine.superblock : engine.superblock.copied(in: engine.fileSystem)
+        var superblock = engine.superblock
+        if let identifier {
+            superblock.storeIdentifier = identifier
+        } else {
+            superblock = superblock.copied(in: engine.fileSystem)
+        }
+        // Increments are added to a copy of a store that may only be read, too.
+        let own = former == nil ? try engine.entry.permissions(role: .store).map { $0 | 0o600 } : nil
         let head = CopyHead(superblock: superblock, state: state, origin: engine.superblock.storeIdentifier)
-        let written = try WholeFile.write(entry, replacing: former, in: fileSystem) {
-            file throws(StorageError) in
+        let written = try WholeFile.write(
+            entry, replacing: former, permissions: permissions ?? own, in: fileSystem
+        ) { file throws(StorageError) in
             try pages.writeCopy(to: file, head: head, watcher: progress)
         }
         assert(written > 0 && written <= UInt64(state.pageCount), "\(written) of \(state.pageCount) pages")

@@ -3,7 +3,8 @@
 // Invariants
 //   1. The content is durable before the file is renamed, and the name before `write` returns.
 //   2. A failure leaves the final name as it was before, unless making the name durable failed.
-//   3. A crash can leave a file named `PATH.tmp-...`, which no code ever reads. No code removes it unasked, because it
+//   3. A file that replaces another one has its permissions, from before it has content.
+//   4. A crash can leave a file named `PATH.tmp-...`, which no code ever reads. No code removes it unasked, because it
 //      cannot be distinguished from a file that another process is writing. The only exception: if it is a second name
 //      of the file `PATH` itself, opening `PATH` for writing removes it (`DirectoryEntry.requireSingleName`).
 
@@ -20,12 +21,15 @@ package enum WholeFile {
 
     /// Writes a file with `body`, and gives it the name `entry`.
     ///
-    /// - Parameter replacing: the file that has the name and is replaced; `nil` if no file may have it.
+    /// - Parameters:
+    ///   - replacing: the file that has the name and is replaced; `nil` if no file may have it.
+    ///   - permissions: those of the file, as nine bits; `nil` = those of the file that is replaced, and without one
+    ///     those that the system gives a new file.
     /// - Throws: `destinationExists`, `storeReplaced` if another file than `replacing` has the name, errors of `body`,
     ///   `diskFull`, `io`.
     package static func write<R>(
-        _ entry: DirectoryEntry, replacing: FileIdentity?, in fileSystem: any FileSystem,
-        _ body: (any StorageFile) throws(StorageError) -> R
+        _ entry: DirectoryEntry, replacing: FileIdentity?, permissions: UInt16? = nil,
+        in fileSystem: any FileSystem, _ body: (any StorageFile) throws(StorageError) -> R
     ) throws(StorageError) -> R {
         // Checked before the work as well as after it.
         if replacing == nil, try entry.identity(role: .copy) != nil { throw .maintenance(.destinationExists) }
@@ -33,6 +37,8 @@ package enum WholeFile {
         let file = try temporary.open(role: .copy, mode: .createExclusively)
         assert(temporary.name != entry.name, "the file has its name before it is complete")
         do throws(StorageError) {
+            let former = replacing == nil ? nil : try entry.permissions(role: .copy)
+            if let permissions = permissions ?? former { try file.setPermissions(permissions) }
             let result = try body(file)
             try file.sync(.durable)
             if let replacing {
@@ -45,7 +51,7 @@ package enum WholeFile {
             try file.close()
             return result
         } catch {
-            // A temporary file that cannot be removed does no harm (invariant 3).
+            // A temporary file that cannot be removed does no harm (invariant 4).
             do throws(StorageError) { try temporary.remove(role: .copy) } catch {}
             do throws(StorageError) { try file.close() } catch {}
             throw error

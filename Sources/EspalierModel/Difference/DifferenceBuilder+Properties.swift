@@ -232,28 +232,25 @@ extension DifferenceBuilder {
             }
             add(.destinationChanged(from: older.destination, to: value.destination), isWider ? .constant : .rewrite)
         }
-        compareInverse(relationship, former, add)
+        if let kind = inverseChange(of: relationship, former) { add(kind, .rewrite) }
         if older.deleteRule != value.deleteRule {
             add(.deleteRuleChanged(from: older.deleteRule, to: value.deleteRule))
         }
         if older.isOptional != value.isOptional {
             add(value.isOptional ? .madeOptional : .madeRequired, value.isOptional ? .constant : .check)
         }
-        if older.cardinality == value.cardinality,
-            (older.minCount, older.maxCount) != (value.minCount, value.maxCount)
-        {
-            add(.countsChanged, CountLimit.limits(of: value, tighterThan: older).isEmpty ? .constant : .check)
-        }
-        for origin in origins.dropFirst() { addChanges(of: origin, beside: older, to: value, in: entity) }
+        if let cost = costOfCounts(of: value, replacing: older) { add(.countsChanged, cost) }
+        for origin in origins.dropFirst() { addChanges(of: origin, beside: former, to: relationship, in: entity) }
     }
 
     /// Adds what one more older relationship that the newer one continues loses, and the work that its rows need and
-    /// those of `named`, the first of these relationships, do not; other changes are named once.
+    /// those of `first`, the first of these relationships, do not; other changes are named once.
     private mutating func addChanges(
-        of origin: Origin, beside named: RelationshipDescription, to value: RelationshipDescription, in entity: Entity
+        of origin: Origin, beside first: Relationship, to relationship: Relationship, in entity: Entity
     ) {
-        let (former, rows) = (old.entities[origin.entity].relationships[origin.slot].description, rows(of: entity))
-        let loss = lossOfOrder(of: origin, value)
+        let older = old.entities[origin.entity].relationships[origin.slot]
+        let (former, named, value) = (older.description, first.description, relationship.description)
+        let (rows, loss) = (rows(of: entity), lossOfOrder(of: origin, value))
         if former.cardinality != value.cardinality, loss != nil || former.cardinality != named.cardinality {
             changes.append(
                 ModelChange(
@@ -263,6 +260,24 @@ extension DifferenceBuilder {
         if former.isOptional, !value.isOptional, !named.isOptional {
             changes.append(ModelChange(entity.name, value.name, .madeRequired, .check, rows: rows))
         }
+        let known = costOfCounts(of: value, replacing: named)
+        if let cost = costOfCounts(of: value, replacing: former), known == nil || known == .constant && cost == .check {
+            let rows = cost == .constant ? [] : rows
+            changes.append(ModelChange(entity.name, value.name, .countsChanged, cost, rows: rows))
+        }
+        if let kind = inverseChange(of: relationship, older), kind != inverseChange(of: relationship, first) {
+            changes.append(ModelChange(entity.name, value.name, kind, .rewrite, rows: rows))
+        }
+    }
+
+    /// The cost of other counts of a relationship that keeps its cardinality; `nil` if the counts are the same.
+    private func costOfCounts(
+        of value: RelationshipDescription, replacing older: RelationshipDescription
+    ) -> ModelChange.Cost? {
+        guard older.cardinality == value.cardinality,
+            (older.minCount, older.maxCount) != (value.minCount, value.maxCount)
+        else { return nil }
+        return CountLimit.limits(of: value, tighterThan: older).isEmpty ? .constant : .check
     }
 
     /// The loss of the order of an older list, if the newer one has none.
@@ -272,20 +287,19 @@ extension DifferenceBuilder {
         return .order(of: "\(old.entities[origin.declaredBy].name).\(former.name)")
     }
 
-    private func compareInverse(
-        _ relationship: Relationship, _ former: Relationship,
-        _ add: (ModelChange.Kind, ModelChange.Cost, MigrationLoss?) -> Void
-    ) {
+    /// The change of the inverse of a relationship that continues `former`; `nil` if that has changed in no other way
+    /// than the entities and properties that it names.
+    private func inverseChange(of relationship: Relationship, _ former: Relationship) -> ModelChange.Kind? {
         let continued = former.inverse.flatMap { match.newRelationship($0, of: former.destination) }
         let isSame =
             relationship.inverse == nil
             ? former.inverse == nil
             : continued == relationship.inverse && match.newEntities[former.destination] == relationship.destination
-        guard !isSame else { return }
+        guard !isSame else { return nil }
         let (oldName, newName) = (former.description.inverse, relationship.description.inverse)
         // A renamed entity, or the same inverse on another destination, is reported by another change.
-        guard continued != relationship.inverse || (oldName == nil) != (newName == nil) else { return }
-        add(.inverseChanged(from: oldName, to: newName), .rewrite, nil)
+        guard continued != relationship.inverse || (oldName == nil) != (newName == nil) else { return nil }
+        return .inverseChanged(from: oldName, to: newName)
     }
 
     /// Whether `relationship`, which `destination` declares, continues an older relationship in some entity.

@@ -56,13 +56,17 @@ public struct MigrationOptions: Sendable, Hashable {
     ///
     /// A path that leads to no folder is an error of the migration that writes the backup.
     ///
-    /// - Throws: `StoreError.invalidOption` with the way out.
-    package static func requireOwnBackups(_ migrations: [MigrationOptions]) throws(StoreError) {
+    /// - Throws: `StoreError.invalidOption` with the kind of the later of the two stores, and the way out.
+    package static func requireOwnBackups(
+        _ stores: [(type: StoreType, migration: MigrationOptions)]
+    ) throws(StoreError) {
         var places: Set<Place> = []
-        for case let path? in migrations.map(\.backupPath) {
-            guard let place = Place(path), !places.insert(place).inserted else { continue }
+        for (type, migration) in stores {
+            guard let path = migration.backupPath, let place = Place(path), !places.insert(place).inserted else {
+                continue
+            }
             throw .invalidOption(
-                "backupPath", store: StoreType.btree.rawValue,
+                "backupPath", store: type.rawValue,
                 reason: "two stores that are migrated have the backup \(path); give each a path of its own")
         }
     }

@@ -21,23 +21,23 @@ extension StoreError {
     static func withPath<Answer: ~Copyable>(
         _ path: String?, _ body: () throws(StoreError) -> Answer
     ) throws(StoreError) -> Answer {
-        do throws(StoreError) { return try body() } catch { throw error.adding(path: path) }
+        do throws(StoreError) { return try body() } catch { throw error.replacing(path: nil, by: path) }
     }
 
-    /// The same error with a path, if it is about a file and has none.
-    private func adding(path: String?) -> StoreError {
+    /// The same error with another path, if it is about a file and has the path `former`; `nil` = none.
+    package func replacing(path former: String?, by path: String?) -> StoreError {
         switch self {
-        case .readOnly(nil): .readOnly(path: path)
-        case .storage(let error, nil): .storage(error, path: path)
-        case .incompatibleModel(nil, let reason): .incompatibleModel(path: path, reason: reason)
-        case .modelChanged(nil): .modelChanged(path: path)
-        case .migrationRefused(nil, let refusal): .migrationRefused(path: path, refusal)
-        case .migrationCancelled(nil): .migrationCancelled(path: path)
-        case .commandCancelled(nil): .commandCancelled(path: path)
-        case .otherFormat(nil, let format): .otherFormat(path: path, format: format)
-        case .damagedContent(nil, let entity, let key, let reason):
+        case .readOnly(former): .readOnly(path: path)
+        case .storage(let error, former): .storage(error, path: path)
+        case .incompatibleModel(former, let reason): .incompatibleModel(path: path, reason: reason)
+        case .modelChanged(former): .modelChanged(path: path)
+        case .migrationRefused(former, let refusal): .migrationRefused(path: path, refusal)
+        case .migrationCancelled(former): .migrationCancelled(path: path)
+        case .commandCancelled(former): .commandCancelled(path: path)
+        case .otherFormat(former, let format): .otherFormat(path: path, format: format)
+        case .damagedContent(former, let entity, let key, let reason):
             .damagedContent(path: path, entity: entity, key: key, reason: reason)
-        case .malformedFile(nil, let place, let reason): .malformedFile(path: path, place: place, reason: reason)
+        case .malformedFile(former, let place, let reason): .malformedFile(path: path, place: place, reason: reason)
         default: self
         }
     }

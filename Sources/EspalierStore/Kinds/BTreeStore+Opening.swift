@@ -23,7 +23,7 @@ extension BTreeStore {
     /// The model in a described file, which must exist.
     ///
     /// - Throws: the errors of opening the file for writing, unless the description is for reading only.
-    package static func storedModel(ofDescribed opening: StoreOpening) throws(StoreError) -> ManagedObjectModel {
+    static func storedModel(ofDescribed opening: StoreOpening) throws(StoreError) -> ManagedObjectModel {
         let place = try place(of: opening)
         let store = try waiting(for: opening) { () throws(StoreError) -> BTreeStore in
             try openWithStoredModel(path: place.path, options: place.options)

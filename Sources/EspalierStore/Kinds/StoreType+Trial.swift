@@ -2,7 +2,7 @@
 //
 // Not here: the trials of each kind of store (BTreeStore+Opening, GraphFileMigration).
 
-internal import EspalierModel
+package import EspalierModel
 
 extension StoreType {
     /// The effect of opening a described store for writing, and the reasons against it (SD-30); `nil` for a kind whose
@@ -18,6 +18,26 @@ extension StoreType {
         case .binary: try WholeGraphStore.binaryPlan(opening, checkingRows: checkingRows)
         default: nil
         }
+    }
+
+    /// The model in a described file, which must exist, of a kind whose data are migrated.
+    ///
+    /// - Throws: the errors of reading; `.invalidRequest` for another kind.
+    package static func storedModel(of opening: StoreOpening) throws(StoreError) -> ManagedObjectModel {
+        switch opening.type {
+        case .btree: return try BTreeStore.storedModel(ofDescribed: opening)
+        case .binary: return try WholeGraphStore.storedModel(ofBinary: opening)
+        default: throw .invalidRequest(reason: "stores of kind \(opening.type.rawValue) are not migrated")
+        }
+    }
+
+    /// The kind of the migrated file at a path: a B-tree file if it does not begin as a binary one.
+    package static func ofMigratedFile(at path: String) -> StoreType {
+        // A file that cannot be read has the error of the kind that opens it.
+        let count = BinaryGraphFormat.headerByteCount
+        let beginning = (try? GraphFile.bytes(ofFileAt: path, atMost: count)) ?? []
+        assert(beginning.count <= count, "\(beginning.count) bytes were read")
+        return BinaryGraphFormat.isBeginning(beginning) ? .binary : .btree
     }
 
     /// Tries what opening several stores would do to their data, so that none of them is migrated before another one is
@@ -36,7 +56,8 @@ extension StoreType {
             if try changesData(opening) { changed.append(position) }
         }
         assert(changed.allSatisfy { !openings[$0].isReadOnly }, "a store that is opened for reading only is migrated")
-        try MigrationOptions.requireOwnBackups(changed.map { openings[$0].migration })
+        try MigrationOptions.requireOwnBackups(
+            changed.map { (type: openings[$0].type, migration: openings[$0].migration) })
         for position in changed.dropFirst() {
             var trial = openings[position]
             trial.migration.progress = trial.migration.progress.map { MigrationProgress(cancelledWith: $0) }

@@ -26,10 +26,13 @@ extension WholeGraphStore {
     }
 
     /// The effect of opening a described binary file for writing, and the reasons against it (SD-30).
-    static func binaryPlan(_ opening: StoreOpening, checkingRows: Bool) throws(StoreError) -> MigrationPlan {
+    static func binaryPlan(
+        _ opening: StoreOpening, checkingRows: Bool, checkingBackup: Bool = false
+    ) throws(StoreError) -> MigrationPlan {
         let file = try GraphFile(try binaryPath(of: opening), BinaryGraphFormat(), isReadOnly: true)
         assert(file.isReadOnly, "a trial may write the file")
-        return try GraphFileMigration.plan(file, to: opening.model, opening.migration, checkingRows: checkingRows)
+        return try GraphFileMigration.plan(
+            file, to: opening.model, opening.migration, checkingRows: checkingRows, checkingBackup: checkingBackup)
     }
 
     /// Whether opening a described binary file migrates it: by the rule of B-tree files, which the plan and the trial
@@ -43,6 +46,16 @@ extension WholeGraphStore {
         return try StoreError.withPath(path) { () throws(StoreError) -> Bool in
             guard let content = try Self.content(of: file) else { return false }
             return try isMigrated(content, opening)
+        }
+    }
+
+    /// The model in a described binary file, which must exist.
+    ///
+    /// - Complexity: O(bytes), because the checksum of the file is compared.
+    static func storedModel(ofBinary opening: StoreOpening) throws(StoreError) -> ManagedObjectModel {
+        let path = try binaryPath(of: opening)
+        return try StoreError.withPath(path) { () throws(StoreError) -> ManagedObjectModel in
+            try BinaryGraphFormat().model(in: try GraphFile.bytes(ofFileAt: path))
         }
     }
 
@@ -61,29 +74,43 @@ extension WholeGraphStore {
     }
 
     /// The content of a file behind its header and checksum; `nil` if there is no file.
-    private static func content(of file: GraphFile) throws(StoreError) -> GraphReader? {
+    fileprivate static func content(of file: GraphFile) throws(StoreError) -> GraphReader? {
         guard let bytes = try file.bytes() else { return nil }
         return try BinaryGraphFormat().content(of: bytes)
     }
 
-    /// Tries the migration of a described binary file, which stays as it is.
+    /// Tries the migration of a described binary file, which is read once, and stays as it is.
     ///
     /// - Throws: what opening would throw.
     static func tryOpeningBinary(_ opening: StoreOpening) throws(StoreError) {
-        if let backupPath = opening.migration.backupPath {
-            let file = try GraphFile(try binaryPath(of: opening), BinaryGraphFormat(), isReadOnly: true)
-            if let bytes = try file.bytes() { try GraphFileBackup.check(bytes, of: file, at: backupPath) }
-        }
-        let plan = try binaryPlan(opening, checkingRows: true)
+        let plan = try binaryPlan(opening, checkingRows: true, checkingBackup: true)
         assert(plan.outcome != nil || plan.refusal != nil, "a trial has neither an outcome nor a refusal")
         if let refusal = plan.refusal { throw .migrationRefused(path: opening.path, refusal) }
     }
 
-    private static func binaryPath(of opening: StoreOpening) throws(StoreError) -> String {
+    fileprivate static func binaryPath(of opening: StoreOpening) throws(StoreError) -> String {
         try opening.requireOptions(among: [])
         guard let path = opening.path else {
             throw .invalidRequest(reason: "a store of kind \(opening.type.rawValue) needs a path")
         }
         return path
+    }
+}
+
+extension GraphFileTree {
+    /// Writes the content of a described binary file, which must exist, to a new tree beside it.
+    ///
+    /// - Throws: as `init(_:at:_:backupPath:)`, for the backup of the description.
+    package init(
+        of opening: StoreOpening, in fileSystem: any FileSystem = PosixFileSystem.shared
+    ) throws(StoreError) {
+        let path = try WholeGraphStore.binaryPath(of: opening)
+        let file = try GraphFile(path, BinaryGraphFormat(), in: fileSystem)
+        self = try StoreError.withPath(path) { () throws(StoreError) -> GraphFileTree in
+            guard let content = try WholeGraphStore.content(of: file) else {
+                throw .storage(.opening(.noSuchStore), path: path)
+            }
+            return try GraphFileTree(file, at: path, content, backupPath: opening.migration.backupPath)
+        }
     }
 }

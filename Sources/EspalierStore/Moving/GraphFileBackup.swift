@@ -6,6 +6,10 @@
 //   3. A process that is killed leaves its backup. If the file has the same bytes, the next run uses that one; any
 //      other file under the path is an error, and stays.
 //   4. A migration removes no file that it did not write: it may be a backup that the application has made.
+//   5. A backup has the permissions of the file.
+// No lock keeps a second process away, as none does from a save. Of two that migrate one file, the later one ends with
+// `storeReplaced`, unless both replace the file in the same moment: then it is the whole result of one of them. If they
+// have the path of the backup in common, and the one that has written it fails, the other one may lose its backup.
 
 internal import EspalierEngine
 
@@ -18,6 +22,8 @@ struct GraphFileBackup {
 
     /// Writes `bytes`, those of `file` as it was read last, to `path`, unless a file there has them; `nil` if `path` is
     /// `nil`.
+    ///
+    /// The backup has the permissions of the file.
     ///
     /// - Throws: `.storage` with `destinationExists` for any other file; the errors of reading and writing.
     /// - Complexity: O(bytes).
@@ -33,7 +39,9 @@ struct GraphFileBackup {
                 return backup
             }
             do throws(StorageError) {
-                try WholeFile.write(entry, replacing: nil, in: file.fileSystem) { copy throws(StorageError) in
+                let permissions = try file.permissions()
+                try WholeFile.write(entry, replacing: nil, permissions: permissions, in: file.fileSystem) {
+                    copy throws(StorageError) in
                     backup.written = copy.identity
                     try GraphFile.write(bytes, to: copy)
                 }

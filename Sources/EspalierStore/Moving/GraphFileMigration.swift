@@ -5,7 +5,7 @@
 //      it was, and a backup has its name before.
 //   2. Rows keep their keys where rows of a B-tree file do, and keys that were given out are not given out again. The
 //      versions of rows begin anew.
-// Not here: whether the file needs a migration (WholeGraphStore+Opening).
+// Not here: whether the file needs a migration (WholeGraphStore+Opening); plans of versions (GraphFileTree).
 
 internal import EspalierEngine
 internal import EspalierModel
@@ -29,27 +29,44 @@ enum GraphFileMigration {
             migration.progress?.beginStage(0, of: 2)
             let migrated = try migrate(graph, from: stored, to: model, migration)
             migration.progress?.beginStage(1, of: 2)
-            let backup = try GraphFileBackup.write(content.bytes, of: file, to: migration.backupPath)
-            do { try file.save(migrated, model) } catch {
-                backup?.remove()
-                throw error
-            }
+            try replace(file, content, by: migrated, model, backupPath: migration.backupPath)
             migration.progress?.finishStage()
+        }
+    }
+
+    /// Replaces a binary file, after its backup was written.
+    ///
+    /// - Parameter content: the content of the file as it was read last.
+    static func replace(
+        _ file: GraphFile, _ content: GraphReader, by graph: StoredGraph, _ model: ManagedObjectModel,
+        backupPath: String?
+    ) throws {
+        let backup = try GraphFileBackup.write(content.bytes, of: file, to: backupPath)
+        do { try file.save(graph, model) } catch {
+            backup?.remove()
+            throw error
         }
     }
 
     /// The effect of that migration, and the reasons against it.
     ///
-    /// - Parameter checkingRows: whether to try it; nothing is written in either case.
-    /// - Throws: the errors of reading, also if there is no file.
+    /// - Parameters:
+    ///   - checkingRows: whether to try it; nothing is written in either case.
+    ///   - checkingBackup: whether to require that the backup can be written.
+    /// - Throws: the errors of reading, also if there is no file; `.storage` with `destinationExists` if another file
+    ///   has the path of the backup, if that is checked.
     /// - Complexity: that of the migration.
     static func plan(
-        _ file: GraphFile, to model: ManagedObjectModel, _ migration: MigrationOptions, checkingRows: Bool
+        _ file: GraphFile, to model: ManagedObjectModel, _ migration: MigrationOptions, checkingRows: Bool,
+        checkingBackup: Bool = false
     ) throws(StoreError) -> MigrationPlan {
         try withErrors(of: file) {
             guard let bytes = try file.bytes() else {
                 throw StoreError.incompatibleModel(
                     path: nil, reason: "there is no file, so there is nothing to migrate")
+            }
+            if checkingBackup, let path = migration.backupPath {
+                try GraphFileBackup.check(bytes, of: file, at: path)
             }
             let (graph, stored) = try parts(of: try BinaryGraphFormat().content(of: bytes))
             let tree = try tree(of: graph, stored)
@@ -61,7 +78,7 @@ enum GraphFileMigration {
     }
 
     /// Runs `body`; its errors have the path of the file, and those of others are `.outside`.
-    private static func withErrors<Answer>(
+    static func withErrors<Answer>(
         of file: GraphFile, _ body: () throws -> Answer
     ) throws(StoreError) -> Answer {
         try StoreError.withPath(file.path) { () throws(StoreError) -> Answer in
@@ -72,7 +89,7 @@ enum GraphFileMigration {
     }
 
     /// The store in the content of a file, and its model.
-    private static func parts(
+    static func parts(
         of content: GraphReader
     ) throws(StoreError) -> (graph: StoredGraph, stored: ManagedObjectModel) {
         var (models, graphs) = (content, content)
@@ -83,7 +100,7 @@ enum GraphFileMigration {
     }
 
     /// The graph as a B-tree store in memory.
-    private static func tree(of graph: StoredGraph, _ stored: ManagedObjectModel) throws(StoreError) -> BTreeStore {
+    static func tree(of graph: StoredGraph, _ stored: ManagedObjectModel) throws(StoreError) -> BTreeStore {
         let schema = StoreSchema(model: stored)
         let source = InMemoryStore(
             schema, try MemoryState(graph, schema: schema), identifier: graph.identifier, hasSharedKeys: false)
@@ -112,12 +129,18 @@ enum GraphFileMigration {
             throw .migrationRefused(path: path, refusal.naming(rowsOf: graph.identifier))
         }
         let migrated = try BTreeStore.open(tree.database, path: nil, model: model, migration: .off)
-        let all = try StoredGraph(try migrated.snapshot(), of: migrated)
-        let home = InMemoryStore(model: model, identifier: graph.identifier)
-        var moved = all.moved(to: home, hasSharedKeys: false).graph
-        assert(moved.identifier == graph.identifier, "\(graph.identifier) becomes \(moved.identifier)")
-        moved.counters = try counters(of: migrated)
+        let moved = try Self.graph(of: migrated, graph.identifier)
         try migrated.close()
+        return moved
+    }
+
+    /// The rows and lists of a tree as the graph of a binary file, with the UUID that the file has.
+    static func graph(of tree: BTreeStore, _ identifier: UUID) throws(StoreError) -> StoredGraph {
+        let all = try StoredGraph(try tree.snapshot(), of: tree)
+        let home = InMemoryStore(model: tree.model, identifier: identifier)
+        var moved = all.moved(to: home, hasSharedKeys: false).graph
+        assert(moved.identifier == identifier, "\(identifier) becomes \(moved.identifier)")
+        moved.counters = try counters(of: tree)
         return moved
     }
 

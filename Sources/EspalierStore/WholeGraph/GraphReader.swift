@@ -114,8 +114,7 @@ struct GraphReader {
             throw .incompatibleModel(
                 path: nil,
                 reason: "the model differs: \(differences.joined(separator: "; ")); open it for writing with options "
-                    + "that allow its migration, and without a plan of versions, which migrates B-tree files only, or "
-                    + "use the model that it has")
+                    + "that allow its migration, or use the model that it has")
         }
         return file
     }

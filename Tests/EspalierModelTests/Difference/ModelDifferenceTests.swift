@@ -335,6 +335,32 @@ import Testing
         #expect(difference.changes.map(\.cost) == [.constant, .rewrite, .check, .rewrite, .rewrite])
     }
 
+    @Test func `counts and inverses of each relationship that becomes one of several are compared`() throws {
+        func model(isMoved: Bool) throws -> ManagedObjectModel {
+            func parts(inverse: String? = nil, maxCount: Int) -> [RelationshipDescription] {
+                [RelationshipDescription("parts", to: "Part", inverse: inverse, .toMany, maxCount: maxCount)]
+            }
+            let disc = RelationshipDescription("disc", to: "Disc", inverse: "parts")
+            return try ManagedObjectModel(entities: [
+                EntityDescription("Thing", isAbstract: true, relationships: isMoved ? parts(maxCount: 5) : []),
+                EntityDescription("Book", superentity: "Thing", relationships: isMoved ? [] : parts(maxCount: 5)),
+                EntityDescription(
+                    "Disc", superentity: "Thing", relationships: isMoved ? [] : parts(inverse: "disc", maxCount: 9)),
+                EntityDescription("Part", relationships: isMoved ? [] : [disc]),
+            ])
+        }
+
+        let difference = ModelDifference(from: try model(isMoved: false), to: try model(isMoved: true))
+
+        #expect(
+            difference.changes.map(\.kind) == [
+                .propertyMoved(from: ["Book", "Disc"]), .countsChanged, .inverseChanged(from: "disc", to: nil),
+                .relationshipRemoved,
+            ])
+        #expect(difference.changes.map(\.cost) == [.rewrite, .check, .rewrite, .rewrite])
+        #expect(difference.changes[1].rows.sorted() == ["Book", "Disc"] && difference.losses == [])
+    }
+
     @Test func `names and messages by language are compared on request, under new names too (MD-07)`() throws {
         func table(_ texts: [String: String]) throws -> MessageTable {
             try MessageTable(localizationDictionary: texts)

@@ -163,6 +163,32 @@ import Testing
         }
     }
 
+    @Test(arguments: [Way.inferred, .lightweightPlan], [StoreType.btree, .binary])
+    func `two stores with one backup are refused with the kind of the later one`(_ way: Way, _ type: StoreType) throws {
+        try withTemporaryFolder { folder in
+            let migration = MigrationOptions(backupPath: folder.appending(path: "backup").path)
+            let paths = ["a", "b"].map { folder.appending(path: $0).path }
+            try TrackVersions.makeStore(at: paths[0], ["5"])
+            try TrackVersions.makeStore(at: paths[1], ["6"], type: type)
+            let stores = [
+                PersistentStoreDescription(path: paths[0], migration: migration),
+                PersistentStoreDescription(type: type, path: paths[1], migration: migration),
+            ]
+
+            let error = #expect(throws: (any Error).self) { try way.open(stores).close() }
+
+            let caught = try #require(error)
+            let kind: String? =
+                switch caught {
+                case ContextError.store(.invalidOption("backupPath", let kind, _)),
+                    SchemaMigrationError.store(.invalidOption("backupPath", let kind, _)):
+                    kind
+                default: nil
+                }
+            #expect(kind == type.rawValue, "\(caught)")
+        }
+    }
+
     @Test func `rows of a binary file that do not fit are named before another store is migrated`() throws {
         try withTemporaryFolder { folder in
             let paths = ["tree", "binary"].map { folder.appending(path: $0).path }
@@ -193,15 +219,14 @@ import Testing
         }
     }
 
-    @Test func `a binary file of an older version is not opened past the steps of a plan`() throws {
+    @Test func `a binary file that may not be migrated is not opened past the steps of a plan`() throws {
         try withTemporaryFolder { folder in
             let path = folder.appending(path: "binary").path
             try TrackVersions.makeStore(at: path, ["5"], type: .binary)
             let plan = try TrackVersions.plan(.custom(didMigrate: { _ in Issue.record("the work runs") }))
+            let unmigrated = PersistentStoreDescription(type: .binary, path: path, migration: .off)
 
-            let error = contextError {
-                try PersistentContainer(plan, stores: [PersistentStoreDescription(type: .binary, path: path)]).close()
-            }
+            let error = contextError { try PersistentContainer(plan, stores: [unmigrated]).close() }
 
             #expect(error?.code == 134100)
             #expect(try TrackVersions.lengths(at: path, version: 0, type: .binary) == [.string("5")])

@@ -1,0 +1,52 @@
+// The permissions of the files that the engine makes from a store: nobody reads in them what the store hides.
+
+import EspalierEngine
+import Foundation
+import TestSupport
+import Testing
+
+@Suite struct PermissionTests {
+    private static func set(_ permissions: Int, of path: String) throws {
+        try FileManager.default.setAttributes([.posixPermissions: permissions], ofItemAtPath: path)
+    }
+
+    private static func permissions(of path: String) throws -> String? {
+        try FileManager.default.attributesOfItem(atPath: path)[.posixPermissions].map { "\($0)" }
+    }
+
+    @Test(arguments: [0o600, 0o640, 0o666])
+    func `the log, a backup and a compact file have the permissions of the store`(permissions: Int) throws {
+        try withStorePath { path in
+            try Database.open(path).close()
+            try Self.set(permissions, of: path)
+            let database = try Database.open(path)
+            var write = try database.beginWrite()
+            let tree = try write.tree(named: "t", orCreate: UInt64.self)
+            try write.put([UInt8](repeating: 1, count: 3), for: UInt64(1), in: tree)
+            try write.commit()
+
+            try database.backUp(to: path + ".backup")
+
+            #expect(try Self.permissions(of: path + "-wal") == "\(permissions)")
+            #expect(try Self.permissions(of: path + ".backup") == "\(permissions)")
+            try database.close()
+            try Database.compact(at: path)
+            #expect(try Self.permissions(of: path) == "\(permissions)")
+        }
+    }
+
+    @Test func `the owner may write the backup of a store that may only be read`() throws {
+        try withStorePath { path in
+            try Database.open(path).close()
+            try Self.set(0o440, of: path)
+            var options = DatabaseOptions()
+            options.access = .readOnly
+            let database = try Database.open(path, options: options)
+
+            try database.backUp(to: path + ".backup")
+
+            #expect(try Self.permissions(of: path + ".backup") == "\(0o640)")
+            try database.close()
+        }
+    }
+}
