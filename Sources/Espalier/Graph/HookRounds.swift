@@ -1,5 +1,5 @@
-// The rounds in which a save calls hooks that change objects: hooks that do so in every round end the save with an error,
-// and not the program.
+// The rounds in which a save calls hooks that change objects: hooks that do so in every round end the save with an
+// error, and not the program.
 //
 // Invariants
 //   1. There are at most `roundCountMax` rounds, and that many times as many calls as in the first round, which counts

@@ -33,6 +33,9 @@ struct UndoMark {
     /// Call it last: it frees objects and notifies observers of names, and both may run application code.
     func restore(_ context: ManagedObjectContext) {
         let (source, isReplaced) = (ObjectIdentifier(context), context.journal !== journal)
+        // A freed object may change others: not before all is as it was, or the steps of that would be removed, too.
+        let former = (context.journal?.steps, reopened?.steps)
+        defer { withExtendedLifetime(former) {} }
         // A hook or the closure of a transaction has set another undo manager, which stays.
         if isReplaced { context.markDeletionsUnrecorded() }
         if let journal, let reopened { journal.truncate(reopened, to: reopenedCount) }

@@ -166,6 +166,9 @@ extension ManagedObject {
         if let reason = reasonNotToRelate(to: destinations, across: relationship) { return reason }
         if !isFulfilled { fireFault() }
         if state.contains(.inaccessible) { return .rowIsGone }
+        // The new list has nothing of what readers do not get: that leaves the order with steps, as in other changes.
+        let edition = relationship.isOrdered ? dropHidden(inOrder: slot) : nil
+        defer { noteHidesNothing(inOrder: slot, at: edition) }
         let old = shownDestinationIDs(at: slot)
         let oldSet = Set(old)
         var newSet = Set<ObjectID>()

@@ -12,8 +12,8 @@
 //   3. Changes and undo steps are made of the destinations as they are (+Relationships, +Members).
 // Where no rule has left anything to the store, each read asks one flag of the context. Otherwise the places of the
 // relationship that was read last are kept (HiddenPlaces), so that a loop over an order walks over the list once. A
-// change by places takes what is hidden out of the order first, which then has nothing to hide until another one is
-// taken out, so that a loop of such changes walks over the list once, too.
+// change by places, and one of the whole list, takes what is hidden out of the order first, which then has nothing to
+// hide until another one is taken out, so that a loop of such changes walks over the list once, too.
 
 import EspalierModel
 import EspalierStore

@@ -275,6 +275,32 @@ import Testing
         #expect(try scene.stored() == "012345")
     }
 
+    @Test func `what was removed comes back to its place after a list without deleted objects was assigned (MC-13)`()
+        throws
+    {
+        let scene = try Scene(boxes: 8)
+        let boxes = try scene.context.fetch(FetchRequest<Box>()).sorted { $0.name < $1.name }
+        // No step says what is deleted, and the shelf, which is not in memory, keeps it until the save.
+        scene.context.undoManager = nil
+        for box in boxes[2...3] { try scene.context.delete(box) }
+        scene.context.processPendingChanges()
+        scene.context.undoManager = scene.undoManager
+        let shelf = try scene.shelf()
+        #expect(shelf.text == "014567")
+        try boxes[4].setValue(.toOne(nil), forKey: "shelf")
+        let shown = Array(shelf.boxes)
+        try shelf.setValue(.toMany(shown), forKey: "boxes")
+        try boxes[7].setValue(.toOne(nil), forKey: "shelf")
+        scene.context.processPendingChanges()
+        #expect(shelf.text == "0156" && scene.undoManager.undoCount == 1)
+
+        try scene.context.undo()
+
+        #expect(shelf.text == "014567")
+        try scene.context.saveAndCompare()
+        #expect(try scene.stored() == "014567")
+    }
+
     @Test func `what was deleted comes back after what had been moved before it without a step`() throws {
         let scene = try Scene(.noAction)
         let shelf = try scene.shelf()
