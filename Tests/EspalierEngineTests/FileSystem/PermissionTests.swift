@@ -58,6 +58,19 @@ import Testing
         }
     }
 
+    @Test func `a salvaged store has the permissions of the damaged one`() throws {
+        try withStorePath { path in
+            let database = try Database.open(path)
+            try Self.commit(to: database)
+            try database.close()
+            try Self.set(0o600, of: path)
+
+            _ = try Database.salvage(from: path, into: path + ".salvaged")
+
+            #expect(try Self.permissions(of: path + ".salvaged") == "\(0o600)")
+        }
+    }
+
     @Test func `the owner may write the backup of a store that may only be read`() throws {
         try withStorePath { path in
             try Database.open(path).close()
