@@ -33,6 +33,7 @@ package enum Platform {
     package static let noEntry = ENOENT, exists = EEXIST, noSpace = ENOSPC, quotaExceeded = EDQUOT, fileTooBig = EFBIG
     package static let ioError = EIO, accessDenied = EACCES, notADirectory = ENOTDIR, linkLoop = ELOOP
     package static let tryAgain = EAGAIN, notSupported = EOPNOTSUPP, invalid = EINVAL, noSuchAddress = ENXIO
+    package static let notPermitted = EPERM
 
     /// The operating system's message for error number `errno`.
     package static func message(of errno: Int32) -> String {

@@ -114,7 +114,8 @@ package protocol StorageFile: AnyObject, Sendable {
     func allocate(to byteCount: UInt64) throws(StorageError)
     /// The number of names of the file: 0 after it was removed, more than 1 if there are hard links.
     func linkCount() throws(StorageError) -> UInt64
-    /// Sets the permissions of the file for its owner, its group and others, as nine bits.
+    /// Sets the permissions of the file for its owner, its group and others, as nine bits, unless the file system keeps
+    /// none.
     func setPermissions(_ permissions: UInt16) throws(StorageError)
     /// Acquires the lock of the writing process.
     ///

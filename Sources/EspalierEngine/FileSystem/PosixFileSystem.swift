@@ -91,9 +91,11 @@ final class PosixFile: StorageFile {
         let code = Platform.status(descriptor, into: &status)
         guard let status else { throw failure(.permissions, errno: Int32(-code)) }
         assert(code >= 0, "the system's code \(code) and permissions")
-        // A file system whose files all have the same permissions refuses the call.
         guard status.permissions != permissions else { return }
-        try check(Platform.setPermissions(descriptor, permissions), .permissions)
+        let changed = Platform.setPermissions(descriptor, permissions)
+        // A file system that keeps neither permissions nor owners refuses the call: nothing can be hidden there.
+        if changed == -Int(Platform.notPermitted) || changed == -Int(Platform.notSupported) { return }
+        try check(changed, .permissions)
     }
 
     func read(into buffer: UnsafeMutableRawBufferPointer, at offset: UInt64) throws(StorageError) -> Int {

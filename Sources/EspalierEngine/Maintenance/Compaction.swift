@@ -95,7 +95,9 @@ extension Database {
         let pages = try engine.beginRead(label: "compaction")
         defer { pages.end() }
         let superblock = engine.superblock.copied(in: engine.fileSystem)
-        return try WholeFile.write(path, in: engine.copyFileSystem) { file throws(StorageError) in
+        let permissions = try engine.permissionsOfCopies()
+        return try WholeFile.write(path, permissions: permissions, in: engine.copyFileSystem) {
+            file throws(StorageError) in
             try Self.compact(pages, to: file, as: superblock, progress: progress)
         }
     }

@@ -6,7 +6,7 @@ extension Database {
     /// The copy is one snapshot, and copying never starts again. The copy is a store like any other: closed cleanly,
     /// with an identifier of its own. It gets its name when it is whole and durable. Until it is first opened for
     /// writing it can be the base of increments (``backUpChanges(since:to:progress:)``). A store in memory is copied to
-    /// the disk.
+    /// the disk. The copy has the permissions of the store, but its owner may read and write it.
     ///
     /// The snapshot keeps the log from being reused, like every reader's snapshot. If the log reaches its cap
     /// meanwhile, the backup ends with `snapshotExpired`.
@@ -114,8 +114,7 @@ extension Database {
         } else {
             superblock = superblock.copied(in: engine.fileSystem)
         }
-        // Increments are added to a copy of a store that may only be read, too.
-        let own = former == nil ? try engine.entry.permissions(role: .store).map { $0 | 0o600 } : nil
+        let own = former == nil ? try engine.permissionsOfCopies() : nil
         let head = CopyHead(superblock: superblock, state: state, origin: engine.superblock.storeIdentifier)
         let written = try WholeFile.write(
             entry, replacing: former, permissions: permissions ?? own, in: fileSystem
@@ -141,6 +140,12 @@ extension Engine {
             try log.sync(.durable)
         }
         return pages
+    }
+
+    /// The permissions of a new file with content of the store: those of the store, but its owner may read and write
+    /// it, because increments are added to a copy of a store that may only be read, too; `nil` if the store has none.
+    func permissionsOfCopies() throws(StorageError) -> UInt16? {
+        try entry.permissions(role: .store).map { $0 | 0o600 }
     }
 
     /// The file system for copies: the store's own, or the disk if the store is in memory.

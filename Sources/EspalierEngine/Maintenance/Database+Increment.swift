@@ -24,7 +24,9 @@ extension Database {
             point.lsn < here.lsn || point.transactionID == here.transactionID, point.increments < .max - 1
         else { throw .backup(.otherBase) }
         let report = CopyReport(watcher: progress, pageCount: UInt64(state.pageCount))
-        return try WholeFile.write(path, in: engine.copyFileSystem) { file throws(StorageError) in
+        let permissions = try engine.permissionsOfCopies()
+        return try WholeFile.write(path, permissions: permissions, in: engine.copyFileSystem) {
+            file throws(StorageError) in
             let writer = IncrementWriter(file, IncrementHeader(base: point, state: state))
             let sweep = PageSweep(pages)
             try sweep.run { first, isInUse throws(StorageError) in
@@ -86,7 +88,8 @@ extension Database {
             state: files.last?.header.state ?? StoreState(engine.slot),
             origin: engine.slot.logIdentifier)
         if keepsIdentifier { head.superblock.storeIdentifier = engine.slot.logIdentifier }
-        return try WholeFile.write(path, in: fileSystem) { file throws(StorageError) in
+        let permissions = try engine.permissionsOfCopies()
+        return try WholeFile.write(path, permissions: permissions, in: fileSystem) { file throws(StorageError) in
             let pages = try engine.beginRead()
             defer { pages.end() }
             var written = try pages.writeCopy(to: file, head: head, watcher: progress)

@@ -3,7 +3,8 @@
 // Invariants
 //   1. The content is durable before the file is renamed, and the name before `write` returns.
 //   2. A failure leaves the final name as it was before, unless making the name durable failed.
-//   3. A file that replaces another one has its permissions, from before it has content.
+//   3. A file that replaces another one has its permissions, from before it has content. Its owner is the user of the
+//      process.
 //   4. A crash can leave a file named `PATH.tmp-...`, which no code ever reads. No code removes it unasked, because it
 //      cannot be distinguished from a file that another process is writing. The only exception: if it is a second name
 //      of the file `PATH` itself, opening `PATH` for writing removes it (`DirectoryEntry.requireSingleName`).
@@ -12,11 +13,14 @@
 package enum WholeFile {
     /// Writes a new file with `body`, and gives it the name that `path` leads to.
     ///
+    /// - Parameter permissions: those of the file, as nine bits; `nil` = those that the system gives a new file.
     /// - Throws: `destinationExists`, `path`, errors of `body`, `diskFull`, `io`.
-    package static func write<R>(
-        _ path: String, in fileSystem: any FileSystem, _ body: (any StorageFile) throws(StorageError) -> R
+    static func write<R>(
+        _ path: String, permissions: UInt16?, in fileSystem: any FileSystem,
+        _ body: (any StorageFile) throws(StorageError) -> R
     ) throws(StorageError) -> R {
-        try write(try fileSystem.entry(at: path), replacing: nil, in: fileSystem, body)
+        try write(
+            try fileSystem.entry(at: path), replacing: nil, permissions: permissions, in: fileSystem, body)
     }
 
     /// Writes a file with `body`, and gives it the name `entry`.

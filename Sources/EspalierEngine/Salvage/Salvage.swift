@@ -67,6 +67,10 @@ extension Database {
         storeOptions.applicationVersion = options.applicationVersion ?? damaged.superblock?.applicationVersion ?? 0
         let database = try Database.open(entry, in: fileSystem, options: storeOptions)
         do throws(StorageError) {
+            // Before the file has rows, and before the first write makes its log, which gets the same ones.
+            if let permissions = damaged.permissions {
+                try database.engine.files.store.setPermissions(permissions | 0o600)
+            }
             let report = try SalvageWriter(survey, damaged, database, options).write()
             try database.close()
             return report

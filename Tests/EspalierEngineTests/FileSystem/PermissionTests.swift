@@ -14,16 +14,20 @@ import Testing
         try FileManager.default.attributesOfItem(atPath: path)[.posixPermissions].map { "\($0)" }
     }
 
+    private static func commit(to database: Database) throws {
+        var write = try database.beginWrite()
+        let tree = try write.tree(named: "t", orCreate: UInt64.self)
+        try write.put([UInt8](repeating: 1, count: 3), for: UInt64(1), in: tree)
+        try write.commit()
+    }
+
     @Test(arguments: [0o600, 0o640, 0o666])
     func `the log, a backup and a compact file have the permissions of the store`(permissions: Int) throws {
         try withStorePath { path in
             try Database.open(path).close()
             try Self.set(permissions, of: path)
             let database = try Database.open(path)
-            var write = try database.beginWrite()
-            let tree = try write.tree(named: "t", orCreate: UInt64.self)
-            try write.put([UInt8](repeating: 1, count: 3), for: UInt64(1), in: tree)
-            try write.commit()
+            try Self.commit(to: database)
 
             try database.backUp(to: path + ".backup")
 
@@ -32,6 +36,38 @@ import Testing
             try database.close()
             try Database.compact(at: path)
             #expect(try Self.permissions(of: path) == "\(permissions)")
+        }
+    }
+
+    @Test func `an increment, what is restored from it and a compact copy have the permissions of the store`() throws {
+        try withStorePath { path in
+            try Database.open(path).close()
+            try Self.set(0o600, of: path)
+            let database = try Database.open(path)
+            try database.backUp(to: path + ".0")
+            try Self.commit(to: database)
+
+            try database.backUpChanges(since: try BackupPoint(of: path + ".0"), to: path + ".1")
+            try database.compact(to: path + ".compact")
+            try Database.restore(path + ".0", increments: [path + ".1"], to: path + ".restored")
+
+            for name in [".1", ".compact", ".restored"] {
+                #expect(try Self.permissions(of: path + name) == "\(0o600)", "\(name)")
+            }
+            try database.close()
+        }
+    }
+
+    @Test func `a salvaged store has the permissions of the damaged one`() throws {
+        try withStorePath { path in
+            let database = try Database.open(path)
+            try Self.commit(to: database)
+            try database.close()
+            try Self.set(0o600, of: path)
+
+            _ = try Database.salvage(from: path, into: path + ".salvaged")
+
+            #expect(try Self.permissions(of: path + ".salvaged") == "\(0o600)")
         }
     }
 
