@@ -58,6 +58,17 @@ import Testing
         }
     }
 
+    @Test func `a file that is created with permissions has no others from the beginning`() throws {
+        try withStorePath { path in
+            let entry = try PosixFileSystem.shared.entry(at: path)
+
+            let file = try entry.create(role: .copy, permissions: 0o600)
+
+            #expect(try entry.permissions(role: .copy) == 0o600)
+            try file.close()
+        }
+    }
+
     @Test func `a salvaged store has the permissions of the damaged one`() throws {
         try withStorePath { path in
             let database = try Database.open(path)
