@@ -44,6 +44,7 @@ import Testing
             try Database.open(path).close()
             try Self.set(0o600, of: path)
             let database = try Database.open(path)
+            try Self.commit(to: database)
             try database.backUp(to: path + ".0")
             try Self.commit(to: database)
 
