@@ -54,15 +54,16 @@ package enum Platform {
     /// The descriptor that means the working directory of the process.
     package static let workingDirectory = Int32(AT_FDCWD)
 
-    /// Opens `name` in a directory, and no symbolic link; only its owner may read a private file that is created.
+    /// Opens `name` in a directory, and no symbolic link; a file that is created gets those of `permissions` that the
+    /// mask for new files leaves.
     ///
     /// Never waits for another process, as opening a pipe would, and never makes a terminal the controlling one.
     package static func open(
-        _ name: String, in directory: Int32, writable: Bool, createExclusively: Bool, isPrivate: Bool
+        _ name: String, in directory: Int32, writable: Bool, createExclusively: Bool, permissions: UInt16
     ) -> Int {
         let creating = createExclusively ? O_CREAT | O_EXCL : 0
         let flags = (writable ? O_RDWR : O_RDONLY) | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | creating
-        return retrying { Int(openFile(directory, name, flags, isPrivate ? 0o600 : 0o644)) }
+        return retrying { Int(openFile(directory, name, flags, mode_t(permissions))) }
     }
 
     /// Opens the directory at `path`, which may be relative to another one; returns a descriptor.

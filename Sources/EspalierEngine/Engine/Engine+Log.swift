@@ -130,9 +130,10 @@ extension Engine {
             }
             try file.close()
         }
-        let file = try entry.log.open(role: .log, mode: .createExclusively)
         // The commits are for those who may read the store.
-        if let permissions = try entry.permissions(role: .store) { try file.setPermissions(permissions) }
+        let permissions = try entry.permissions(role: .store)
+        let file = try entry.log.create(role: .log, permissions: permissions)
+        if let permissions { try file.setPermissions(permissions) }
         try lock(log: file)
         return (file, try writeLogHeader(to: file))
     }

@@ -79,6 +79,16 @@ package struct DirectoryEntry: Sendable {
         }
     }
 
+    /// Creates the file, which has no permissions but these, from the beginning; the system may leave some out.
+    ///
+    /// - Parameter permissions: nine bits; `nil` = those that the system gives a new file.
+    /// - Throws: `path`, `diskFull`, `io`, also if the file exists.
+    package func create(role: FileRole, permissions: UInt16?) throws(StorageError) -> any StorageFile {
+        guard let permissions else { return try open(role: role, mode: .createExclusively) }
+        assert(permissions & ~0o777 == 0, "permissions \(permissions)")
+        return try directory.create(name, role: role, permissions: permissions)
+    }
+
     /// The identity of the file that has this name now; `nil` if there is none.
     package func identity(role: FileRole) throws(StorageError) -> FileIdentity? {
         try directory.identity(of: name, role: role)

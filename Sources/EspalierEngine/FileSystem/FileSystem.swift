@@ -62,6 +62,8 @@ package protocol StorageDirectory: AnyObject, Sendable {
     ///
     /// - Throws: `noSuchStore` if the file is missing and `mode` does not create it.
     func open(_ name: String, role: FileRole, mode: OpenMode) throws(StorageError) -> any StorageFile
+    /// Creates the file `name`, which has no permissions but these, from the beginning; the system may leave some out.
+    func create(_ name: String, role: FileRole, permissions: UInt16) throws(StorageError) -> any StorageFile
     /// The identity of the file called `name`; `nil` if there is none.
     func identity(of name: String, role: FileRole) throws(StorageError) -> FileIdentity?
     /// The permissions of the file called `name` for its owner, its group and others, as nine bits; `nil` if there is
@@ -84,6 +86,13 @@ package protocol StorageDirectory: AnyObject, Sendable {
 }
 
 extension StorageDirectory {
+    /// Creates the file: for file systems without permissions.
+    package func create(
+        _ name: String, role: FileRole, permissions: UInt16
+    ) throws(StorageError) -> any StorageFile {
+        try open(name, role: role, mode: .createExclusively)
+    }
+
     /// `nil`: for file systems without permissions.
     package func permissions(of name: String, role: FileRole) throws(StorageError) -> UInt16? { nil }
 }

@@ -62,10 +62,21 @@ final class PosixDirectory: StorageDirectory {
     }
 
     func open(_ name: String, role: FileRole, mode: OpenMode) throws(StorageError) -> any StorageFile {
+        try open(name, role, mode, permissions: role == .scratch ? 0o600 : 0o644)
+    }
+
+    func create(_ name: String, role: FileRole, permissions: UInt16) throws(StorageError) -> any StorageFile {
+        try open(name, role, .createExclusively, permissions: permissions)
+    }
+
+    /// Opens the file `name`; one that is created has no permissions but these.
+    private func open(
+        _ name: String, _ role: FileRole, _ mode: OpenMode, permissions: UInt16
+    ) throws(StorageError) -> any StorageFile {
         if mode != .createExclusively { try checkRegular(name, role) }
         let code = Platform.open(
             name, in: descriptor, writable: mode != .readOnly, createExclusively: mode == .createExclusively,
-            isPrivate: role == .scratch)
+            permissions: permissions)
         guard code >= 0 else { throw Self.openingFailure(errno: Int32(-code), role) }
         let opened = Int32(code)
         var status: Platform.FileStatus?

@@ -3,8 +3,7 @@
 // Invariants
 //   1. The content is durable before the file is renamed, and the name before `write` returns.
 //   2. A failure leaves the final name as it was before, unless making the name durable failed.
-//   3. A file that replaces another one has its permissions, from before it has content. Its owner is the user of the
-//      process.
+//   3. A file that replaces another one has its permissions, and never others. Its owner is the user of the process.
 //   4. A crash can leave a file named `PATH.tmp-...`, which no code ever reads. No code removes it unasked, because it
 //      cannot be distinguished from a file that another process is writing. The only exception: if it is a second name
 //      of the file `PATH` itself, opening `PATH` for writing removes it (`DirectoryEntry.requireSingleName`).
@@ -37,12 +36,13 @@ package enum WholeFile {
     ) throws(StorageError) -> R {
         // Checked before the work as well as after it.
         if replacing == nil, try entry.identity(role: .copy) != nil { throw .maintenance(.destinationExists) }
+        let former = replacing == nil ? nil : try entry.permissions(role: .copy)
+        let kept = permissions ?? former
         let temporary = entry.temporary(fileSystem.random())
-        let file = try temporary.open(role: .copy, mode: .createExclusively)
+        let file = try temporary.create(role: .copy, permissions: kept)
         assert(temporary.name != entry.name, "the file has its name before it is complete")
         do throws(StorageError) {
-            let former = replacing == nil ? nil : try entry.permissions(role: .copy)
-            if let permissions = permissions ?? former { try file.setPermissions(permissions) }
+            if let kept { try file.setPermissions(kept) }
             let result = try body(file)
             try file.sync(.durable)
             if let replacing {

@@ -44,6 +44,7 @@ import Testing
             try Database.open(path).close()
             try Self.set(0o600, of: path)
             let database = try Database.open(path)
+            try Self.commit(to: database)
             try database.backUp(to: path + ".0")
             try Self.commit(to: database)
 
@@ -55,6 +56,17 @@ import Testing
                 #expect(try Self.permissions(of: path + name) == "\(0o600)", "\(name)")
             }
             try database.close()
+        }
+    }
+
+    @Test func `a file that is created with permissions has no others from the beginning`() throws {
+        try withStorePath { path in
+            let entry = try PosixFileSystem.shared.entry(at: path)
+
+            let file = try entry.create(role: .copy, permissions: 0o600)
+
+            #expect(try entry.permissions(role: .copy) == 0o600)
+            try file.close()
         }
     }
 
