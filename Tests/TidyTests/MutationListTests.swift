@@ -41,6 +41,17 @@ import TestSupport
         }
     }
 
+    @Test func `each mutation is in a module that the script builds with faults`() throws {
+        let script = try #require(Repository.current.text(of: "Tests/Mutations/run"))
+        let line = try #require(script.split(separator: "\n").first { $0.hasPrefix("modules=(") })
+        let modules = line.dropFirst("modules=(".count).dropLast().split(separator: " ")
+        #expect(modules.contains("Espalier"))
+        for mutation in try list() {
+            let module = mutation.file.split(separator: "/").dropFirst().first
+            #expect(modules.contains { $0 == module }, "\(mutation.name) is in \(mutation.file)")
+        }
+    }
+
     @Test func `each test that must notice a mutation exists`() throws {
         let files = Repository.current.swiftFiles.filter(\.isTest)
         let stems = Dictionary(grouping: files, by: \.stem)

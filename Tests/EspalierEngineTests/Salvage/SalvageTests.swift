@@ -410,12 +410,16 @@ import Testing
         let (original, content) = try makeUnreplayedStore()
         var image = try LogImage(original)
         let segments = try image.segments
-        let frames = try segments.indices.filter { segments[$0] != nil }.flatMap { try image.frames(at: $0) }
-            .sorted { $0.header.lsn < $1.header.lsn }
-        // Damage the first page frame of the newest commit: the pages in the frames after it are nowhere else.
-        let commits = frames.filter { $0.header.type == .commit }.map(\.header.lsn)
+        let framesBySegment = try segments.indices.filter { segments[$0] != nil }.map { try image.frames(at: $0) }
+        let commits = framesBySegment.joined().filter { $0.header.type == .commit }.map(\.header.lsn).sorted()
         try #require(commits.count > 2)
-        let newest = frames.filter { $0.header.type == .page && $0.header.lsn > commits[commits.count - 2] }
+        // Damage the first page frame that the newest commit has in the segment with most of them: the pages in the
+        // frames after it are nowhere else.
+        let newest = try #require(
+            framesBySegment.map { frames in
+                frames.filter { $0.header.type == .page && $0.header.lsn > commits[commits.count - 2] }
+                    .sorted { $0.header.lsn < $1.header.lsn }
+            }.max { $0.count < $1.count })
         try #require(newest.count > 10)
         image.log[newest[0].offset + FrameHeaderLayout.byteCount + 200] ^= 1
         let system = image.machine
