@@ -158,7 +158,8 @@ public final class PersistentStoreCoordinator: Sendable {
     /// Closes a store, calls `body`, and puts the store that is then described in the place of the closed one.
     ///
     /// Other threads see one of the two at every moment. Until the new one is open they get `StoreError.closed`: if the
-    /// place were empty, new objects would go to another store.
+    /// place were empty, new objects would go to another store. A change that another thread is making is waited for;
+    /// this thread must make none (`checkIsNotInCommand`).
     ///
     /// - Throws: `ContextError` if the store cannot be closed, or the new one cannot be opened; the former store is
     ///   removed nevertheless.
@@ -170,6 +171,8 @@ public final class PersistentStoreCoordinator: Sendable {
         former.willRemove()
         let store: any PersistentStore
         do throws(ContextError) {
+            // Closing fails while something is being changed. If changes cannot be ended, closing says why.
+            try? (former as? any BuiltInStore)?.holdChanges(endsChanges: true) {}
             try close(former)
             body()
             store = try open(description)
@@ -293,12 +296,6 @@ public final class PersistentStoreCoordinator: Sendable {
         drop(store)
         defer { tellDidChange(removed: [store]) }
         try close(store)
-    }
-
-    /// The place of a store among the open ones: a new object goes to the first one that accepts it; `nil` if it is not
-    /// open here.
-    func position(of store: any PersistentStore) -> Int? {
-        state.withLock { state in state.members.firstIndex { $0.store === store } }
     }
 
     /// The store that holds the object; `nil` for a temporary ID or a store that is not open here (ID-04).
