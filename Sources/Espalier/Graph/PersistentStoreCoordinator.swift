@@ -30,6 +30,11 @@ public final class PersistentStoreCoordinator: Sendable {
     private struct Move {
         weak var former: (any PersistentStore)?
         weak var store: (any PersistentStore)?
+
+        /// Both stores, retained.
+        ///
+        /// It may be the last reference to one, whose end closes its file: let go of it outside the lock.
+        var stores: (former: (any PersistentStore)?, store: (any PersistentStore)?) { (former, store) }
     }
     private struct State {
         var members: [Member] = []
@@ -194,11 +199,12 @@ public final class PersistentStoreCoordinator: Sendable {
     ) {
         let member = member(store, entityNames, description.name, description)
         tellWillChange(added: [store])
-        state.withLock { state in
-            for position in state.moves.indices where state.moves[position].store === former {
-                state.moves[position].store = store
+        let retained = state.withLock { state in
+            let known = state.moves.map(\.stores)
+            state.moves = zip(state.moves, known).compactMap { move, stores in
+                guard stores.former != nil, let last = stores.store else { return nil }
+                return last === former ? Move(former: stores.former, store: store) : move
             }
-            state.moves.removeAll { $0.former == nil || $0.store == nil }
             state.moves.append(Move(former: former, store: store))
             if let position = state.members.firstIndex(where: { $0.store === former }) {
                 state.members[position] = member
@@ -206,7 +212,9 @@ public final class PersistentStoreCoordinator: Sendable {
                 state.members.append(member)
             }
             edition.add(1, ordering: .sequentiallyConsistent)
+            return known
         }
+        withExtendedLifetime(retained) {}
         store.didAdd(configurationName: description.configurationName)
     }
 
@@ -246,7 +254,8 @@ public final class PersistentStoreCoordinator: Sendable {
     ///
     /// - Complexity: O(moves).
     func storeInPlace(of store: any PersistentStore) -> any PersistentStore {
-        state.withLock { state in state.moves.first { $0.former === store }?.store } ?? store
+        let moves = state.withLock { state in state.moves.map(\.stores) }
+        return moves.first { $0.former === store }?.store ?? store
     }
 
     /// The description from which an open store was made: with its options, and the name of its configuration (PS-11).
