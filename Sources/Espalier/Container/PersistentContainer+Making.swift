@@ -152,8 +152,8 @@ extension PersistentContainer {
     /// - Throws: `ContextError` if a store is read-only, or cannot be closed, removed or opened; a store that cannot be
     ///   removed is open again with its objects, and those after it are as they were. Before a store is closed:
     ///   `.unsupportedStore` if one is of a kind that cannot be removed, as the application's own kinds
-    ///   (`destroyPersistentStore`), `.store` if the application has closed one, and `.alreadySaving` in the closure of
-    ///   a batch request to one.
+    ///   (`destroyPersistentStore`), `.store` if the application has closed one, and `.alreadySaving` in a hook or an
+    ///   observer of a save of this thread, and in the closure of a batch request.
     /// - Complexity: O(stores) beside the work of the file system, and that of the view context's `reset()`.
     @MainActor public func erase() throws(ContextError) {
         let opened = zip(openedStores.withLock(\.self), persistentStoreDescriptions).map { known, description in
@@ -163,12 +163,12 @@ extension PersistentContainer {
         for (store, description) in opened {
             if description.isReadOnly { throw .readOnlyStore(path: description.path) }
             guard description.type.isRemovable else { throw .unsupportedStore(description.type) }
-            guard let part = persistentStoreCoordinator.part(of: store) else {
+            guard persistentStoreCoordinator.part(of: store) != nil else {
                 throw ContextError(
                     StoreError.invalidRequest(reason: "a store that the container has opened was closed"))
             }
-            do { try persistentStoreCoordinator.checkIsNotInCommand(part) } catch { throw ContextError(error) }
         }
+        try persistentStoreCoordinator.checkIsNotWriting()
         madeViewContext?.reset()
         for (position, (former, description)) in opened.enumerated() {
             var failure: ContextError?

@@ -41,8 +41,8 @@ public final class PersistentStoreCoordinator: Sendable {
         /// The moves of stores that somebody still retains.
         var moves: [Move] = []
         var mailboxes = WeakList<SaveMailbox>()
-        /// The saves between their beginning and the delivery of their messages.
-        var writers: Set<UInt64> = []
+        /// The saves between their beginning and the delivery of their messages, with the threads that make them.
+        var writers: [UInt64: UInt] = [:]
         var lastWriter: UInt64 = 0
         /// The commands that stores carry out at this moment.
         var commands: [RunningCommand] = []
@@ -164,7 +164,7 @@ public final class PersistentStoreCoordinator: Sendable {
     ///
     /// Other threads see one of the two at every moment. Until the new one is open they get `StoreError.closed`: if the
     /// place were empty, new objects would go to another store. A change that another thread is making is waited for;
-    /// this thread must make none (`checkIsNotInCommand`).
+    /// this thread must make none (`checkIsNotWriting`).
     ///
     /// - Throws: `ContextError` if the store cannot be closed, or the new one cannot be opened; the former store is
     ///   removed nevertheless.
@@ -176,8 +176,6 @@ public final class PersistentStoreCoordinator: Sendable {
         former.willRemove()
         let store: any PersistentStore
         do throws(ContextError) {
-            // Closing fails while something is being changed. If changes cannot be ended, closing says why.
-            try? (former as? any BuiltInStore)?.holdChanges(endsChanges: true) {}
             try close(former)
             body()
             store = try open(description)
@@ -218,7 +216,12 @@ public final class PersistentStoreCoordinator: Sendable {
         store.didAdd(configurationName: description.configurationName)
     }
 
-    private func close(_ store: any PersistentStore) throws(ContextError) {
+    /// Closes a store after the change that another thread is making to it.
+    ///
+    /// - Parameter body: called when nothing is being changed, before the store is closed.
+    private func close(_ store: any PersistentStore, afterChanges body: () -> Void = {}) throws(ContextError) {
+        (store as? any BuiltInStore)?.endChanges()
+        body()
         do { try store.close() } catch { throw ContextError(error) }
     }
 
@@ -296,15 +299,26 @@ public final class PersistentStoreCoordinator: Sendable {
         return plan
     }
 
-    /// Closes a store and removes it; its objects can no longer be reached.
+    /// Closes a store and removes it; its objects can no longer be reached (PS-03).
     ///
-    /// - Throws: `ContextError.store` if closing failed; the store is removed nevertheless.
+    /// The change that another thread is making to the store is finished first, and so is that of a batch request,
+    /// whose closure must not wait for this call. Changes that wait for it are refused with `StoreError.closed`. Reads
+    /// of other threads end with that error, too. Later calls do not find the store: they throw `.noStore` if no other
+    /// one is asked. A store of the application's own kind is closed at once, unless its `close()` waits.
+    ///
+    /// - Throws: Before anybody is told: `ContextError.alreadySaving` in a hook or an observer of a save of this
+    ///   thread, also one to another store, and in the closure of a batch request; the store stays open. Otherwise
+    ///   `.store` if closing failed; the store is removed nevertheless. A B-tree file is released then, and its next
+    ///   opening recovers what was committed, except if something else is reading it, as `BTreeStore.check(progress:)`:
+    ///   with the engine's `transactionsOpen` it stays locked, until `close()` of the store succeeds or nobody retains
+    ///   the store.
+    /// - Complexity: that of closing the store.
     public func remove(_ store: any PersistentStore) throws(ContextError) {
+        try checkIsNotWriting()
         tellWillChange(removed: [store])
         store.willRemove()
-        drop(store)
         defer { tellDidChange(removed: [store]) }
-        try close(store)
+        try close(store) { drop(store) }
     }
 
     /// The store that holds the object; `nil` for a temporary ID or a store that is not open here (ID-04).
@@ -383,14 +397,29 @@ public final class PersistentStoreCoordinator: Sendable {
     func beginWriting() -> UInt64 {
         state.withLock { state in
             state.lastWriter += 1
-            state.writers.insert(state.lastWriter)
+            state.writers[state.lastWriter] = CallingThread.number
             return state.lastWriter
         }
     }
 
-    func endWriting(_ writer: UInt64) { _ = state.withLock { $0.writers.remove(writer) } }
+    func endWriting(_ writer: UInt64) { state.withLock { $0.writers[writer] = nil } }
 
-    var writers: Set<UInt64> { state.withLock(\.writers) }
+    var writers: Set<UInt64> { state.withLock { Set($0.writers.keys) } }
+
+    /// Throws if a save or a batch request of this thread runs: a hook, an observer or a closure makes the call, which
+    /// would wait for the end of what its own thread is writing.
+    ///
+    /// - Complexity: O(running saves and commands).
+    func checkIsNotWriting() throws(ContextError) {
+        let thread = CallingThread.number
+        guard thread != 0 else { return }
+        let place = state.withLock { state -> String? in
+            guard state.writers.values.contains(thread) else { return nil }
+            let isInCommand = state.commands.contains { $0.thread == thread }
+            return isInCommand ? SaveStage.batchClosure : SaveStage.hookOrObserver
+        }
+        if let place { throw .alreadySaving(hook: place, object: nil) }
+    }
 
     /// Notes that the store of a part carries out a command, or is moved, on this thread, until `end(_:)`.
     ///
@@ -426,7 +455,7 @@ public final class PersistentStoreCoordinator: Sendable {
 /// A command that a store carries out: it may call closures of the application, on the thread of the command.
 struct RunningCommand: Equatable, Sendable {
     private let part: UInt64
-    private let thread: UInt
+    let thread: UInt
 
     /// A command in a part, on this thread; `nil` if the system does not number threads.
     init?(_ part: SourcePart) {
