@@ -145,27 +145,30 @@ extension PersistentContainer {
     /// that the application has moved (`migratePersistentStore`) is erased where it is now, and its former file stays.
     ///
     /// Other threads find the former store or the empty one in its place at every moment, so that no new object goes to
-    /// another store meanwhile. From its closing until the empty one is open, reads and saves throw
-    /// `StoreError.closed`.
+    /// another store meanwhile. A change that another thread is making to a store is finished first, and removed with
+    /// the rest. From then on until the empty store is open, saves throw `StoreError.closed`, and so do reads after the
+    /// former one is closed.
     ///
     /// - Throws: `ContextError` if a store is read-only, or cannot be closed, removed or opened; a store that cannot be
     ///   removed is open again with its objects, and those after it are as they were. Before a store is closed:
     ///   `.unsupportedStore` if one is of a kind that cannot be removed, as the application's own kinds
-    ///   (`destroyPersistentStore`), and `.store` if the application has closed one.
+    ///   (`destroyPersistentStore`), `.store` if the application has closed one, and `.alreadySaving` in a hook or an
+    ///   observer of a save of this thread, and in the closure of a batch request.
     /// - Complexity: O(stores) beside the work of the file system, and that of the view context's `reset()`.
     @MainActor public func erase() throws(ContextError) {
         let opened = zip(openedStores.withLock(\.self), persistentStoreDescriptions).map { known, description in
             let store = persistentStoreCoordinator.storeInPlace(of: known)
             return (store: store, description: persistentStoreCoordinator.description(of: store) ?? description)
         }
-        for (_, description) in opened {
+        for (store, description) in opened {
             if description.isReadOnly { throw .readOnlyStore(path: description.path) }
             guard description.type.isRemovable else { throw .unsupportedStore(description.type) }
+            guard persistentStoreCoordinator.part(of: store) != nil else {
+                throw ContextError(
+                    StoreError.invalidRequest(reason: "a store that the container has opened was closed"))
+            }
         }
-        guard opened.allSatisfy({ persistentStoreCoordinator.position(of: $0.store) != nil }) else {
-            throw ContextError(
-                StoreError.invalidRequest(reason: "a store that the container has opened was closed"))
-        }
+        try persistentStoreCoordinator.checkIsNotWriting()
         madeViewContext?.reset()
         for (position, (former, description)) in opened.enumerated() {
             var failure: ContextError?

@@ -115,9 +115,12 @@ public final class PersistentContainer: Sendable {
 
     /// Closes all stores; afterwards contexts can neither load nor save.
     ///
-    /// They then throw `ContextError.noStore`; values that are already in memory stay readable.
+    /// They then throw `ContextError.noStore`; values that are already in memory stay readable. The changes that other
+    /// threads are making are finished first, as `PersistentStoreCoordinator.remove(_:)` says.
     ///
-    /// - Throws: `ContextError.store` of the first store that fails to close; the others are closed nevertheless.
+    /// - Throws: Before a store is closed: `ContextError.alreadySaving` in a hook or an observer of a save of this
+    ///   thread, and in the closure of a batch request. Otherwise `.store` of the first store that fails to close; the
+    ///   others are closed nevertheless.
     public func close() throws(ContextError) {
         var failure: ContextError?
         for store in persistentStoreCoordinator.persistentStores {

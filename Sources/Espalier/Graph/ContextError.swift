@@ -28,8 +28,9 @@ public enum ContextError: Error, Sendable {
     /// parent's objects that adopt newer rows for the save of a child.
     case unsettledSave(rounds: Int)
     /// A hook of a running save has called `save()` of the same context or of a child, or another call that would
-    /// change the objects that are written; a hook of an object that becomes a fault has called `save()` of a child; or
-    /// the closure of a batch request has changed the store that carries the request out. The running call continues.
+    /// change the objects that are written; a hook of an object that becomes a fault has called `save()` of a child;
+    /// the closure of a batch request has changed the store that carries the request out; or one of them, or an
+    /// observer of a save, has removed a store. The running call continues.
     case alreadySaving(hook: String, object: ObjectID?)
     /// The model has no entity of this name.
     case unknownEntity(String, known: [String])
@@ -144,7 +145,7 @@ extension ContextError: CustomStringConvertible {
                 + "is set already, no two validation hooks may set different values of one property, no hook may "
                 + "insert an object on every call, and no object that becomes a fault may read an older row again"
         case .alreadySaving(let hook, let object):
-            "save(), execute() or a call that would change what they write was made in "
+            "save(), execute(), the removal of a store or a call that would change what they write was made in "
                 + "\(hook)\(object.map { " of \($0)" } ?? "") while the context, its parent or its store was writing "
                 + "or refreshing; remove the call: a save includes changes that hooks make before it writes; save "
                 + "later ones afterwards"

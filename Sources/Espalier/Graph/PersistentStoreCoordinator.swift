@@ -30,14 +30,19 @@ public final class PersistentStoreCoordinator: Sendable {
     private struct Move {
         weak var former: (any PersistentStore)?
         weak var store: (any PersistentStore)?
+
+        /// Both stores, retained.
+        ///
+        /// It may be the last reference to one, whose end closes its file: let go of it outside the lock.
+        var stores: (former: (any PersistentStore)?, store: (any PersistentStore)?) { (former, store) }
     }
     private struct State {
         var members: [Member] = []
         /// The moves of stores that somebody still retains.
         var moves: [Move] = []
         var mailboxes = WeakList<SaveMailbox>()
-        /// The saves between their beginning and the delivery of their messages.
-        var writers: Set<UInt64> = []
+        /// The saves between their beginning and the delivery of their messages, with the threads that make them.
+        var writers: [UInt64: UInt] = [:]
         var lastWriter: UInt64 = 0
         /// The commands that stores carry out at this moment.
         var commands: [RunningCommand] = []
@@ -158,7 +163,8 @@ public final class PersistentStoreCoordinator: Sendable {
     /// Closes a store, calls `body`, and puts the store that is then described in the place of the closed one.
     ///
     /// Other threads see one of the two at every moment. Until the new one is open they get `StoreError.closed`: if the
-    /// place were empty, new objects would go to another store.
+    /// place were empty, new objects would go to another store. A change that another thread is making is waited for;
+    /// this thread must make none (`checkIsNotWriting`).
     ///
     /// - Throws: `ContextError` if the store cannot be closed, or the new one cannot be opened; the former store is
     ///   removed nevertheless.
@@ -191,11 +197,12 @@ public final class PersistentStoreCoordinator: Sendable {
     ) {
         let member = member(store, entityNames, description.name, description)
         tellWillChange(added: [store])
-        state.withLock { state in
-            for position in state.moves.indices where state.moves[position].store === former {
-                state.moves[position].store = store
+        let retained = state.withLock { state in
+            let known = state.moves.map(\.stores)
+            state.moves = zip(state.moves, known).compactMap { move, stores in
+                guard stores.former != nil, let last = stores.store else { return nil }
+                return last === former ? Move(former: stores.former, store: store) : move
             }
-            state.moves.removeAll { $0.former == nil || $0.store == nil }
             state.moves.append(Move(former: former, store: store))
             if let position = state.members.firstIndex(where: { $0.store === former }) {
                 state.members[position] = member
@@ -203,11 +210,18 @@ public final class PersistentStoreCoordinator: Sendable {
                 state.members.append(member)
             }
             edition.add(1, ordering: .sequentiallyConsistent)
+            return known
         }
+        withExtendedLifetime(retained) {}
         store.didAdd(configurationName: description.configurationName)
     }
 
-    private func close(_ store: any PersistentStore) throws(ContextError) {
+    /// Closes a store after the change that another thread is making to it.
+    ///
+    /// - Parameter body: called when nothing is being changed, before the store is closed.
+    private func close(_ store: any PersistentStore, afterChanges body: () -> Void = {}) throws(ContextError) {
+        (store as? any BuiltInStore)?.endChanges()
+        body()
         do { try store.close() } catch { throw ContextError(error) }
     }
 
@@ -243,7 +257,8 @@ public final class PersistentStoreCoordinator: Sendable {
     ///
     /// - Complexity: O(moves).
     func storeInPlace(of store: any PersistentStore) -> any PersistentStore {
-        state.withLock { state in state.moves.first { $0.former === store }?.store } ?? store
+        let moves = state.withLock { state in state.moves.map(\.stores) }
+        return moves.first { $0.former === store }?.store ?? store
     }
 
     /// The description from which an open store was made: with its options, and the name of its configuration (PS-11).
@@ -284,21 +299,26 @@ public final class PersistentStoreCoordinator: Sendable {
         return plan
     }
 
-    /// Closes a store and removes it; its objects can no longer be reached.
+    /// Closes a store and removes it; its objects can no longer be reached (PS-03).
     ///
-    /// - Throws: `ContextError.store` if closing failed; the store is removed nevertheless.
+    /// The change that another thread is making to the store is finished first, and so is that of a batch request,
+    /// whose closure must not wait for this call. Changes that wait for it are refused with `StoreError.closed`. Reads
+    /// of other threads end with that error, too. Later calls do not find the store: they throw `.noStore` if no other
+    /// one is asked. A store of the application's own kind is closed at once, unless its `close()` waits.
+    ///
+    /// - Throws: Before anybody is told: `ContextError.alreadySaving` in a hook or an observer of a save of this
+    ///   thread, also one to another store, and in the closure of a batch request; the store stays open. Otherwise
+    ///   `.store` if closing failed; the store is removed nevertheless. A B-tree file is released then, and its next
+    ///   opening recovers what was committed, except if something else is reading it, as `BTreeStore.check(progress:)`:
+    ///   with the engine's `transactionsOpen` it stays locked, until `close()` of the store succeeds or nobody retains
+    ///   the store.
+    /// - Complexity: that of closing the store.
     public func remove(_ store: any PersistentStore) throws(ContextError) {
+        try checkIsNotWriting()
         tellWillChange(removed: [store])
         store.willRemove()
-        drop(store)
         defer { tellDidChange(removed: [store]) }
-        try close(store)
-    }
-
-    /// The place of a store among the open ones: a new object goes to the first one that accepts it; `nil` if it is not
-    /// open here.
-    func position(of store: any PersistentStore) -> Int? {
-        state.withLock { state in state.members.firstIndex { $0.store === store } }
+        try close(store) { drop(store) }
     }
 
     /// The store that holds the object; `nil` for a temporary ID or a store that is not open here (ID-04).
@@ -377,14 +397,29 @@ public final class PersistentStoreCoordinator: Sendable {
     func beginWriting() -> UInt64 {
         state.withLock { state in
             state.lastWriter += 1
-            state.writers.insert(state.lastWriter)
+            state.writers[state.lastWriter] = CallingThread.number
             return state.lastWriter
         }
     }
 
-    func endWriting(_ writer: UInt64) { _ = state.withLock { $0.writers.remove(writer) } }
+    func endWriting(_ writer: UInt64) { state.withLock { $0.writers[writer] = nil } }
 
-    var writers: Set<UInt64> { state.withLock(\.writers) }
+    var writers: Set<UInt64> { state.withLock { Set($0.writers.keys) } }
+
+    /// Throws if a save or a batch request of this thread runs: a hook, an observer or a closure makes the call, which
+    /// would wait for the end of what its own thread is writing.
+    ///
+    /// - Complexity: O(running saves and commands).
+    func checkIsNotWriting() throws(ContextError) {
+        let thread = CallingThread.number
+        guard thread != 0 else { return }
+        let place = state.withLock { state -> String? in
+            guard state.writers.values.contains(thread) else { return nil }
+            let isInCommand = state.commands.contains { $0.thread == thread }
+            return isInCommand ? SaveStage.batchClosure : SaveStage.hookOrObserver
+        }
+        if let place { throw .alreadySaving(hook: place, object: nil) }
+    }
 
     /// Notes that the store of a part carries out a command, or is moved, on this thread, until `end(_:)`.
     ///
@@ -420,7 +455,7 @@ public final class PersistentStoreCoordinator: Sendable {
 /// A command that a store carries out: it may call closures of the application, on the thread of the command.
 struct RunningCommand: Equatable, Sendable {
     private let part: UInt64
-    private let thread: UInt
+    let thread: UInt
 
     /// A command in a part, on this thread; `nil` if the system does not number threads.
     init?(_ part: SourcePart) {

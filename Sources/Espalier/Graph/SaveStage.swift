@@ -43,6 +43,9 @@ struct SaveStage {
     /// The place from which a store that carries out a command cannot be changed: its progress is a closure, too.
     static let batchClosure = "the closure of a batch request"
 
+    /// The place from which a store cannot be removed while a save of the same thread runs, whoever saves.
+    static let hookOrObserver = "a hook or an observer of a save"
+
     var hook: Hook
     /// Retained by the changes that are saved, because a stage is made for each call of a hook.
     private let storedObject: Unretained<ManagedObject>

@@ -147,6 +147,17 @@ public final class Database: Sendable {
         return WriteTransaction(try engine.beginWrite())
     }
 
+    /// Runs `body` after the open write transaction, and before the next one begins.
+    ///
+    /// It leaves a file as it is that nobody has written, which even an empty write transaction would not.
+    ///
+    /// - Throws: `alreadyWriting`, at once, if this thread began the open write transaction; `closed`, `forked`.
+    package func betweenWriters(_ body: () -> Void = {}) throws(StorageError) {
+        try checkOpen()
+        assert(!isReadOnly, "a handle that cannot write waits for writers")
+        try engine.betweenWriters(body)
+    }
+
     /// Waits until every commit that was made so far is visible to new read transactions.
     ///
     /// A write transaction sees commits whose sync still runs, and a read transaction does not. A caller that decides

@@ -147,6 +147,15 @@ package final class Engine: @unchecked Sendable {
         return pages
     }
 
+    /// Runs `body` after the open write transaction, and before the next one; needs no log.
+    func betweenWriters(_ body: () -> Void) throws(StorageError) {
+        if owner.isForked { throw .database(.forked(from: owner.processID)) }
+        try enterGate()
+        body()
+        gate.leave()
+        board.endWriter()
+    }
+
     /// Ends a write transaction without its changes.
     func rollback(_ pages: WritePages) {
         guard pages.end() else { return }

@@ -33,7 +33,7 @@ public final class BTreeStore: PersistentStore, BuiltInStore {
     /// The stamp of the trees with which the catalog was compared last.
     let knownStamp: Atomic<UInt32>
     private let isClosed = Atomic(false)
-    /// Whether the store accepts no changes any more (`holdChanges`); set by the writer.
+    /// Whether the store accepts no changes any more (`holdChanges`, `endChanges`); set while no other one is made.
     private let changesHaveEnded = Atomic(false)
     /// Guards the newest planner statistics and their commit: most fetches have no save between them.
     let plannerStatistics = Mutex<(commit: UInt64, statistics: PlannerStatistics)?>(nil)
@@ -160,10 +160,14 @@ public final class BTreeStore: PersistentStore, BuiltInStore {
     /// The values that the application keeps with the store.
     public func metadata() throws(StoreError) -> [String: AttributeValue] {
         try withPath { () throws(StoreError) in
-            let transaction = try beginRead()
             guard case .migrationTransaction(let migration) = transactionUse else {
-                return try metadata(in: transaction)
+                // Under the lock, so that this transaction cannot make closing fail.
+                return try openSessions.withLock { _ throws(StoreError) in
+                    let transaction = try beginRead()
+                    return try metadata(in: transaction)
+                }
             }
+            let transaction = try beginRead()
             guard migration.servesWork else { throw Self.busyWithMigration }
             return try migration.exclusively { () throws(StoreError) in try metadata(in: transaction) }
         }
@@ -211,6 +215,10 @@ public final class BTreeStore: PersistentStore, BuiltInStore {
     }
 
     /// Writes everything into the file, marks it as cleanly closed and releases it; ends all snapshots.
+    ///
+    /// - Throws: `.closed`; `.storage`. With the engine's `transactionsOpen`, as while the file is written, checked or
+    ///   rebuilt, the store stays open, and its snapshots have ended; else the file is released, and the next opening
+    ///   recovers what was committed.
     public func close() throws(StoreError) {
         guard !isClosed.exchange(true, ordering: .sequentiallyConsistent) else { throw .closed }
         openSessions.withLock { sessions in
@@ -230,11 +238,14 @@ public final class BTreeStore: PersistentStore, BuiltInStore {
     private func closeDatabase() throws(StorageError) {
         guard changesHaveEnded.load(ordering: .sequentiallyConsistent) else { return try database.close() }
         // Saves that waited while their changes ended are refused at once, and none begins any more: each attempt
-        // waits for the turn of one of them.
+        // waits for the turn of one of them. One that has committed has left the gate, and ends when it is synced.
         for _ in 0..<1000 {
             do throws(StorageError) { return try database.close() } catch {
                 guard case .database(.transactionsOpen) = error else { throw error }
-                try database.beginWrite().rollback()
+                // The error stands if this thread would wait for itself.
+                guard (try? database.betweenWriters()) != nil else { throw error }
+                try? database.waitForCommits()
+                Platform.pause(milliseconds: 1)
             }
         }
         try database.close()
@@ -314,6 +325,12 @@ public final class BTreeStore: PersistentStore, BuiltInStore {
         if endsChanges { changesHaveEnded.store(true, ordering: .sequentiallyConsistent) }
         _ = consume transaction
         return answer
+    }
+
+    package func endChanges() {
+        guard case .ownTransactions = transactionUse, !isReadOnly else { return }
+        // No transaction: a file that nobody has written is closed as it is.
+        try? database.betweenWriters { changesHaveEnded.store(true, ordering: .sequentiallyConsistent) }
     }
 
     /// Changes the store in a transaction of its own; in the work of a migration, in that of the migration, which

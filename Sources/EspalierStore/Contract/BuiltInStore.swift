@@ -12,6 +12,15 @@ package protocol BuiltInStore: PersistentStore {
     func holdChanges<Answer: Sendable>(
         endsChanges: Bool, _ body: () throws(StoreError) -> Answer
     ) throws(StoreError) -> Answer
+    /// Waits for the change that is being made, before `close()`: those that wait, and later ones, throw `.closed`.
+    ///
+    /// Does nothing if `close()` waits itself. It does nothing either if this thread makes the change, or if the store
+    /// cannot be changed any more: `close()` then says why it fails.
+    func endChanges()
+}
+
+extension BuiltInStore {
+    package func endChanges() {}
 }
 
 /// A snapshot of such a store, to which a store of an application may pass questions on.

@@ -119,6 +119,31 @@ private final class Carried: @unchecked Sendable {
     }
 
     @Test(.timeLimit(.minutes(30)))
+    func `what runs between writers is refused to the one that writes, and needs no log`() throws {
+        try withStorePath { path in
+            try Database.open(path).close()
+            let database = try Database.open(path)
+            var callCount = 0
+
+            try database.betweenWriters { callCount += 1 }
+
+            #expect(callCount == 1 && database.statistics.logByteCount == 0)
+            let write = try database.beginWrite()
+            #expect(database.statistics.logByteCount > 0)
+            #expect(
+                failure { () throws(StorageError) in try database.betweenWriters { callCount += 1 } }
+                    == .transaction(.alreadyWriting))
+            write.rollback()
+            try database.betweenWriters { callCount += 1 }
+            #expect(callCount == 2)
+            try database.close()
+            #expect(
+                failure { () throws(StorageError) in try database.betweenWriters { callCount += 1 } }
+                    == .database(.closed))
+        }
+    }
+
+    @Test(.timeLimit(.minutes(30)))
     func `a new thread is not taken for the ended one whose transaction is still open`() throws {
         let database = try Database.inMemory()
         let slot = Mutex<Carried?>(nil)
