@@ -5,6 +5,9 @@ import EspalierModel
 import EspalierStore
 
 extension MigrationSession {
+    /// The part of the progress that is done after the passes; the rest is for what follows them.
+    private static let passesEnd = 0.95
+
     /// Carries out all mappings and saves the objects, without a commit.
     ///
     /// - Returns: the numbers of the mappings, and the reasons against the migration.
@@ -50,7 +53,7 @@ extension MigrationSession {
                     try note(position, Double(count) / Double(max(total, 1)), ofPass: 0)
                     count += 1
                     do { try mapping.policy.createDestinationInstances(for: object, mapping, self) } catch {
-                        throw Self.failure(error, mapping, "createDestinationInstances", object.storedID)
+                        throw Self.failure(error, mapping.name, "createDestinationInstances", object.storedID)
                     }
                 }
             }
@@ -68,7 +71,7 @@ extension MigrationSession {
                 for (number, (object, source)) in objects.enumerated() {
                     try note(position, Double(number) / Double(max(objects.count, 1)), ofPass: 1)
                     do { try mapping.policy.createRelationships(for: object, mapping, self) } catch {
-                        throw Self.failure(error, mapping, "createRelationships", source)
+                        throw Self.failure(error, mapping.name, "createRelationships", source)
                     }
                 }
             }
@@ -85,22 +88,22 @@ extension MigrationSession {
     private func note(_ position: Int, _ fraction: Double, ofPass pass: Int) throws(StoreError) {
         guard let progress else { return }
         let share = (Double(position) + fraction) / Double(max(rules.mappings.count, 1))
-        let rest = 0.95 - MappedMigration.inferredShare
+        let rest = Self.passesEnd - MappedMigration.inferredShare
         try progress.advance(to: MappedMigration.inferredShare + rest * (Double(pass) + share) / 2)
     }
 
     /// Runs a step; its errors name the mapping and the step.
     private func during(_ step: String, _ position: Int, _ body: () throws -> Void) throws(MappingError) {
-        do { try body() } catch { throw Self.failure(error, rules.mappings[position].mapping, step, nil) }
+        do { try body() } catch { throw Self.failure(error, rules.mappings[position].mapping.name, step, nil) }
     }
 
     private static func failure(
-        _ error: any Error, _ mapping: EntityMapping, _ step: String, _ source: ObjectID?
+        _ error: any Error, _ mapping: String, _ step: String, _ source: ObjectID?
     ) -> MappingError {
         switch error {
         case let error as MappingError: error
         case StoreError.migrationCancelled(let path): .store(.migrationCancelled(path: path))
-        default: .failed(mapping: mapping.name, step: step, source: source, underlying: error)
+        default: .failed(mapping: mapping, step: step, source: source, underlying: error)
         }
     }
 
@@ -187,6 +190,7 @@ extension MigrationSession {
             request.includesSubentities = false
             do {
                 try sourceContext.enumerate(request) { object in
+                    try progress?.advance(to: Self.passesEnd)
                     let takers = associations.takers(of: object.storedID)
                     // An object that nothing took is lost as a whole.
                     guard !takers.isEmpty else { return }
@@ -199,8 +203,7 @@ extension MigrationSession {
                     }
                 }
             } catch {
-                throw MappingError.failed(
-                    mapping: source.name, step: "values that are not read", source: nil, underlying: error)
+                throw Self.failure(error, source.name, "values that are not read", nil)
             }
         }
         return losses
