@@ -1,5 +1,5 @@
-// The content of a binary file in a B-tree file beside it: the steps of a plan are carried out there, and the result
-// then replaces the binary file.
+// The content of a binary file in a B-tree file beside it: the steps of a plan, or mappings, are carried out there, and
+// the result then replaces the binary file.
 //
 // Invariants
 //   1. The binary file is replaced as a whole and at the end only: an error, a refusal, a cancellation and a crash
@@ -8,7 +8,7 @@
 //   3. The tree has the rights of the binary file, and its owner may read and write it.
 //   4. The owner of the tree removes it on every way out. A process that is killed leaves it, and no code reads it
 //      later.
-// Not here: migrations without a plan, whose tree is in memory (GraphFileMigration).
+// Not here: migrations without a plan and mappings, whose tree is in memory (GraphFileMigration).
 
 package import EspalierEngine
 package import EspalierModel
