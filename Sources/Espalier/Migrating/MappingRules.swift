@@ -32,6 +32,27 @@ struct ResolvedMapping: Sendable {
         mapping.reading.contains(name)
             || (attributes.map(\.rule) + relationships.map(\.rule)).contains { $0.isComputed(from: name) }
     }
+
+    /// The copies of a composite of the source, and of its elements.
+    func copies(of composite: String) -> [CompositeCopy] {
+        attributes.compactMap { copy -> CompositeCopy? in
+            guard let path = copy.rule.elementsCopied(from: composite) else { return nil }
+            return CompositeCopy(path: path, lost: Set(copy.conversion.lostElements.map { path + $0 }))
+        }
+    }
+}
+
+/// The copy of a composite, or of an element of it.
+struct CompositeCopy {
+    /// The elements that lead to what is copied; empty = the composite.
+    let path: [String]
+    /// The paths of the elements that the copy does not continue, from the composite on.
+    let lost: Set<[String]>
+
+    /// Whether the copy continues an element: if it does not continue a composite, it does not continue what is in it.
+    func keeps(_ element: [String]) -> Bool {
+        element.starts(with: path) && !element.indices.contains { lost.contains(Array(element[...$0])) }
+    }
 }
 
 /// The rules of all mappings.
@@ -237,29 +258,59 @@ struct MappingRules: Sendable {
         return losses
     }
 
-    /// A property of a source that some of its mappings read, and others do not.
+    /// A property of a source, or an element of one, that some of its mappings read, and others do not.
     struct PartlyRead {
-        let name: String
+        /// The name of the property, and the names of elements in it.
+        let path: [String]
         /// The positions of the mappings that read it.
         let readers: Set<Int>
+        /// The positions of the mappings whose objects lose it, unless a reader takes them, too.
+        let losers: Set<Int>
     }
 
-    /// The properties that some mappings of a source read and others do not, unless the inverse keeps their pairs.
-    ///
-    /// An object loses its value of such a property if no mapping that takes the object reads it.
+    /// The properties that some mappings of a source read and others do not, unless the inverse keeps their pairs; and
+    /// the elements of composites that some of those which read the composite keep and others do not.
     func partlyRead(of source: Entity) -> [PartlyRead] {
-        let readers = mappings.indices.filter { mappings[$0].source?.name == source.name }.map { position in
-            (position: position, reads: mappings[position].reads)
+        let own = mappings.indices.filter { mappings[$0].source?.name == source.name }
+        guard own.count > 1 else { return [] }
+        let reads = own.map { (position: $0, names: mappings[$0].reads) }
+        func mappingsReading(_ name: String) -> [Int] {
+            reads.filter { $0.names.contains(name) }.map { $0.position }
         }
-        guard readers.count > 1 else { return [] }
         let sources = Set(mappings.compactMap { $0.source?.name })
         // A derived value follows from others.
-        let attributes = source.attributes.filter { !$0.isTransient && !$0.isDerived }.map(\.name)
-        let relationships = source.relationships.filter { !isKept($0, sources) }.map(\.name)
-        return (attributes + relationships).compactMap { name in
-            let positions = readers.filter { $0.reads.contains(name) }.map { $0.position }
-            guard !positions.isEmpty, positions.count < readers.count else { return nil }
-            return PartlyRead(name: name, readers: Set(positions))
+        let attributes = source.attributes.filter { !$0.isTransient && !$0.isDerived }
+        let relationships = source.relationships.filter { !isKept($0, sources) }
+        let properties = (attributes.map(\.name) + relationships.map(\.name)).compactMap { name -> PartlyRead? in
+            let readers = Set(mappingsReading(name))
+            guard !readers.isEmpty, readers.count < own.count else { return nil }
+            return PartlyRead(path: [name], readers: readers, losers: Set(mappings.indices).subtracting(readers))
+        }
+        let elements = attributes.filter { $0.type == .composite }.flatMap { composite in
+            partlyKept(in: composite, by: mappingsReading(composite.name))
+        }
+        return properties + elements
+    }
+
+    /// The elements of a composite that some of its readers keep and others do not; of composites in it, their elements.
+    private func partlyKept(in composite: Attribute, by readers: [Int]) -> [PartlyRead] {
+        guard readers.count > 1 else { return [] }
+        let codeReaders = readers.filter { mappings[$0].isRead(byCode: composite.name) }
+        let copies = readers.map { (position: $0, copies: mappings[$0].copies(of: composite.name)) }
+        return Self.values(in: composite.description.elements, at: []).compactMap { path -> PartlyRead? in
+            let copiers = copies.filter { $0.copies.contains { $0.keeps(path) } }.map { $0.position }
+            let keepers = Set(codeReaders + copiers)
+            guard !keepers.isEmpty, keepers.count < readers.count else { return nil }
+            return PartlyRead(
+                path: [composite.name] + path, readers: keepers, losers: Set(readers).subtracting(keepers))
+        }
+    }
+
+    /// The paths of the elements that have values of their own, in their order.
+    private static func values(in elements: [AttributeDescription], at path: [String]) -> [[String]] {
+        elements.flatMap { element -> [[String]] in
+            let own = path + [element.name]
+            return element.elements.isEmpty ? [own] : values(in: element.elements, at: own)
         }
     }
 
@@ -277,17 +328,11 @@ struct MappingRules: Sendable {
     private func lostElements(of attribute: Attribute, of source: Entity) -> [[String]] {
         let readers = mappings.filter { $0.source?.name == source.name }
         guard !readers.contains(where: { $0.isRead(byCode: attribute.name) }) else { return [] }
-        let copies = readers.flatMap(\.attributes).compactMap { copy -> (path: [String], lost: Set<[String]>)? in
-            guard let path = copy.rule.elementsCopied(from: attribute.name) else { return nil }
-            return (path, Set(copy.conversion.lostElements.map { path + $0 }))
-        }
+        let copies = readers.flatMap { $0.copies(of: attribute.name) }
         func lost(in elements: [AttributeDescription], at path: [String]) -> [[String]] {
             elements.flatMap { element -> [[String]] in
                 let own = path + [element.name]
-                // A copy that does not continue a composite does not continue the elements in it.
-                let isKept = copies.contains { copy in
-                    own.starts(with: copy.path) && !own.indices.contains { copy.lost.contains(Array(own[...$0])) }
-                }
+                let isKept = copies.contains { $0.keeps(own) }
                 guard isKept || copies.contains(where: { $0.path.starts(with: own) }) else { return [own] }
                 return lost(in: element.elements, at: own)
             }

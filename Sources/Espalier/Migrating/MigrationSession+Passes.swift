@@ -183,7 +183,7 @@ extension MigrationSession {
         var seen: Set<String> = []
         for case let source? in rules.mappings.map(\.source) where seen.insert(source.name).inserted {
             let partlyRead = rules.partlyRead(of: source).filter {
-                !migration.allowing.contains(.removal(of: "\(source.name).\($0.name)"))
+                !migration.allowing.contains(.removal(of: Self.subject($0, of: source)))
             }
             guard !partlyRead.isEmpty else { continue }
             var request = FetchRequest<ManagedObject>(entityName: source.name)
@@ -194,9 +194,10 @@ extension MigrationSession {
                     let takers = associations.takers(of: object.storedID)
                     // An object that nothing took is lost as a whole.
                     guard !takers.isEmpty else { return }
-                    for property in partlyRead where property.readers.isDisjoint(with: takers) {
-                        guard try Self.hasValue(object, property.name) else { continue }
-                        let subject = "\(source.name).\(property.name)"
+                    for property in partlyRead
+                    where property.readers.isDisjoint(with: takers) && !property.losers.isDisjoint(with: takers) {
+                        guard try Self.hasValue(object, at: property.path) else { continue }
+                        let subject = Self.subject(property, of: source)
                         let names = takers.map { rules.mappings[$0].mapping.name }
                         failures.add(subject, .unread(by: names), object.storedID)
                         if !losses.contains(.removal(of: subject)) { losses.append(.removal(of: subject)) }
@@ -209,11 +210,21 @@ extension MigrationSession {
         return losses
     }
 
-    private static func hasValue(_ object: ManagedObject, _ name: String) throws -> Bool {
+    private static func subject(_ property: MappingRules.PartlyRead, of source: Entity) -> String {
+        ([source.name] + property.path).joined(separator: ".")
+    }
+
+    /// Whether an object has a value of a property, or of an element to which the path leads from there.
+    private static func hasValue(_ object: ManagedObject, at path: [String]) throws -> Bool {
+        let name = path[0]
         guard object.entity.relationship(named: name) == nil else {
             return try !object.objectIDs(forRelationshipNamed: name).isEmpty
         }
-        guard case .attribute(let value) = try object.value(forKey: name) else { return false }
+        guard case .attribute(var value) = try object.value(forKey: name) else { return false }
+        for element in path.dropFirst() {
+            guard case .composite(let elements) = value else { return false }
+            value = elements[element] ?? .null
+        }
         return !value.isNull
     }
 }

@@ -25,13 +25,13 @@ public struct MigrationFailure: Sendable, Hashable {
         case notUnique([String])
         /// Their entity is mapped, but no mapping took them.
         case unmapped
-        /// They have values, but the mappings with these names, which took them, do not read the property, as other
-        /// mappings of the entity do.
+        /// They have values, but the mappings with these names, which took them, do not read the property or the
+        /// element of a composite, as other mappings of the entity do.
         case unread(by: [String])
     }
 
-    /// The entity and its property, by their names in the newer model, or in the older one if mappings do not read the
-    /// property; the entity alone if the problem is about whole rows.
+    /// The entity, its property and elements of that, by their names in the newer model, or in the older one if mappings
+    /// do not read them; the entity alone if the problem is about whole rows.
     public let subject: String
     /// The problem of the rows.
     public let reason: Reason
