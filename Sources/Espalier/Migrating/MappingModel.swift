@@ -38,8 +38,8 @@ public struct MappingModel: Sendable {
     ///   - former: the model of the store.
     ///   - migration: the losses that are allowed, a backup, and the progress. A property of a mapped entity that no
     ///     mapping reads is a loss, and so is a value that none of the mappings reads which take its object
-    ///     (`removal(of: "Person.pay")`), an order that none keeps (`order(of: "Person.tasks")`), and an object that no
-    ///     mapping takes (`removal(of: "Person")`).
+    ///     (`removal(of: "Person.pay")`, of an element `removal(of: "Person.home.town")`), an order that none of them
+    ///     keeps (`order(of: "Person.tasks")`), and an object that no mapping takes (`removal(of: "Person")`).
     /// - Returns: the plan, with the numbers of the mappings.
     /// - Throws: `MappingError`; the file is then as it was.
     /// - Complexity: O(rows log rows); the memory grows with the number of objects of mapped entities. A binary file is

@@ -33,6 +33,20 @@ struct ResolvedMapping: Sendable {
             || (attributes.map(\.rule) + relationships.map(\.rule)).contains { $0.isComputed(from: name) }
     }
 
+    /// Whether the mapping keeps the order of a list of the source, or leaves it to code.
+    func keepsOrder(of list: String) -> Bool {
+        isRead(byCode: list) || followers(of: list).contains(where: \.isOrdered)
+    }
+
+    /// Whether the mapping follows a list of the source, but only by lists without an order.
+    func losesOrder(of list: String) -> Bool {
+        !keepsOrder(of: list) && followers(of: list).contains(where: \.isToMany)
+    }
+
+    private func followers(of list: String) -> [Relationship] {
+        relationships.filter { $0.rule.followedRelationship == list }.map(\.relationship)
+    }
+
     /// The copies of a composite of the source, and of its elements.
     func copies(of composite: String) -> [CompositeCopy] {
         attributes.compactMap { copy -> CompositeCopy? in
@@ -258,19 +272,22 @@ struct MappingRules: Sendable {
         return losses
     }
 
-    /// A property of a source, or an element of one, that some of its mappings read, and others do not.
-    struct PartlyRead {
+    /// The loss of the values of a property of a source, or of an element, or of the order of a list, for the objects of
+    /// some mappings, while others keep it.
+    struct PartialLoss {
+        let loss: MigrationLoss
         /// The name of the property, and the names of elements in it.
         let path: [String]
-        /// The positions of the mappings that read it.
-        let readers: Set<Int>
-        /// The positions of the mappings whose objects lose it, unless a reader takes them, too.
+        /// The positions of the mappings that keep it.
+        let keepers: Set<Int>
+        /// The positions of the mappings whose objects lose it, unless a keeper takes them, too.
         let losers: Set<Int>
     }
 
     /// The properties that some mappings of a source read and others do not, unless the inverse keeps their pairs; and
-    /// the elements of composites that some of those which read the composite keep and others do not.
-    func partlyRead(of source: Entity) -> [PartlyRead] {
+    /// the elements of composites that some of those which read the composite keep and others do not; and the lists whose
+    /// order some keep, and others which follow them do not.
+    func partialLosses(of source: Entity) -> [PartialLoss] {
         let own = mappings.indices.filter { mappings[$0].source?.name == source.name }
         guard own.count > 1 else { return [] }
         let reads = own.map { (position: $0, names: mappings[$0].reads) }
@@ -281,28 +298,39 @@ struct MappingRules: Sendable {
         // A derived value follows from others.
         let attributes = source.attributes.filter { !$0.isTransient && !$0.isDerived }
         let relationships = source.relationships.filter { !isKept($0, sources) }
-        let properties = (attributes.map(\.name) + relationships.map(\.name)).compactMap { name -> PartlyRead? in
+        let properties = (attributes.map(\.name) + relationships.map(\.name)).compactMap { name -> PartialLoss? in
             let readers = Set(mappingsReading(name))
             guard !readers.isEmpty, readers.count < own.count else { return nil }
-            return PartlyRead(path: [name], readers: readers, losers: Set(mappings.indices).subtracting(readers))
+            return PartialLoss(
+                loss: .removal(of: "\(source.name).\(name)"), path: [name], keepers: readers,
+                losers: Set(mappings.indices).subtracting(readers))
         }
         let elements = attributes.filter { $0.type == .composite }.flatMap { composite in
-            partlyKept(in: composite, by: mappingsReading(composite.name))
+            partialLosses(in: composite, of: source, by: mappingsReading(composite.name))
         }
-        return properties + elements
+        let orders = source.relationships.filter(\.isOrdered).compactMap { list -> PartialLoss? in
+            let keepers = Set(own.filter { mappings[$0].keepsOrder(of: list.name) })
+            let losers = Set(own.filter { mappings[$0].losesOrder(of: list.name) })
+            guard !keepers.isEmpty, !losers.isEmpty else { return nil }
+            return PartialLoss(
+                loss: .order(of: "\(source.name).\(list.name)"), path: [list.name], keepers: keepers, losers: losers)
+        }
+        return properties + elements + orders
     }
 
     /// The elements of a composite that some of its readers keep and others do not; of composites in it, their elements.
-    private func partlyKept(in composite: Attribute, by readers: [Int]) -> [PartlyRead] {
+    private func partialLosses(in composite: Attribute, of source: Entity, by readers: [Int]) -> [PartialLoss] {
         guard readers.count > 1 else { return [] }
         let codeReaders = readers.filter { mappings[$0].isRead(byCode: composite.name) }
         let copies = readers.map { (position: $0, copies: mappings[$0].copies(of: composite.name)) }
-        return Self.values(in: composite.description.elements, at: []).compactMap { path -> PartlyRead? in
+        return Self.values(in: composite.description.elements, at: []).compactMap { path -> PartialLoss? in
             let copiers = copies.filter { $0.copies.contains { $0.keeps(path) } }.map { $0.position }
             let keepers = Set(codeReaders + copiers)
             guard !keepers.isEmpty, keepers.count < readers.count else { return nil }
-            return PartlyRead(
-                path: [composite.name] + path, readers: keepers, losers: Set(readers).subtracting(keepers))
+            let whole = [composite.name] + path
+            return PartialLoss(
+                loss: .removal(of: ([source.name] + whole).joined(separator: ".")), path: whole, keepers: keepers,
+                losers: Set(readers).subtracting(keepers))
         }
     }
 
@@ -318,9 +346,8 @@ struct MappingRules: Sendable {
     private func losesOrder(_ relationship: Relationship, of source: Entity) -> Bool {
         guard relationship.isOrdered else { return false }
         let readers = mappings.filter { $0.source?.name == source.name }
-        guard !readers.contains(where: { $0.isRead(byCode: relationship.name) }) else { return false }
-        let followers = readers.flatMap(\.relationships).filter { $0.rule.followedRelationship == relationship.name }
-        return followers.contains { $0.relationship.isToMany } && !followers.contains { $0.relationship.isOrdered }
+        return readers.contains { $0.losesOrder(of: relationship.name) }
+            && !readers.contains { $0.keepsOrder(of: relationship.name) }
     }
 
     /// The paths of the elements that no copy of a composite, or of an element, continues; none if nothing is copied,

@@ -22,7 +22,8 @@ extension MigrationSession {
             try during("end", position) { try mapping.policy.end(mapping, self) }
         }
         let unread = try unreadValues()
-        let losses = try unmappedObjects() + unread + lostOrders.filter { !migration.allowing.contains($0) }
+        let orders = lostOrders.filter { !migration.allowing.contains($0) && !unread.contains($0) }
+        let losses = try unmappedObjects() + unread + orders
         let refusal = MigrationRefusal(losses: losses, failures: failures.all)
         if refusal.isEmpty, destinationContext.hasChanges {
             do throws(ContextError) { try destinationContext.save() } catch {
@@ -174,18 +175,16 @@ extension MigrationSession {
         return losses
     }
 
-    // MARK: Values that are not read
+    // MARK: Values and orders that other mappings keep
 
-    /// Notes the values that other mappings read than those which took the object, unless that loss is allowed by the
-    /// name of the property.
+    /// Notes the values and the orders that other mappings keep than those which took the object, unless that loss is
+    /// allowed by the name of the property or of its element.
     private func unreadValues() throws(MappingError) -> [MigrationLoss] {
         var losses: [MigrationLoss] = []
         var seen: Set<String> = []
         for case let source? in rules.mappings.map(\.source) where seen.insert(source.name).inserted {
-            let partlyRead = rules.partlyRead(of: source).filter {
-                !migration.allowing.contains(.removal(of: Self.subject($0, of: source)))
-            }
-            guard !partlyRead.isEmpty else { continue }
+            let partial = rules.partialLosses(of: source).filter { !migration.allowing.contains($0.loss) }
+            guard !partial.isEmpty else { continue }
             var request = FetchRequest<ManagedObject>(entityName: source.name)
             request.includesSubentities = false
             do {
@@ -194,13 +193,12 @@ extension MigrationSession {
                     let takers = associations.takers(of: object.storedID)
                     // An object that nothing took is lost as a whole.
                     guard !takers.isEmpty else { return }
-                    for property in partlyRead
-                    where property.readers.isDisjoint(with: takers) && !property.losers.isDisjoint(with: takers) {
-                        guard try Self.hasValue(object, at: property.path) else { continue }
-                        let subject = Self.subject(property, of: source)
+                    for part in partial
+                    where part.keepers.isDisjoint(with: takers) && !part.losers.isDisjoint(with: takers) {
                         let names = takers.map { rules.mappings[$0].mapping.name }
-                        failures.add(subject, .unread(by: names), object.storedID)
-                        if !losses.contains(.removal(of: subject)) { losses.append(.removal(of: subject)) }
+                        guard let reason = try Self.reason(part, object, names) else { continue }
+                        failures.add(part.loss.name, reason, object.storedID)
+                        if !losses.contains(part.loss) { losses.append(part.loss) }
                     }
                 }
             } catch {
@@ -210,8 +208,14 @@ extension MigrationSession {
         return losses
     }
 
-    private static func subject(_ property: MappingRules.PartlyRead, of source: Entity) -> String {
-        ([source.name] + property.path).joined(separator: ".")
+    /// The reason against a migration in which an object suffers a loss; `nil` if it has nothing to lose.
+    private static func reason(
+        _ part: MappingRules.PartialLoss, _ object: ManagedObject, _ mappings: [String]
+    ) throws -> MigrationFailure.Reason? {
+        switch part.loss {
+        case .removal: try hasValue(object, at: part.path) ? .unread(by: mappings) : nil
+        case .order: try object.objectIDs(forRelationshipNamed: part.path[0]).count > 1 ? .unordered(by: mappings) : nil
+        }
     }
 
     /// Whether an object has a value of a property, or of an element to which the path leads from there.
