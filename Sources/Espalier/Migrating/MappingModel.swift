@@ -101,7 +101,7 @@ public struct MappingModel: Sendable {
         return try run(open, rules, opening.migration, isTrial: isTrial)
     }
 
-    /// Carries the mappings out on a B-tree file with the content of a binary file, which the result replaces at the end.
+    /// Carries the mappings out on a B-tree file with the content of a binary file; the result then replaces that.
     private func runBinary(
         _ opening: StoreOpening, _ former: ManagedObjectModel, isTrial: Bool
     ) throws(MappingError) -> MigrationPlan {

@@ -272,8 +272,8 @@ struct MappingRules: Sendable {
         return losses
     }
 
-    /// The loss of the values of a property of a source, or of an element, or of the order of a list, for the objects of
-    /// some mappings, while others keep it.
+    /// The loss of a property of a source, of an element, or of the order of a list, for the objects of some mappings,
+    /// while others keep it.
     struct PartialLoss {
         let loss: MigrationLoss
         /// The name of the property, and the names of elements in it.
@@ -284,9 +284,8 @@ struct MappingRules: Sendable {
         let losers: Set<Int>
     }
 
-    /// The properties that some mappings of a source read and others do not, unless the inverse keeps their pairs; and
-    /// the elements of composites that some of those which read the composite keep and others do not; and the lists whose
-    /// order some keep, and others which follow them do not.
+    /// The losses of some mappings of a source that others do not have: properties, unless the inverse keeps their pairs; elements
+    /// of composites that both read; and the order of lists that both follow.
     func partialLosses(of source: Entity) -> [PartialLoss] {
         let own = mappings.indices.filter { mappings[$0].source?.name == source.name }
         guard own.count > 1 else { return [] }
@@ -318,7 +317,7 @@ struct MappingRules: Sendable {
         return properties + elements + orders
     }
 
-    /// The elements of a composite that some of its readers keep and others do not; of composites in it, their elements.
+    /// The elements of a composite that some of its readers keep and others lose; of composites in it, their elements.
     private func partialLosses(in composite: Attribute, of source: Entity, by readers: [Int]) -> [PartialLoss] {
         guard readers.count > 1 else { return [] }
         let codeReaders = readers.filter { mappings[$0].isRead(byCode: composite.name) }

@@ -28,13 +28,13 @@ public struct MigrationFailure: Sendable, Hashable {
         /// They have values, but the mappings with these names, which took them, do not read the property or the
         /// element of a composite, as other mappings of the entity do.
         case unread(by: [String])
-        /// They have lists of several objects, whose order the mappings with these names, which took them, do not keep, as
+        /// They lead to several objects in an order that the mappings with these names, which took them, do not keep, as
         /// other mappings of the entity do.
         case unordered(by: [String])
     }
 
-    /// The entity, its property and elements of that, by their names in the newer model, or in the older one if mappings
-    /// do not read them; the entity alone if the problem is about whole rows.
+    /// The entity, its property and elements of that, by their names in the newer model, or in the older one if
+    /// mappings do not keep them; the entity alone if the problem is about whole rows.
     public let subject: String
     /// The problem of the rows.
     public let reason: Reason
