@@ -275,6 +275,7 @@ struct MappingRules: Sendable {
     /// The loss of a property of a source, of an element, or of the order of a list, for the objects of some mappings,
     /// while others keep it.
     struct PartialLoss {
+        /// The loss with the name by which it can be allowed.
         let loss: MigrationLoss
         /// The name of the property, and the names of elements in it.
         let path: [String]
@@ -284,8 +285,8 @@ struct MappingRules: Sendable {
         let losers: Set<Int>
     }
 
-    /// The losses of some mappings of a source that others do not have: properties, unless the inverse keeps their pairs; elements
-    /// of composites that both read; and the order of lists that both follow.
+    /// The losses that some mappings of a source have, and others do not: properties, unless the inverse keeps their
+    /// pairs; elements of composites that both read; and the order of lists that both follow.
     func partialLosses(of source: Entity) -> [PartialLoss] {
         let own = mappings.indices.filter { mappings[$0].source?.name == source.name }
         guard own.count > 1 else { return [] }

@@ -5,7 +5,7 @@
 //   1. The permissions are nine bits: no file of a store runs as a program with the rights of its owner.
 
 /// The owner, the group and the permissions of a file.
-package struct FileRights: Hashable, Sendable {
+package struct FileRights: Sendable {
     /// The number of the user who owns the file.
     package let owner: UInt32
     /// The number of the group of the file.

@@ -28,8 +28,8 @@ public struct MigrationFailure: Sendable, Hashable {
         /// They have values, but the mappings with these names, which took them, do not read the property or the
         /// element of a composite, as other mappings of the entity do.
         case unread(by: [String])
-        /// They lead to several objects in an order that the mappings with these names, which took them, do not keep, as
-        /// other mappings of the entity do.
+        /// They lead to several objects in an order that the mappings with these names, which took them, do not keep,
+        /// as other mappings of the entity do.
         case unordered(by: [String])
     }
 
