@@ -20,20 +20,23 @@ extension Platform {
         /// The number of names of the file.
         package let linkCount: UInt64
         package let isRegular: Bool, isDirectory: Bool
-        /// The permissions of the owner, the group and others: nine bits.
-        package let permissions: UInt16
+        /// The owner, the group and the permissions.
+        package let rights: FileRights
 
-        private init(mode: mode_t, device: UInt64, inode: UInt64, byteCount: UInt64, linkCount: UInt64) {
+        private init(
+            mode: mode_t, owner: UInt32, group: UInt32, device: UInt64, inode: UInt64, byteCount: UInt64,
+            linkCount: UInt64
+        ) {
             (self.device, self.inode, self.byteCount, self.linkCount) = (device, inode, byteCount, linkCount)
             isRegular = mode & S_IFMT == S_IFREG
             isDirectory = mode & S_IFMT == S_IFDIR
-            permissions = UInt16(mode & 0o777)
+            rights = FileRights(owner: owner, group: group, permissions: UInt16(mode & 0o777))
         }
 
         fileprivate init(_ raw: stat) {
             self.init(
-                mode: raw.st_mode, device: UInt64(raw.st_dev), inode: UInt64(raw.st_ino),
-                byteCount: UInt64(max(raw.st_size, 0)), linkCount: UInt64(raw.st_nlink))
+                mode: raw.st_mode, owner: UInt32(raw.st_uid), group: UInt32(raw.st_gid), device: UInt64(raw.st_dev),
+                inode: UInt64(raw.st_ino), byteCount: UInt64(max(raw.st_size, 0)), linkCount: UInt64(raw.st_nlink))
         }
 
         #if os(Linux)
@@ -45,7 +48,8 @@ extension Platform {
                 }
                 let (major, minor) = (field(136, as: UInt32.self), field(140, as: UInt32.self))
                 self.init(
-                    mode: mode_t(field(28, as: UInt16.self)), device: UInt64(major) << 32 | UInt64(minor),
+                    mode: mode_t(field(28, as: UInt16.self)), owner: field(20, as: UInt32.self),
+                    group: field(24, as: UInt32.self), device: UInt64(major) << 32 | UInt64(minor),
                     inode: field(32, as: UInt64.self), byteCount: field(40, as: UInt64.self),
                     linkCount: UInt64(field(16, as: UInt32.self)))
             }
@@ -84,6 +88,14 @@ extension Platform {
         return retrying { Int(fchmod(descriptor, mode_t(permissions))) }
     }
 
+    /// Gives an open file to a user and a group.
+    package static func setOwner(_ descriptor: Int32, _ owner: UInt32, group: UInt32) -> Int {
+        retrying { Int(fchown(descriptor, uid_t(owner), gid_t(group))) }
+    }
+
+    /// Whether this process acts for the superuser, who may give files to others.
+    package static var isSuperuser: Bool { geteuid() == 0 }
+
     #if os(Linux)
         private typealias Statx =
             @convention(c) (Int32, UnsafePointer<CChar>, Int32, UInt32, UnsafeMutableRawPointer) -> Int32
@@ -94,12 +106,12 @@ extension Platform {
         // SAFETY: the C library declares `statx` with these arguments; `nil` if the library does not have it.
         private static let statx: Statx? = unsafe dlsym(nil, "statx").map { unsafe unsafeBitCast($0, to: Statx.self) }
 
-        /// Asks for type, mode, link count, inode and size; `nil` if the system has no such call.
+        /// Asks for type, mode, link count, owner, group, inode and size; `nil` if the system has no such call.
         private static func statusWithoutTimes(
             of name: String, in directory: Int32, _ flags: Int32, into result: inout FileStatus?
         ) -> Int? {
             guard let statx = unsafe statx else { return nil }
-            let wanted: UInt32 = 0x1 | 0x2 | 0x4 | 0x100 | 0x200
+            let wanted: UInt32 = 0x1 | 0x2 | 0x4 | 0x8 | 0x10 | 0x100 | 0x200
             // The structure has 256 bytes, in whole words.
             var raw = [UInt64](repeating: 0, count: 32)
             // SAFETY: the kernel fills the 256 bytes that it is given, and the name lives for the length of the call.

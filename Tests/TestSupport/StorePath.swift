@@ -10,5 +10,12 @@ package func withStorePath<R>(_ body: (String) throws -> R) throws -> R {
     return try body(folder.appendingPathComponent("test.espalier").path)
 }
 
+/// The numbers of the owner and of the group of a file.
+package func fileOwner(of path: String) throws -> [String] {
+    let attributes = try FileManager.default.attributesOfItem(atPath: path)
+    let keys: [FileAttributeKey] = [.ownerAccountID, .groupOwnerAccountID]
+    return keys.map { key in attributes[key].map { "\($0)" } ?? "none" }
+}
+
 /// The UTF-8 bytes of a text.
 package func bytes(_ text: String) -> [UInt8] { [UInt8](text.utf8) }

@@ -40,8 +40,8 @@ package final class WrappedDirectory: StorageDirectory {
         try base.identity(of: name, role: role).map(identity)
     }
 
-    package func permissions(of name: String, role: FileRole) throws(StorageError) -> UInt16? {
-        try base.permissions(of: name, role: role)
+    package func rights(of name: String, role: FileRole) throws(StorageError) -> FileRights? {
+        try base.rights(of: name, role: role)
     }
 
     package func names(beginningWith prefix: String) throws(StorageError) -> [String] {

@@ -29,23 +29,27 @@ public struct MappingModel: Sendable {
         Dictionary(entityMappings.map { ($0.name, $0) }, uniquingKeysWith: { first, _ in first })
     }
 
-    /// Migrates the store at `path`; no other process or store object may have it open.
+    /// Migrates the store at `path`, a B-tree file or a binary file; no other process or store object may have it open.
+    ///
+    /// A binary file is replaced once, at the end: the mappings are carried out on a B-tree file beside it, which a
+    /// process that is killed leaves.
     ///
     /// - Parameters:
     ///   - former: the model of the store.
     ///   - migration: the losses that are allowed, a backup, and the progress. A property of a mapped entity that no
     ///     mapping reads is a loss, and so is a value that none of the mappings reads which take its object
-    ///     (`removal(of: "Person.pay")`), an order that none keeps (`order(of: "Person.tasks")`), and an object that no
-    ///     mapping takes (`removal(of: "Person")`).
+    ///     (`removal(of: "Person.pay")`, of an element `removal(of: "Person.home.town")`), an order that none of them
+    ///     keeps (`order(of: "Person.tasks")`), and an object that no mapping takes (`removal(of: "Person")`).
     /// - Returns: the plan, with the numbers of the mappings.
     /// - Throws: `MappingError`; the file is then as it was.
-    /// - Complexity: O(rows log rows); the memory grows with the number of objects of mapped entities.
+    /// - Complexity: O(rows log rows); the memory grows with the number of objects of mapped entities. A binary file is
+    ///   in memory twice.
     @discardableResult
     public func migrate(
         storeAt path: String, from former: ManagedObjectModel, to model: ManagedObjectModel,
         _ migration: MigrationOptions = .automatic
     ) throws(MappingError) -> MigrationPlan {
-        try migrate(StoreOpening(.btree, model: model, path: path, migration: migration), from: former)
+        try migrate(Self.opening(at: path, model, migration), from: former)
     }
 
     /// Migrates a described store, with its options, to the model of the description.
@@ -63,7 +67,7 @@ public struct MappingModel: Sendable {
         storeAt path: String, from former: ManagedObjectModel, to model: ManagedObjectModel,
         _ migration: MigrationOptions = .automatic
     ) throws(MappingError) -> MigrationPlan {
-        try migrationPlan(StoreOpening(.btree, model: model, path: path, migration: migration), from: former)
+        try migrationPlan(Self.opening(at: path, model, migration), from: former)
     }
 
     /// Tries the migration of a described store, with its options, to the model of the description.
@@ -73,9 +77,16 @@ public struct MappingModel: Sendable {
         try run(opening, former, isTrial: true)
     }
 
+    private static func opening(
+        at path: String, _ model: ManagedObjectModel, _ migration: MigrationOptions
+    ) -> StoreOpening {
+        StoreOpening(StoreType.ofMigratedFile(at: path), model: model, path: path, migration: migration)
+    }
+
     private func run(
         _ opening: StoreOpening, _ former: ManagedObjectModel, isTrial: Bool
     ) throws(MappingError) -> MigrationPlan {
+        guard opening.type != .binary else { return try runBinary(opening, former, isTrial: isTrial) }
         let rules = try MappingRules(self, from: former, to: opening.model)
         var logged = opening
         logged.migration = opening.migration.logged
@@ -88,6 +99,36 @@ public struct MappingModel: Sendable {
             return try Self.plan(opening, rules, refusedFor: refusal)
         }
         return try run(open, rules, opening.migration, isTrial: isTrial)
+    }
+
+    /// Carries the mappings out on a B-tree file with the content of a binary file; the result then replaces that.
+    private func runBinary(
+        _ opening: StoreOpening, _ former: ManagedObjectModel, isTrial: Bool
+    ) throws(MappingError) -> MigrationPlan {
+        let (path, progress) = (opening.path, opening.migration.progress)
+        var described = opening
+        if isTrial { described.migration.backupPath = nil }
+        let tree: GraphFileTree
+        do throws(StoreError) { tree = try GraphFileTree(of: described) } catch { throw .store(error) }
+        defer { tree.remove() }
+        (described.type, described.path, described.migration.backupPath) = (.btree, tree.path, nil)
+        if !isTrial { progress?.beginStage(0, of: 2) }
+        let plan: MigrationPlan
+        do throws(MappingError) { plan = try run(described, former, isTrial: isTrial) } catch {
+            guard case .store(let cause) = error else { throw error }
+            throw .store(cause.replacing(path: tree.path, by: path))
+        }
+        guard !isTrial else { return plan }
+        progress?.beginStage(1, of: 2)
+        do throws(StoreError) {
+            // Afterwards the migration cannot be cancelled any more.
+            try progress?.advance(to: 0)
+            try tree.replaceFile(opening.model, backupPath: opening.migration.backupPath)
+        } catch {
+            throw .store(error.replacing(path: nil, by: path))
+        }
+        progress?.finishStage()
+        return plan
     }
 
     private static func plan(

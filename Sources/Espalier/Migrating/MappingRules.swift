@@ -32,6 +32,41 @@ struct ResolvedMapping: Sendable {
         mapping.reading.contains(name)
             || (attributes.map(\.rule) + relationships.map(\.rule)).contains { $0.isComputed(from: name) }
     }
+
+    /// Whether the mapping keeps the order of a list of the source, or leaves it to code.
+    func keepsOrder(of list: String) -> Bool {
+        isRead(byCode: list) || followers(of: list).contains(where: \.isOrdered)
+    }
+
+    /// Whether the mapping follows a list of the source, but only by lists without an order.
+    func losesOrder(of list: String) -> Bool {
+        !keepsOrder(of: list) && followers(of: list).contains(where: \.isToMany)
+    }
+
+    private func followers(of list: String) -> [Relationship] {
+        relationships.filter { $0.rule.followedRelationship == list }.map(\.relationship)
+    }
+
+    /// The copies of a composite of the source, and of its elements.
+    func copies(of composite: String) -> [CompositeCopy] {
+        attributes.compactMap { copy -> CompositeCopy? in
+            guard let path = copy.rule.elementsCopied(from: composite) else { return nil }
+            return CompositeCopy(path: path, lost: Set(copy.conversion.lostElements.map { path + $0 }))
+        }
+    }
+}
+
+/// The copy of a composite, or of an element of it.
+struct CompositeCopy {
+    /// The elements that lead to what is copied; empty = the composite.
+    let path: [String]
+    /// The paths of the elements that the copy does not continue, from the composite on.
+    let lost: Set<[String]>
+
+    /// Whether the copy continues an element: if it does not continue a composite, it does not continue what is in it.
+    func keeps(_ element: [String]) -> Bool {
+        element.starts(with: path) && !element.indices.contains { lost.contains(Array(element[...$0])) }
+    }
 }
 
 /// The rules of all mappings.
@@ -237,29 +272,73 @@ struct MappingRules: Sendable {
         return losses
     }
 
-    /// A property of a source that some of its mappings read, and others do not.
-    struct PartlyRead {
-        let name: String
-        /// The positions of the mappings that read it.
-        let readers: Set<Int>
+    /// The loss of a property of a source, of an element, or of the order of a list, for the objects of some mappings,
+    /// while others keep it.
+    struct PartialLoss {
+        /// The loss with the name by which it can be allowed.
+        let loss: MigrationLoss
+        /// The name of the property, and the names of elements in it.
+        let path: [String]
+        /// The positions of the mappings that keep it.
+        let keepers: Set<Int>
+        /// The positions of the mappings whose objects lose it, unless a keeper takes them, too.
+        let losers: Set<Int>
     }
 
-    /// The properties that some mappings of a source read and others do not, unless the inverse keeps their pairs.
-    ///
-    /// An object loses its value of such a property if no mapping that takes the object reads it.
-    func partlyRead(of source: Entity) -> [PartlyRead] {
-        let readers = mappings.indices.filter { mappings[$0].source?.name == source.name }.map { position in
-            (position: position, reads: mappings[position].reads)
+    /// The losses that some mappings of a source have, and others do not: properties, unless the inverse keeps their
+    /// pairs; elements of composites that both read; and the order of lists that both follow.
+    func partialLosses(of source: Entity) -> [PartialLoss] {
+        let own = mappings.indices.filter { mappings[$0].source?.name == source.name }
+        guard own.count > 1 else { return [] }
+        let reads = own.map { (position: $0, names: mappings[$0].reads) }
+        func mappingsReading(_ name: String) -> [Int] {
+            reads.filter { $0.names.contains(name) }.map { $0.position }
         }
-        guard readers.count > 1 else { return [] }
         let sources = Set(mappings.compactMap { $0.source?.name })
         // A derived value follows from others.
-        let attributes = source.attributes.filter { !$0.isTransient && !$0.isDerived }.map(\.name)
-        let relationships = source.relationships.filter { !isKept($0, sources) }.map(\.name)
-        return (attributes + relationships).compactMap { name in
-            let positions = readers.filter { $0.reads.contains(name) }.map { $0.position }
-            guard !positions.isEmpty, positions.count < readers.count else { return nil }
-            return PartlyRead(name: name, readers: Set(positions))
+        let attributes = source.attributes.filter { !$0.isTransient && !$0.isDerived }
+        let relationships = source.relationships.filter { !isKept($0, sources) }
+        let properties = (attributes.map(\.name) + relationships.map(\.name)).compactMap { name -> PartialLoss? in
+            let readers = Set(mappingsReading(name))
+            guard !readers.isEmpty, readers.count < own.count else { return nil }
+            return PartialLoss(
+                loss: .removal(of: "\(source.name).\(name)"), path: [name], keepers: readers,
+                losers: Set(mappings.indices).subtracting(readers))
+        }
+        let elements = attributes.filter { $0.type == .composite }.flatMap { composite in
+            partialLosses(in: composite, of: source, by: mappingsReading(composite.name))
+        }
+        let orders = source.relationships.filter(\.isOrdered).compactMap { list -> PartialLoss? in
+            let keepers = Set(own.filter { mappings[$0].keepsOrder(of: list.name) })
+            let losers = Set(own.filter { mappings[$0].losesOrder(of: list.name) })
+            guard !keepers.isEmpty, !losers.isEmpty else { return nil }
+            return PartialLoss(
+                loss: .order(of: "\(source.name).\(list.name)"), path: [list.name], keepers: keepers, losers: losers)
+        }
+        return properties + elements + orders
+    }
+
+    /// The elements of a composite that some of its readers keep and others lose; of composites in it, their elements.
+    private func partialLosses(in composite: Attribute, of source: Entity, by readers: [Int]) -> [PartialLoss] {
+        guard readers.count > 1 else { return [] }
+        let codeReaders = readers.filter { mappings[$0].isRead(byCode: composite.name) }
+        let copies = readers.map { (position: $0, copies: mappings[$0].copies(of: composite.name)) }
+        return Self.values(in: composite.description.elements, at: []).compactMap { path -> PartialLoss? in
+            let copiers = copies.filter { $0.copies.contains { $0.keeps(path) } }.map { $0.position }
+            let keepers = Set(codeReaders + copiers)
+            guard !keepers.isEmpty, keepers.count < readers.count else { return nil }
+            let whole = [composite.name] + path
+            return PartialLoss(
+                loss: .removal(of: ([source.name] + whole).joined(separator: ".")), path: whole, keepers: keepers,
+                losers: Set(readers).subtracting(keepers))
+        }
+    }
+
+    /// The paths of the elements that have values of their own, in their order.
+    private static func values(in elements: [AttributeDescription], at path: [String]) -> [[String]] {
+        elements.flatMap { element -> [[String]] in
+            let own = path + [element.name]
+            return element.elements.isEmpty ? [own] : values(in: element.elements, at: own)
         }
     }
 
@@ -267,9 +346,8 @@ struct MappingRules: Sendable {
     private func losesOrder(_ relationship: Relationship, of source: Entity) -> Bool {
         guard relationship.isOrdered else { return false }
         let readers = mappings.filter { $0.source?.name == source.name }
-        guard !readers.contains(where: { $0.isRead(byCode: relationship.name) }) else { return false }
-        let followers = readers.flatMap(\.relationships).filter { $0.rule.followedRelationship == relationship.name }
-        return followers.contains { $0.relationship.isToMany } && !followers.contains { $0.relationship.isOrdered }
+        return readers.contains { $0.losesOrder(of: relationship.name) }
+            && !readers.contains { $0.keepsOrder(of: relationship.name) }
     }
 
     /// The paths of the elements that no copy of a composite, or of an element, continues; none if nothing is copied,
@@ -277,17 +355,11 @@ struct MappingRules: Sendable {
     private func lostElements(of attribute: Attribute, of source: Entity) -> [[String]] {
         let readers = mappings.filter { $0.source?.name == source.name }
         guard !readers.contains(where: { $0.isRead(byCode: attribute.name) }) else { return [] }
-        let copies = readers.flatMap(\.attributes).compactMap { copy -> (path: [String], lost: Set<[String]>)? in
-            guard let path = copy.rule.elementsCopied(from: attribute.name) else { return nil }
-            return (path, Set(copy.conversion.lostElements.map { path + $0 }))
-        }
+        let copies = readers.flatMap { $0.copies(of: attribute.name) }
         func lost(in elements: [AttributeDescription], at path: [String]) -> [[String]] {
             elements.flatMap { element -> [[String]] in
                 let own = path + [element.name]
-                // A copy that does not continue a composite does not continue the elements in it.
-                let isKept = copies.contains { copy in
-                    own.starts(with: copy.path) && !own.indices.contains { copy.lost.contains(Array(own[...$0])) }
-                }
+                let isKept = copies.contains { $0.keeps(own) }
                 guard isKept || copies.contains(where: { $0.path.starts(with: own) }) else { return [own] }
                 return lost(in: element.elements, at: own)
             }

@@ -5,6 +5,9 @@ import EspalierModel
 import EspalierStore
 
 extension MigrationSession {
+    /// The part of the progress that is done after the passes; the rest is for what follows them.
+    private static let passesEnd = 0.95
+
     /// Carries out all mappings and saves the objects, without a commit.
     ///
     /// - Returns: the numbers of the mappings, and the reasons against the migration.
@@ -19,7 +22,8 @@ extension MigrationSession {
             try during("end", position) { try mapping.policy.end(mapping, self) }
         }
         let unread = try unreadValues()
-        let losses = try unmappedObjects() + unread + lostOrders.filter { !migration.allowing.contains($0) }
+        let orders = lostOrders.filter { !migration.allowing.contains($0) && !unread.contains($0) }
+        let losses = try unmappedObjects() + unread + orders
         let refusal = MigrationRefusal(losses: losses, failures: failures.all)
         if refusal.isEmpty, destinationContext.hasChanges {
             do throws(ContextError) { try destinationContext.save() } catch {
@@ -50,7 +54,7 @@ extension MigrationSession {
                     try note(position, Double(count) / Double(max(total, 1)), ofPass: 0)
                     count += 1
                     do { try mapping.policy.createDestinationInstances(for: object, mapping, self) } catch {
-                        throw Self.failure(error, mapping, "createDestinationInstances", object.storedID)
+                        throw Self.failure(error, mapping.name, "createDestinationInstances", object.storedID)
                     }
                 }
             }
@@ -68,7 +72,7 @@ extension MigrationSession {
                 for (number, (object, source)) in objects.enumerated() {
                     try note(position, Double(number) / Double(max(objects.count, 1)), ofPass: 1)
                     do { try mapping.policy.createRelationships(for: object, mapping, self) } catch {
-                        throw Self.failure(error, mapping, "createRelationships", source)
+                        throw Self.failure(error, mapping.name, "createRelationships", source)
                     }
                 }
             }
@@ -85,22 +89,22 @@ extension MigrationSession {
     private func note(_ position: Int, _ fraction: Double, ofPass pass: Int) throws(StoreError) {
         guard let progress else { return }
         let share = (Double(position) + fraction) / Double(max(rules.mappings.count, 1))
-        let rest = 0.95 - MappedMigration.inferredShare
+        let rest = Self.passesEnd - MappedMigration.inferredShare
         try progress.advance(to: MappedMigration.inferredShare + rest * (Double(pass) + share) / 2)
     }
 
     /// Runs a step; its errors name the mapping and the step.
     private func during(_ step: String, _ position: Int, _ body: () throws -> Void) throws(MappingError) {
-        do { try body() } catch { throw Self.failure(error, rules.mappings[position].mapping, step, nil) }
+        do { try body() } catch { throw Self.failure(error, rules.mappings[position].mapping.name, step, nil) }
     }
 
     private static func failure(
-        _ error: any Error, _ mapping: EntityMapping, _ step: String, _ source: ObjectID?
+        _ error: any Error, _ mapping: String, _ step: String, _ source: ObjectID?
     ) -> MappingError {
         switch error {
         case let error as MappingError: error
         case StoreError.migrationCancelled(let path): .store(.migrationCancelled(path: path))
-        default: .failed(mapping: mapping.name, step: step, source: source, underlying: error)
+        default: .failed(mapping: mapping, step: step, source: source, underlying: error)
         }
     }
 
@@ -171,46 +175,60 @@ extension MigrationSession {
         return losses
     }
 
-    // MARK: Values that are not read
+    // MARK: Values and orders that other mappings keep
 
-    /// Notes the values that other mappings read than those which took the object, unless that loss is allowed by the
-    /// name of the property.
+    /// Notes the values and the orders that other mappings keep than those which took the object, unless that loss is
+    /// allowed by the name of the property or of its element.
     private func unreadValues() throws(MappingError) -> [MigrationLoss] {
         var losses: [MigrationLoss] = []
         var seen: Set<String> = []
         for case let source? in rules.mappings.map(\.source) where seen.insert(source.name).inserted {
-            let partlyRead = rules.partlyRead(of: source).filter {
-                !migration.allowing.contains(.removal(of: "\(source.name).\($0.name)"))
-            }
-            guard !partlyRead.isEmpty else { continue }
+            let partial = rules.partialLosses(of: source).filter { !migration.allowing.contains($0.loss) }
+            guard !partial.isEmpty else { continue }
             var request = FetchRequest<ManagedObject>(entityName: source.name)
             request.includesSubentities = false
             do {
                 try sourceContext.enumerate(request) { object in
+                    try progress?.advance(to: Self.passesEnd)
                     let takers = associations.takers(of: object.storedID)
                     // An object that nothing took is lost as a whole.
                     guard !takers.isEmpty else { return }
-                    for property in partlyRead where property.readers.isDisjoint(with: takers) {
-                        guard try Self.hasValue(object, property.name) else { continue }
-                        let subject = "\(source.name).\(property.name)"
+                    for part in partial
+                    where part.keepers.isDisjoint(with: takers) && !part.losers.isDisjoint(with: takers) {
                         let names = takers.map { rules.mappings[$0].mapping.name }
-                        failures.add(subject, .unread(by: names), object.storedID)
-                        if !losses.contains(.removal(of: subject)) { losses.append(.removal(of: subject)) }
+                        guard let reason = try Self.reason(part, object, names) else { continue }
+                        failures.add(part.loss.name, reason, object.storedID)
+                        if !losses.contains(part.loss) { losses.append(part.loss) }
                     }
                 }
             } catch {
-                throw MappingError.failed(
-                    mapping: source.name, step: "values that are not read", source: nil, underlying: error)
+                throw Self.failure(error, source.name, "values that are not read", nil)
             }
         }
         return losses
     }
 
-    private static func hasValue(_ object: ManagedObject, _ name: String) throws -> Bool {
+    /// The reason against a migration in which an object suffers a loss; `nil` if it has nothing to lose.
+    private static func reason(
+        _ part: MappingRules.PartialLoss, _ object: ManagedObject, _ mappings: [String]
+    ) throws -> MigrationFailure.Reason? {
+        switch part.loss {
+        case .removal: try hasValue(object, at: part.path) ? .unread(by: mappings) : nil
+        case .order: try object.objectIDs(forRelationshipNamed: part.path[0]).count > 1 ? .unordered(by: mappings) : nil
+        }
+    }
+
+    /// Whether an object has a value of a property, or of an element to which the path leads from there.
+    private static func hasValue(_ object: ManagedObject, at path: [String]) throws -> Bool {
+        let name = path[0]
         guard object.entity.relationship(named: name) == nil else {
             return try !object.objectIDs(forRelationshipNamed: name).isEmpty
         }
-        guard case .attribute(let value) = try object.value(forKey: name) else { return false }
+        guard case .attribute(var value) = try object.value(forKey: name) else { return false }
+        for element in path.dropFirst() {
+            guard case .composite(let elements) = value else { return false }
+            value = elements[element] ?? .null
+        }
         return !value.isNull
     }
 }

@@ -130,10 +130,10 @@ extension Engine {
             }
             try file.close()
         }
-        // The commits are for those who may read the store.
-        let permissions = try entry.permissions(role: .store)
-        let file = try entry.log.create(role: .log, permissions: permissions)
-        if let permissions { try file.setPermissions(permissions) }
+        // The commits are for those who may use the store, also if the superuser makes them.
+        let rights = try entry.rights(role: .store)
+        let file = try entry.log.create(role: .log, permissions: rights?.permissions)
+        if let rights { try file.setRights(rights) }
         try lock(log: file)
         return (file, try writeLogHeader(to: file))
     }

@@ -94,12 +94,9 @@ package struct DirectoryEntry: Sendable {
         try directory.identity(of: name, role: role)
     }
 
-    /// The permissions of the file for its owner, its group and others, as nine bits; `nil` if there is no file, or the
-    /// file system has none.
-    package func permissions(role: FileRole) throws(StorageError) -> UInt16? {
-        let permissions = try directory.permissions(of: name, role: role)
-        assert(permissions.map { $0 & ~0o777 == 0 } ?? true, "permissions \(permissions ?? 0)")
-        return permissions
+    /// The rights to the file; `nil` if there is no file, or the file system has no rights.
+    package func rights(role: FileRole) throws(StorageError) -> FileRights? {
+        try directory.rights(of: name, role: role)
     }
 
     /// Renames the file to `other`; returns `false` if a file of that name exists.

@@ -66,9 +66,8 @@ package protocol StorageDirectory: AnyObject, Sendable {
     func create(_ name: String, role: FileRole, permissions: UInt16) throws(StorageError) -> any StorageFile
     /// The identity of the file called `name`; `nil` if there is none.
     func identity(of name: String, role: FileRole) throws(StorageError) -> FileIdentity?
-    /// The permissions of the file called `name` for its owner, its group and others, as nine bits; `nil` if there is
-    /// no such file, or the file system has none.
-    func permissions(of name: String, role: FileRole) throws(StorageError) -> UInt16?
+    /// The rights to the file called `name`; `nil` if there is no such file, or the file system has no rights.
+    func rights(of name: String, role: FileRole) throws(StorageError) -> FileRights?
     /// The names in the directory that begin with `prefix`, sorted.
     ///
     /// - Complexity: O(names in the directory).
@@ -86,15 +85,15 @@ package protocol StorageDirectory: AnyObject, Sendable {
 }
 
 extension StorageDirectory {
-    /// Creates the file: for file systems without permissions.
+    /// Creates the file: for file systems without rights.
     package func create(
         _ name: String, role: FileRole, permissions: UInt16
     ) throws(StorageError) -> any StorageFile {
         try open(name, role: role, mode: .createExclusively)
     }
 
-    /// `nil`: for file systems without permissions.
-    package func permissions(of name: String, role: FileRole) throws(StorageError) -> UInt16? { nil }
+    /// `nil`: for file systems without rights.
+    package func rights(of name: String, role: FileRole) throws(StorageError) -> FileRights? { nil }
 }
 
 /// An open file.
@@ -123,9 +122,9 @@ package protocol StorageFile: AnyObject, Sendable {
     func allocate(to byteCount: UInt64) throws(StorageError)
     /// The number of names of the file: 0 after it was removed, more than 1 if there are hard links.
     func linkCount() throws(StorageError) -> UInt64
-    /// Sets the permissions of the file for its owner, its group and others, as nine bits, unless the file system keeps
-    /// none.
-    func setPermissions(_ permissions: UInt16) throws(StorageError)
+    /// Sets the permissions of the file and, if the process is the superuser's, its owner and its group; keeps those
+    /// that the file system refuses to change.
+    func setRights(_ rights: FileRights) throws(StorageError)
     /// Acquires the lock of the writing process.
     ///
     /// - Throws: `storeBusy` if another open file holds it.
@@ -140,8 +139,8 @@ extension StorageFile {
     /// 1: for file systems without hard links.
     package func linkCount() throws(StorageError) -> UInt64 { 1 }
 
-    /// Does nothing: for file systems without permissions.
-    package func setPermissions(_ permissions: UInt16) throws(StorageError) {}
+    /// Does nothing: for file systems without rights.
+    package func setRights(_ rights: FileRights) throws(StorageError) {}
 
     /// `false`: for files that no other process can open.
     package var isLockedByWriter: Bool { false }

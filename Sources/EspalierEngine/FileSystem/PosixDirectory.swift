@@ -122,13 +122,13 @@ final class PosixDirectory: StorageDirectory {
         return FileIdentity(device: status.device, inode: status.inode)
     }
 
-    func permissions(of name: String, role: FileRole) throws(StorageError) -> UInt16? {
+    func rights(of name: String, role: FileRole) throws(StorageError) -> FileRights? {
         var status: Platform.FileStatus?
         let code = Platform.status(of: name, in: descriptor, into: &status)
         if code == -Int(Platform.noEntry) { return nil }
         guard let status else { throw .io(IOFailure(operation: .open, file: role, errno: Int32(-code))) }
-        assert(code >= 0, "the system's code \(code) and permissions")
-        return status.permissions
+        assert(code >= 0, "the system's code \(code) and rights")
+        return status.rights
     }
 
     func names(beginningWith prefix: String) throws(StorageError) -> [String] {

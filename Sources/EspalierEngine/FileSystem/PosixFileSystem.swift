@@ -86,16 +86,28 @@ final class PosixFile: StorageFile {
         return status.linkCount
     }
 
-    func setPermissions(_ permissions: UInt16) throws(StorageError) {
+    func setRights(_ rights: FileRights) throws(StorageError) {
         var status: Platform.FileStatus?
         let code = Platform.status(descriptor, into: &status)
         guard let status else { throw failure(.permissions, errno: Int32(-code)) }
-        assert(code >= 0, "the system's code \(code) and permissions")
-        guard status.permissions != permissions else { return }
-        let changed = Platform.setPermissions(descriptor, permissions)
-        // A file system that keeps neither permissions nor owners refuses the call: nothing can be hidden there.
-        if changed == -Int(Platform.notPermitted) || changed == -Int(Platform.notSupported) { return }
-        try check(changed, .permissions)
+        assert(code >= 0, "the system's code \(code) and rights")
+        if status.rights.permissions != rights.permissions {
+            let changed = Platform.setPermissions(descriptor, rights.permissions)
+            // A file system that keeps neither permissions nor owners refuses the call: nothing can be hidden there.
+            try check(Self.isRefusal(changed) ? 0 : changed, .permissions)
+        }
+        // Other users own what they create, and may not give it away.
+        guard Platform.isSuperuser, (status.rights.owner, status.rights.group) != (rights.owner, rights.group) else {
+            return
+        }
+        let given = Platform.setOwner(descriptor, rights.owner, group: rights.group)
+        // A container may have no number for the owner (EINVAL): the file stays the superuser's then.
+        try check(Self.isRefusal(given) || given == -Int(Platform.invalid) ? 0 : given, .permissions)
+    }
+
+    /// Whether a file system has refused to change the rights to a file.
+    private static func isRefusal(_ code: Int) -> Bool {
+        code == -Int(Platform.notPermitted) || code == -Int(Platform.notSupported)
     }
 
     func read(into buffer: UnsafeMutableRawBufferPointer, at offset: UInt64) throws(StorageError) -> Int {

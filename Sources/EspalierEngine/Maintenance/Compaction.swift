@@ -95,8 +95,8 @@ extension Database {
         let pages = try engine.beginRead(label: "compaction")
         defer { pages.end() }
         let superblock = engine.superblock.copied(in: engine.fileSystem)
-        let permissions = try engine.permissionsOfCopies()
-        return try WholeFile.write(path, permissions: permissions, in: engine.copyFileSystem) {
+        let rights = try engine.rightsToCopies()
+        return try WholeFile.write(path, rights: rights, in: engine.copyFileSystem) {
             file throws(StorageError) in
             try Self.compact(pages, to: file, as: superblock, progress: progress)
         }

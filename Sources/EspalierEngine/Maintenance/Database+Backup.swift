@@ -6,7 +6,8 @@ extension Database {
     /// The copy is one snapshot, and copying never starts again. The copy is a store like any other: closed cleanly,
     /// with an identifier of its own. It gets its name when it is whole and durable. Until it is first opened for
     /// writing it can be the base of increments (``backUpChanges(since:to:progress:)``). A store in memory is copied to
-    /// the disk. The copy has the permissions of the store, but its owner may read and write it.
+    /// the disk. The copy has the permissions of the store, but its owner may read and write it; if the
+    /// superuser makes it, it also has the owner and the group of the store.
     ///
     /// The snapshot keeps the log from being reused, like every reader's snapshot. If the log reaches its cap
     /// meanwhile, the backup ends with `snapshotExpired`.
@@ -31,23 +32,22 @@ extension Database {
     /// - Complexity: that of `backUp(to:progress:)`.
     package func copyForTrial(to path: String) throws(StorageError) {
         let fileSystem = engine.copyFileSystem
-        try copy(to: try fileSystem.entry(at: path), as: storeIdentifier, permissions: nil, in: fileSystem)
+        try copy(to: try fileSystem.entry(at: path), as: storeIdentifier, rights: nil, in: fileSystem)
     }
 
     /// Copies the newest commit to a new store file with the name `entry` that has an identifier of the caller's.
     ///
     /// Only one store with the identifier may be used at a time, because all go on with the same log positions.
     ///
-    /// - Parameter permissions: those of the copy, as nine bits; `nil` = those of this store, but its owner may read
-    ///   and write the copy.
+    /// - Parameter rights: those to the copy; `nil` = those to this store, but its owner may read and write the copy.
     /// - Throws: as `backUp(to:progress:)`.
     /// - Complexity: that of `backUp(to:progress:)`.
     package func copy(
-        to entry: DirectoryEntry, as identifier: [UInt8], permissions: UInt16?, in fileSystem: any FileSystem
+        to entry: DirectoryEntry, as identifier: [UInt8], rights: FileRights?, in fileSystem: any FileSystem
     ) throws(StorageError) {
         assert(identifier.count == 16, "an identifier of \(identifier.count) bytes")
         let receipt = try copy(
-            to: entry, replacing: nil, in: fileSystem, identifier: identifier, permissions: permissions)
+            to: entry, replacing: nil, in: fileSystem, identifier: identifier, rights: rights)
         assert(receipt.pagesWritten > 0, "a copy without pages")
     }
 
@@ -98,11 +98,11 @@ extension Database {
     /// - Parameters:
     ///   - former: the file that has the name and is replaced; `nil` if no file may have it.
     ///   - identifier: the identifier of the copy; `nil` = one of its own.
-    ///   - permissions: those of the copy, as nine bits; `nil` = those of the file that is replaced, and without one
-    ///     those of this store, but its owner may read and write the copy.
+    ///   - rights: those to the copy; `nil` = those to the file that is replaced, and without one those to this store,
+    ///     but its owner may read and write the copy.
     func copy(
         to entry: DirectoryEntry, replacing former: FileIdentity?, in fileSystem: any FileSystem,
-        identifier: [UInt8]? = nil, permissions: UInt16? = nil, progress: CopyWatcher? = nil
+        identifier: [UInt8]? = nil, rights: FileRights? = nil, progress: CopyWatcher? = nil
     ) throws(StorageError) -> CopyReceipt {
         try checkOpen()
         let pages = try engine.beginDurableRead()
@@ -114,10 +114,10 @@ extension Database {
         } else {
             superblock = superblock.copied(in: engine.fileSystem)
         }
-        let own = former == nil ? try engine.permissionsOfCopies() : nil
+        let own = former == nil ? try engine.rightsToCopies() : nil
         let head = CopyHead(superblock: superblock, state: state, origin: engine.superblock.storeIdentifier)
         let written = try WholeFile.write(
-            entry, replacing: former, permissions: permissions ?? own, in: fileSystem
+            entry, replacing: former, rights: rights ?? own, in: fileSystem
         ) { file throws(StorageError) in
             try pages.writeCopy(to: file, head: head, watcher: progress)
         }
@@ -142,10 +142,10 @@ extension Engine {
         return pages
     }
 
-    /// The permissions of a new file with content of the store: those of the store, but its owner may read and write
-    /// it, because increments are added to a copy of a store that may only be read, too; `nil` if the store has none.
-    func permissionsOfCopies() throws(StorageError) -> UInt16? {
-        try entry.permissions(role: .store).map { $0 | 0o600 }
+    /// The rights to a new file with content of the store: those to the store, but the owner may read and write the
+    /// file, because increments are added to a copy of a store that may only be read, too; `nil` if the store has none.
+    func rightsToCopies() throws(StorageError) -> FileRights? {
+        try entry.rights(role: .store)?.writableByOwner
     }
 
     /// The file system for copies: the store's own, or the disk if the store is in memory.

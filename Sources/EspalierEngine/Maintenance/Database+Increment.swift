@@ -24,8 +24,8 @@ extension Database {
             point.lsn < here.lsn || point.transactionID == here.transactionID, point.increments < .max - 1
         else { throw .backup(.otherBase) }
         let report = CopyReport(watcher: progress, pageCount: UInt64(state.pageCount))
-        let permissions = try engine.permissionsOfCopies()
-        return try WholeFile.write(path, permissions: permissions, in: engine.copyFileSystem) {
+        let rights = try engine.rightsToCopies()
+        return try WholeFile.write(path, rights: rights, in: engine.copyFileSystem) {
             file throws(StorageError) in
             let writer = IncrementWriter(file, IncrementHeader(base: point, state: state))
             let sweep = PageSweep(pages)
@@ -88,8 +88,8 @@ extension Database {
             state: files.last?.header.state ?? StoreState(engine.slot),
             origin: engine.slot.logIdentifier)
         if keepsIdentifier { head.superblock.storeIdentifier = engine.slot.logIdentifier }
-        let permissions = try engine.permissionsOfCopies()
-        return try WholeFile.write(path, permissions: permissions, in: fileSystem) { file throws(StorageError) in
+        let rights = try engine.rightsToCopies()
+        return try WholeFile.write(path, rights: rights, in: fileSystem) { file throws(StorageError) in
             let pages = try engine.beginRead()
             defer { pages.end() }
             var written = try pages.writeCopy(to: file, head: head, watcher: progress)

@@ -36,8 +36,8 @@ final class DamagedStore {
     private let loggedPages: [PageNumber]
     /// The state of the newest commit, or of the newest slot; `nil` if neither is left.
     let newestState: StoreState?
-    /// The permissions of the store file, as nine bits; `nil` if the file system has none.
-    let permissions: UInt16?
+    /// The rights to the store file; `nil` if the file system has none.
+    let rights: FileRights?
     private let store: any StorageFile
     private let log: DamagedLog?
     private let other: ScratchPage
@@ -46,7 +46,7 @@ final class DamagedStore {
     init(_ path: String, in fileSystem: any FileSystem, _ options: SalvageOptions) throws(StorageError) {
         let entry = try fileSystem.entry(at: path)
         store = try entry.open(role: .store, mode: .readOnly)
-        permissions = try entry.permissions(role: .store)
+        rights = try entry.rights(role: .store)
         let head = try Head(store)
         let logFile = try entry.log.openIfPresent(role: .log, mode: .readOnly)
         var layout: DamagedLog.Layout?

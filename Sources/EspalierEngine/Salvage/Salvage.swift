@@ -68,8 +68,8 @@ extension Database {
         let database = try Database.open(entry, in: fileSystem, options: storeOptions)
         do throws(StorageError) {
             // Before the file has rows, and before the first write makes its log, which gets the same ones.
-            if let permissions = damaged.permissions {
-                try database.engine.files.store.setPermissions(permissions | 0o600)
+            if let rights = damaged.rights {
+                try database.engine.files.store.setRights(rights.writableByOwner)
             }
             let report = try SalvageWriter(survey, damaged, database, options).write()
             try database.close()

@@ -25,13 +25,16 @@ public struct MigrationFailure: Sendable, Hashable {
         case notUnique([String])
         /// Their entity is mapped, but no mapping took them.
         case unmapped
-        /// They have values, but the mappings with these names, which took them, do not read the property, as other
-        /// mappings of the entity do.
+        /// They have values, but the mappings with these names, which took them, do not read the property or the
+        /// element of a composite, as other mappings of the entity do.
         case unread(by: [String])
+        /// They lead to several objects in an order that the mappings with these names, which took them, do not keep,
+        /// as other mappings of the entity do.
+        case unordered(by: [String])
     }
 
-    /// The entity and its property, by their names in the newer model, or in the older one if mappings do not read the
-    /// property; the entity alone if the problem is about whole rows.
+    /// The entity, its property and elements of that, by their names in the newer model, or in the older one if
+    /// mappings do not keep them; the entity alone if the problem is about whole rows.
     public let subject: String
     /// The problem of the rows.
     public let reason: Reason
@@ -85,6 +88,10 @@ extension MigrationFailure: CustomStringConvertible {
             return "\(subject): the values of \(count)\(list) are lost, because the mappings that take these do not "
                 + "read it: \(mappings.joined(separator: ", ")); add a rule that copies it, name it among the "
                 + "properties that such a mapping reads, or allow the removal of \(subject) by its name"
+        case .unordered(let mappings):
+            return "\(subject): the order of \(count)\(list) is lost, because the mappings that take these follow it "
+                + "without one: \(mappings.joined(separator: ", ")); make the relationship that follows it ordered, or "
+                + "allow the loss of the order of \(subject) by its name"
         case .notUnique(let properties):
             return "\(subject): \(properties.joined(separator: ", ")) must now be unique, but rows share "
                 + "values\(list): change them with the file's model first"

@@ -6,7 +6,7 @@
 //   3. A process that is killed leaves its backup. If the file has the same bytes, the next run uses that one; any
 //      other file under the path is an error, and stays.
 //   4. A migration removes no file that it did not write: it may be a backup that the application has made.
-//   5. A backup has the permissions of the file.
+//   5. A backup has the permissions of the file; if the superuser writes it, also its owner and its group.
 // No lock keeps a second process away, as none does from a save. Of two that migrate one file, the later one ends with
 // `storeReplaced`, unless both replace the file in the same moment: then it is the whole result of one of them. If they
 // have the path of the backup in common, and the one that has written it fails, the other one may lose its backup.
@@ -23,7 +23,7 @@ struct GraphFileBackup {
     /// Writes `bytes`, those of `file` as it was read last, to `path`, unless a file there has them; `nil` if `path` is
     /// `nil`.
     ///
-    /// The backup has the permissions of the file.
+    /// The backup has the rights of the file.
     ///
     /// - Throws: `.storage` with `destinationExists` for any other file; the errors of reading and writing.
     /// - Complexity: O(bytes).
@@ -39,8 +39,8 @@ struct GraphFileBackup {
                 return backup
             }
             do throws(StorageError) {
-                let permissions = try file.permissions()
-                try WholeFile.write(entry, replacing: nil, permissions: permissions, in: file.fileSystem) {
+                let rights = try file.rights()
+                try WholeFile.write(entry, replacing: nil, rights: rights, in: file.fileSystem) {
                     copy throws(StorageError) in
                     backup.written = copy.identity
                     try GraphFile.write(bytes, to: copy)

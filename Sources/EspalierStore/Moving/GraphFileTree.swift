@@ -1,14 +1,14 @@
-// The content of a binary file in a B-tree file beside it: the steps of a plan are carried out there, and the result
-// then replaces the binary file.
+// The content of a binary file in a B-tree file beside it: the steps of a plan, or mappings, are carried out there, and
+// the result then replaces the binary file.
 //
 // Invariants
 //   1. The binary file is replaced as a whole and at the end only: an error, a refusal, a cancellation and a crash
 //      leave it as it was, whatever number of steps were carried out. A backup has its name before.
 //   2. The tree has the UUID of the binary file and the keys of its rows: work and refusals have the IDs of the store.
-//   3. The tree has the permissions of the binary file, and its owner may read and write it.
+//   3. The tree has the rights of the binary file, and its owner may read and write it.
 //   4. The owner of the tree removes it on every way out. A process that is killed leaves it, and no code reads it
 //      later.
-// Not here: migrations without a plan, whose tree is in memory (GraphFileMigration).
+// Not here: migrations without a plan and mappings, whose tree is in memory (GraphFileMigration).
 
 package import EspalierEngine
 package import EspalierModel
@@ -46,7 +46,7 @@ package struct GraphFileTree {
         do throws(StorageError) {
             try tree.database.copy(
                 to: try file.fileSystem.entry(at: path), as: graph.identifier.bytes,
-                permissions: try file.permissions().map { $0 | 0o600 }, in: file.fileSystem)
+                rights: try file.rights()?.writableByOwner, in: file.fileSystem)
         } catch {
             // The tree may have its name, and nothing has made that durable.
             remove()

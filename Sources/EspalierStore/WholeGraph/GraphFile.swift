@@ -5,7 +5,7 @@
 //      crash leaves the former file or the new one.
 //   2. A file that another program has put under the name is not overwritten: a save compares the file's identity with
 //      that of the file which was loaded or saved last. Two processes that save in the same moment are not noticed.
-//   3. A save keeps the permissions of the file.
+//   3. A save keeps the permissions of the file; a save of the superuser also keeps its owner and its group.
 
 package import EspalierEngine
 public import EspalierModel
@@ -72,10 +72,10 @@ public final class GraphFile: GraphSource {
     /// The identity of the file that has the name now; `nil` = there is none.
     func identity() throws(StorageError) -> FileIdentity? { try entry.identity(role: .store) }
 
-    /// The permissions of that file, as nine bits; `nil` if there is none, or the file system has no permissions.
-    func permissions() throws(StorageError) -> UInt16? {
-        assert(knownIdentity != nil, "a file whose permissions count was not read")
-        return try entry.permissions(role: .store)
+    /// The rights to that file; `nil` if there is none, or the file system has no rights.
+    func rights() throws(StorageError) -> FileRights? {
+        assert(knownIdentity != nil, "a file whose rights count was not read")
+        return try entry.rights(role: .store)
     }
 
     /// The bytes of an open file, or its first `countMax` bytes.

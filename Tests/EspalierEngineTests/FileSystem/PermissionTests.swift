@@ -65,7 +65,7 @@ import Testing
 
             let file = try entry.create(role: .copy, permissions: 0o600)
 
-            #expect(try entry.permissions(role: .copy) == 0o600)
+            #expect(try entry.rights(role: .copy)?.permissions == 0o600)
             try file.close()
         }
     }

@@ -1,4 +1,5 @@
-// The permissions of binary files: a save, a migration and its backup do not show anyone what the file has not shown.
+// The rights to binary files: a save, a migration and its backup do not show anyone what the file has not shown, and
+// what the superuser writes stays its owner's.
 
 import EspalierModel
 import EspalierStore
@@ -34,6 +35,24 @@ import Testing
             try Self.open(path, isNew: true, backedUp).close()
             #expect(try Self.permissions(of: path) == "\(permissions)")
             #expect(try Self.permissions(of: path + ".backup") == "\(permissions)")
+        }
+    }
+
+    @Test(.enabled(if: geteuid() == 0, "only the superuser may give files to others"))
+    func `saves and migrations of the superuser keep the owner and the group of a binary file`() throws {
+        try withStorePath { path in
+            try Self.open(path, isNew: false, .off).close()
+            // SAFETY: the path lives for the length of the call.
+            try #require(unsafe chown(path, 12_345, 23_456) == 0)
+            let store = try Self.open(path, isNew: false, .off)
+
+            try store.setMetadata(["answer": .integer(42)])
+
+            #expect(try fileOwner(of: path) == ["12345", "23456"])
+            try store.close()
+            try Self.open(path, isNew: true, MigrationOptions(backupPath: path + ".backup")).close()
+            #expect(try fileOwner(of: path) == ["12345", "23456"])
+            #expect(try fileOwner(of: path + ".backup") == ["12345", "23456"])
         }
     }
 }

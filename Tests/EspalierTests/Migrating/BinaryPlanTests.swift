@@ -87,26 +87,69 @@ import Testing
                 + jingles)
     }
 
+    /// Saves an album and three tracks, of which two are short; returns the ID of the album.
+    private static func makeAlbums(at path: String) throws -> String {
+        let made = try PersistentContainer(model: try albums(isNew: false), stores: [described(path)])
+        let context = ManagedObjectContext(made.persistentStoreCoordinator)
+        for seconds in [20, 200, 30] as [Int64] {
+            let track = try context.insertNewObject(forEntityName: "Track")
+            try track.setValue(.integer(seconds), forKey: "seconds")
+        }
+        let album = try context.insertNewObject(forEntityName: "Album")
+        try album.setValue(.string("first"), forKey: "text")
+        try context.save()
+        let id = album.objectID.uriRepresentation
+        try made.close()
+        return id
+    }
+
+    /// Makes jingles of short tracks.
+    private static func jingles(
+        _ policy: any EntityMigrationPolicy = PlainMigrationPolicy()
+    ) throws -> MappingModel {
+        MappingModel([
+            EntityMapping("Track", to: "Track", where: try FetchPredicate(format: "seconds >= 60")),
+            EntityMapping("Track", to: "Jingle", where: try FetchPredicate(format: "seconds < 60"), policy: policy),
+        ])
+    }
+
+    @Test func `mappings alone migrate a binary file, or leave it as it was and nothing beside it (MG-06)`() throws {
+        try withStorePath { path in
+            _ = try Self.makeAlbums(at: path)
+            let (older, newer) = (try Self.albums(isNew: false), try Self.albums(isNew: true))
+            let (before, backup) = (try Folder(of: path), path + ".backup")
+            let progress = MigrationProgress()
+
+            let tried = try Self.jingles().migrationPlan(storeAt: path, from: older, to: newer)
+            let failed = #expect(throws: MappingError.self) {
+                try Self.jingles(Failing()).migrate(
+                    storeAt: path, from: older, to: newer, MigrationOptions(backupPath: backup))
+            }
+            let left = try Folder(of: path)
+            let done = try Self.jingles().migrate(
+                storeAt: path, from: older, to: newer, MigrationOptions(backupPath: backup, progress: progress))
+
+            #expect(failed?.code == 134170 && left == before)
+            #expect(tried.mappings == done.mappings && done.mappings.map(\.createdCount) == [1, 2])
+            #expect(try Folder(of: path).names == ["test.espalier", "test.espalier.backup"])
+            #expect(try Data(contentsOf: URL(filePath: backup)) == before.bytes)
+            #expect(progress.fractionCompleted == 1)
+            let again = #expect(throws: MappingError.self) {
+                try Self.jingles().migrate(storeAt: path, from: older, to: newer)
+            }
+            guard case .store(.incompatibleModel(path, _))? = again else {
+                Issue.record("\(String(describing: again))")
+                return
+            }
+        }
+    }
+
     @Test func `an entity of a binary file is split by mappings, and a property gets another name (MG-06)`() throws {
         try withStorePath { path in
             let (older, newer) = (try Self.albums(isNew: false), try Self.albums(isNew: true))
-            let made = try PersistentContainer(model: older, stores: [Self.described(path)])
-            let context = ManagedObjectContext(made.persistentStoreCoordinator)
-            for seconds in [20, 200, 30] as [Int64] {
-                let track = try context.insertNewObject(forEntityName: "Track")
-                try track.setValue(.integer(seconds), forKey: "seconds")
-            }
-            let album = try context.insertNewObject(forEntityName: "Album")
-            try album.setValue(.string("first"), forKey: "text")
-            try context.save()
-            let id = album.objectID.uriRepresentation
-            try made.close()
-            let mappings = MappingModel([
-                EntityMapping("Track", to: "Track", where: try FetchPredicate(format: "seconds >= 60")),
-                EntityMapping("Track", to: "Jingle", where: try FetchPredicate(format: "seconds < 60")),
-            ])
+            let id = try Self.makeAlbums(at: path)
 
-            let done = try SchemaMigrationPlan(from: older).then(.mapped(by: mappings), to: newer)
+            let done = try SchemaMigrationPlan(from: older).then(.mapped(by: try Self.jingles()), to: newer)
                 .migrate(storeAt: path)
 
             #expect(done.map { $0.mappings.map(\.createdCount) } == [[1, 2]])

@@ -94,6 +94,38 @@ import Testing
         }
     }
 
+    @Test(arguments: ["Ann", "Bob"])
+    func `an element that the mapping of its object loses, as another one keeps it, is a loss by its path (MG-05)`(
+        guest: String
+    ) throws {
+        try withStorePath { path in
+            try Self.makeStore(at: path)
+            let texts = [AttributeDescription("name", .string), AttributeDescription("town", .string)]
+            let numbers = [AttributeDescription("x", .integer32), AttributeDescription("y", .integer32)]
+            let newer = try ManagedObjectModel(entities: [
+                EntityDescription("Member", attributes: texts + numbers), EntityDescription("Guest", attributes: texts),
+            ])
+            let town = PropertyMapping.copy("town", from: "home.town")
+            let mappings = MappingModel([
+                EntityMapping(
+                    "Person", to: "Member", where: try FetchPredicate(format: "name != '\(guest)'"),
+                    [town, .copy("x", from: "home.point.x"), .copy("y", from: "home.point.y")]),
+                EntityMapping("Person", to: "Guest", where: try FetchPredicate(format: "name == '\(guest)'"), [town]),
+            ])
+            let allowed = MigrationOptions(
+                allowing: [.removal(of: "Person.friend"), .removal(of: "Person.home.point.x")])
+
+            let plan = try mappings.migrationPlan(storeAt: path, from: Self.former(), to: newer, allowed)
+
+            // Bob has no home.
+            let lost = guest == "Ann" ? ["Person.home.point.y"] : []
+            let failures = plan.refusal?.failures ?? []
+            #expect((plan.refusal?.losses ?? []) == lost.map { MigrationLoss.removal(of: $0) })
+            #expect(failures.map(\.subject) == lost)
+            #expect(failures.allSatisfy { $0.reason == .unread(by: ["PersonToGuest"]) && $0.rowCount == 1 })
+        }
+    }
+
     @Test func `code that reads a composite reads all of its elements`() throws {
         try withStorePath { path in
             try Self.makeStore(at: path)

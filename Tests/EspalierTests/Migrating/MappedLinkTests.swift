@@ -85,6 +85,42 @@ import Testing
         }
     }
 
+    @Test(arguments: ["a", "b"])
+    func `an order that the mapping of its owner loses, as another one keeps it, is a loss by its name (MG-05)`(
+        track: String
+    ) throws {
+        try withStorePath { path in
+            let former = try Self.model(["Song"], Self.ordered)
+            let verses = RelationshipDescription("verses", to: "Verse", .toMany)
+            let name = AttributeDescription("name", .string)
+            let model = try ManagedObjectModel(entities: [
+                EntityDescription("Piece", isAbstract: true, attributes: [name]),
+                EntityDescription("Track", superentity: "Piece", relationships: [verses]),
+                EntityDescription("Hymn", superentity: "Piece", relationships: [Self.ordered]),
+                EntityDescription("Verse", attributes: [name]), EntityDescription("Refrain", superentity: "Verse"),
+                EntityDescription("Album", relationships: [RelationshipDescription("songs", to: "Piece", .toMany)]),
+            ])
+            try Self.makeStore(at: path, former)
+            let mappings = MappingModel([
+                EntityMapping("Song", to: "Track", where: try FetchPredicate(format: "name == '\(track)'")),
+                EntityMapping("Song", to: "Hymn", where: try FetchPredicate(format: "name != '\(track)'")),
+            ])
+
+            let plan = try mappings.migrationPlan(storeAt: path, from: former, to: model)
+            let done = try mappings.migrate(
+                storeAt: path, from: former, to: model, MigrationOptions(allowing: [.order(of: "Song.verses")]))
+
+            // The song `b` has no verses.
+            let lost = track == "a" ? ["Song.verses"] : []
+            let failures = plan.refusal?.failures ?? []
+            #expect((plan.refusal?.losses ?? []) == lost.map { MigrationLoss.order(of: $0) })
+            #expect(failures.map(\.subject) == lost)
+            #expect(failures.allSatisfy { $0.reason == .unordered(by: ["SongToTrack"]) && $0.rowCount == 1 })
+            #expect(failures.allSatisfy { $0.description.contains("without one: SongToTrack") })
+            #expect(done.mappings.map(\.createdCount) == [1, 1])
+        }
+    }
+
     @Test func `destinations that a relationship without a rule cannot lead to are refused, and left out by a rule`()
         throws
     {

@@ -7,6 +7,11 @@ import TestSupport
 import Testing
 
 @Suite struct MappedSplitTests {
+    /// Cancels the migration in the last hook.
+    private struct Cancelling: EntityMigrationPolicy {
+        func end(_ mapping: EntityMapping, _ session: MigrationSession) throws { session.progress?.cancel() }
+    }
+
     /// People with a pay and an idol, who are staff or guests: only staff have both, and records have a pay.
     private static func model(isNew: Bool) throws -> ManagedObjectModel {
         func people(_ name: String, isWhole: Bool, idol: String) -> EntityDescription {
@@ -84,6 +89,26 @@ import Testing
             let done = try Self.mappings().migrate(
                 storeAt: path, from: former, to: newer, MigrationOptions(allowing: losses))
             #expect(done.mappings.map(\.createdCount) == [1, 3])
+        }
+    }
+
+    @Test func `the search for values that are not read ends if the migration was cancelled (MG-10)`() throws {
+        try withStorePath { path in
+            _ = try Self.makeStore(at: path)
+            var mappings = try Self.mappings()
+            mappings.entityMappings[1].policy = Cancelling()
+
+            let error = #expect(throws: MappingError.self) {
+                try mappings.migrate(
+                    storeAt: path, from: try Self.model(isNew: false), to: try Self.model(isNew: true),
+                    MigrationOptions(progress: MigrationProgress()))
+            }
+
+            // Otherwise it would find what guests lose, and the migration would be refused.
+            guard case .store(.migrationCancelled)? = error else {
+                Issue.record("\(String(describing: error))")
+                return
+            }
         }
     }
 
