@@ -71,7 +71,8 @@ extension StoreCatalog {
             in: transaction)
         notes.part("trees and required values")
         for position in changes.made {
-            try catalog.build(position, in: &transaction)
+            var units = MigrationUnits(nil)
+            try catalog.build(position, in: &transaction, &units)
             notes.part("index \(StoreName.group(schema.groups[position], schema.model))")
         }
         try record(schema.model, over: catalog, in: &transaction)
@@ -88,10 +89,10 @@ extension StoreCatalog {
     ///
     /// - Parameters:
     ///   - checkingUnique: whether rows may not share values that must be unique; if not, the caller checks them later.
-    ///   - onRow: called for each row that is read.
+    ///   - units: one is noted for each row that is read.
     func build(
         _ position: Int, checkingUnique: Bool = true, in transaction: inout StoreTransaction<WriteTransaction>,
-        onRow: (() throws(StoreError) -> Void)? = nil
+        _ units: inout MigrationUnits
     ) throws(StoreError) {
         let (group, tree) = (schema.groups[position], groupTrees[position])
         let root = model.entities[model.entities[group.entity].root]
@@ -103,7 +104,7 @@ extension StoreCatalog {
         // A cursor of a write transaction continues from its key, whatever was put in the meantime.
         var cursor = try transaction.cursor(over: rowTree(of: root))
         while try cursor.next() {
-            try onRow?()
+            try units.advance()
             let key = try cursor.key
             try cursor.withValue { row throws(StoreError) in
                 let number = try check(row, in: root, key: key)

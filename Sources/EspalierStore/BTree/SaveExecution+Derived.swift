@@ -39,11 +39,11 @@ extension SaveExecution {
     ///   - members: the attributes, in the order of the plan, with all that are derived from one of them.
     ///   - checkingUnique: whether the rows that change may not share values that must be unique then; if not, the
     ///     caller checks them.
-    ///   - onRow: called for each row that is read.
+    ///   - units: one is noted for each row that is read.
     /// - Throws: `.constraint` if rows then share values that must be unique.
     /// - Complexity: O(rows) for each derived attribute, and O(destinations) for each aggregate.
     mutating func recomputeDerivedValues(
-        of members: [DerivationPlan.Member], checkingUnique: Bool, onRow: (() throws(StoreError) -> Void)? = nil
+        of members: [DerivationPlan.Member], checkingUnique: Bool, _ units: inout MigrationUnits
     ) throws(StoreError) -> Int {
         let chunkCount = 1024
         var count = 0
@@ -58,7 +58,7 @@ extension SaveExecution {
                 var cursor = try transaction.cursor(over: catalog.rowTree(of: root))
                 var isOnRow = try cursor.seek(start)
                 while isOnRow {
-                    try onRow?()
+                    try units.advance()
                     let key = try cursor.key
                     guard ids.count < chunkCount else {
                         next = key
@@ -96,10 +96,11 @@ extension StoreCatalog {
     ///     attributes.
     ///   - checkingUnique: whether the rows that change may not share values that must be unique then; if not, the
     ///     caller checks them.
+    ///   - units: one is noted for each row that is read.
     /// - Throws: `.constraint` if rows then share values that must be unique.
     func recomputeDerivedValues(
         of members: [DerivationPlan.Member]? = nil, checkingUnique: Bool = true,
-        in transaction: inout StoreTransaction<WriteTransaction>, onRow: (() throws(StoreError) -> Void)? = nil
+        in transaction: inout StoreTransaction<WriteTransaction>, _ units: inout MigrationUnits
     ) throws(StoreError) -> Int {
         let members = members ?? schema.derivations.members
         guard !members.isEmpty else { return 0 }
@@ -108,7 +109,7 @@ extension StoreCatalog {
         let result: Result<Int, StoreError>
         do throws(StoreError) {
             result = .success(
-                try execution.recomputeDerivedValues(of: members, checkingUnique: checkingUnique, onRow: onRow))
+                try execution.recomputeDerivedValues(of: members, checkingUnique: checkingUnique, &units))
         } catch {
             result = .failure(error)
         }

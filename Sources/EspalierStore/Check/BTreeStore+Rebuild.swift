@@ -155,7 +155,8 @@ extension BTreeStore {
         guard !catalog.schema.derivations.isEmpty else { return 0 }
         var transaction = try beginWrite()
         do throws(StoreError) {
-            let count = try catalog.recomputeDerivedValues(in: &transaction)
+            var units = MigrationUnits(nil)
+            let count = try catalog.recomputeDerivedValues(in: &transaction, &units)
             if count > 0 { try transaction.commit(.durable) }
             return count
         } catch {

@@ -40,9 +40,8 @@ extension MigrationRun {
     ) throws(StoreError) {
         guard !members.isEmpty else { return }
         assert(catalog.schema === schema, "\(members.count) derived attributes of another model are computed")
-        let count = try catalog.recomputeDerivedValues(of: members, checkingUnique: false, in: &transaction) {
-            () throws(StoreError) in try self.units.advance()
-        }
+        let count = try catalog.recomputeDerivedValues(
+            of: members, checkingUnique: false, in: &transaction, &units)
         outcome.derivedValuesWritten += count
         notes.part("derived values", count)
     }

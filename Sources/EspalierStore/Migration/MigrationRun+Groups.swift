@@ -79,9 +79,7 @@ extension MigrationRun {
         outcome.indexesBuilt += 1
         defer { notes.part("index \(StoreName.group(schema.groups[position], match.new))") }
         do throws(StoreError) {
-            try catalog.build(position, checkingUnique: checkingUnique, in: &transaction) { () throws(StoreError) in
-                try self.units.advance()
-            }
+            try catalog.build(position, checkingUnique: checkingUnique, in: &transaction, &units)
         } catch {
             try note(error, ofGroup: position, catalog)
         }
