@@ -155,6 +155,9 @@ import Testing
         let library = try BookStore(.raw)
         for number in [UInt64.max, 0, .max, 1] {
             library.raw?.generation.withLock { $0 = number }
+            // The context reads in this generation before it saves.
+            library.context.refreshAllObjects()
+            #expect(try library.context.fetch(FetchRequest<Book>()).count == library.books.count)
             library.books[0].title = "at \(number)"
             try library.context.save()
             #expect(try library.titles().contains("at \(number)"))

@@ -166,7 +166,7 @@ extension OverlaySnapshot {
         guard let predicate = ResolvedPredicate(ways, from: fetch.entity) else { return [] }
         var leading = StoreFetch(
             entity: fetch.entity, includesSubentities: fetch.includesSubentities, predicate: predicate)
-        (leading.keys, leading.storeTags) = (fetch.keys, fetch.storeTags)
+        leading.keys = fetch.keys
         leading.isCancelled = fetch.isCancelled
         if let found = fetch.found { leading.predicate = predicate.holding(forOneOf: Array(found)) }
         var ids: [ObjectID] = []

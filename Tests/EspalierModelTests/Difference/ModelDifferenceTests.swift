@@ -246,6 +246,19 @@ import Testing
         #expect(ModelDifference(from: try model(["x"]), to: try model(["x", "y"])).isConstantTime)
     }
 
+    @Test func `texts and modifiers of an element are compared under its path (MD-16)`() throws {
+        func model(_ text: String) throws -> ManagedObjectModel {
+            var zip = AttributeDescription("zip", .string)
+            (zip.versionHashModifier, zip.userInfo) = (text, ["part": text])
+            return try ManagedObjectModel(entities: [
+                EntityDescription("Box", attributes: [AttributeDescription("home", .composite, elements: [zip])])
+            ])
+        }
+        let changes = ModelDifference(from: try model("x"), to: try model("y")).changes
+        #expect(changes.map(\.property) == ["home.zip", "home.zip"])
+        #expect(ModelDifference(from: try model("x"), to: try model("x")).changes.isEmpty)
+    }
+
     @Test func `elements of composites are compared by their paths, at any depth`() throws {
         func model(_ place: [AttributeDescription], isTransient: Bool = false) throws -> ManagedObjectModel {
             let home = AttributeDescription(

@@ -300,28 +300,26 @@ import Testing
     }
 
     @Test func `a rebuild mends unique values that two rows have in exchange`() throws {
-        let model = try ManagedObjectModel(entities: [
-            EntityDescription(
-                "Shelf", attributes: [AttributeDescription("bookCount", .integer64, derivation: .count(of: "books"))],
-                relationships: [RelationshipDescription("books", to: "Book", inverse: "shelf", .toMany)],
-                uniquenessConstraints: [["bookCount"]]),
-            EntityDescription("Book", relationships: [RelationshipDescription("shelf", to: "Shelf", inverse: "books")]),
-        ])
-        let fixture = try StoreFixture(.treeInFile, model)
-        let full = try fixture.insert("Shelf")
-        _ = try fixture.insert("Book", to: ["shelf": full])
-        let empty = try fixture.insert("Shelf")
+        let fixture = try StoreFixture(.treeInFile, Self.library([["shelfName"]]))
+        let shelves = try ["a", "b"].map { try fixture.insert("Shelf", ["name": .string($0)]) }
+        let first = try fixture.insert("Book", to: ["shelf": shelves[0]])
+        // A rebuild computes 1,024 rows at a time.
+        var request = SaveRequest()
+        request.insertions = try (0..<1100).map { try fixture.insertion("Book", ["number": .integer($0)]) }
+        _ = try fixture.store.save(request)
+        let last = try fixture.insert("Book", to: ["shelf": shelves[1]])
         let store = try #require(fixture.store as? BTreeStore)
+        // Each shelf gets the row of the other one, so the books of both have the name that the other shelf has now.
         var transaction = try store.database.beginWrite()
         let tree = try #require(try transaction.tree(named: "rows:Shelf", keys: UInt64.self))
-        let rows = try [full, empty].map { try #require(try transaction.get($0.key, from: tree)) }
-        for (id, row) in zip([empty, full], rows) { _ = try transaction.put(row, for: id.key, in: tree) }
+        let rows = try shelves.map { try #require(try transaction.get($0.key, from: tree)) }
+        for (id, row) in zip(shelves.reversed(), rows) { _ = try transaction.put(row, for: id.key, in: tree) }
         try transaction.commit()
 
         let rebuilt = try store.rebuildDerivedTrees()
 
-        #expect(rebuilt.derivedValueCount == 2 && rebuilt.after?.isOK == true)
-        #expect(try fixture.value(full, "bookCount") == .integer(1))
-        #expect(try fixture.value(empty, "bookCount") == .integer(0))
+        #expect(rebuilt.derivedValueCount == 4 && rebuilt.after?.isOK == true)
+        #expect(try fixture.value(first, "shelfName") == .string("b"))
+        #expect(try fixture.value(last, "shelfName") == .string("a"))
     }
 }

@@ -116,6 +116,8 @@ import Testing
         artist.name = "Davis"
         await wait { !root.hasChanges }
         #expect(!root.hasChanges)
+        // No notice of an earlier change is left.
+        for _ in 0..<20 { await Task.yield() }
         try root.undo()
         #expect(artist.name == "Miles" && root.hasChanges)
         await wait { !root.hasChanges }
