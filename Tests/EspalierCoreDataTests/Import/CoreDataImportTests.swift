@@ -291,6 +291,7 @@ import Testing
     @Test(
         arguments: [
             ("attributeType=\"Composite\" composite=\"Place\"", "attributeType=\"String\""),
+            ("<attribute name=\"place\" optional=\"YES\" attributeType=\"Composite\" composite=\"Place\"/>", ""),
             ("name=\"place\"", "name=\"spot\""), ("Integer 64", "Integer 32"),
             ("<attribute name=\"title\" optional=\"YES\"", "<attribute name=\"title\""),
         ])
