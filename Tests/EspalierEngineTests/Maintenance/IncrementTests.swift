@@ -6,7 +6,7 @@ import TestSupport
 import Testing
 
 @Suite struct IncrementTests {
-    @Test(arguments: 0..<UInt64(campaignCount("ESPALIER_INCREMENT_SEEDS", default: 2)))
+    @Test(arguments: 0..<UInt64(campaignCount("ESPALIER_INCREMENT_SEEDS", default: 1)))
     func `a full backup with increments is, page for page, a full backup of the same moment`(seed: UInt64) throws {
         try withStorePath { path in
             var database = try Database.open(path, options: RandomChanges.options)

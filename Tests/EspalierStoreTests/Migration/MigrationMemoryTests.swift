@@ -12,7 +12,7 @@ import Testing
 
 @Suite struct MigrationMemoryTests {
     /// The number of rows of the large store.
-    private static let count = campaignCount("ESPALIER_MIGRATION_ROWS", default: 20_000)
+    private static let count = campaignCount("ESPALIER_MIGRATION_ROWS", default: 12_000)
     /// The bytes of text in each row: many, so that rows held in memory are noticed; few where there are many rows.
     private static let textByteCount = count < 100_000 ? 1000 : 40
     /// The bytes by which the peak may grow with the large store: a constant for what the allocator and the entries of

@@ -43,7 +43,7 @@ import Testing
         try store.close()
     }
 
-    @Test(arguments: 0..<UInt64(campaignCount("ESPALIER_MIGRATION_WALKS", default: 36)))
+    @Test(arguments: 0..<UInt64(campaignCount("ESPALIER_MIGRATION_WALKS", default: 28)))
     func `a chain of versions keeps what a change of plain values keeps`(number: UInt64) throws {
         let seed = testSeed(default: 17_000) + number
         var walk = MigrationWalk(seed: seed)

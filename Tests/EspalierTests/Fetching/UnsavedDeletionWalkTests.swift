@@ -10,7 +10,7 @@ import TestSupport
 import Testing
 
 @Suite struct UnsavedDeletionWalkTests {
-    private static let walkCount = campaignCount("ESPALIER_UNSAVED_WALKS", default: 8)
+    private static let walkCount = campaignCount("ESPALIER_UNSAVED_WALKS", default: 5)
 
     @Test(arguments: Grove.Place.allCases)
     func `deletions whose cascades nobody has in memory are seen as if they were saved, by each kind of context (F-3)`(

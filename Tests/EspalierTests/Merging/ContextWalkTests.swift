@@ -10,7 +10,7 @@ import Testing
 
 @Suite struct ContextWalkTests {
     private static let stepCount = campaignCount("ESPALIER_CONTEXT_STEPS", default: 300)
-    private static let walkCount = campaignCount("ESPALIER_CONTEXT_WALKS", default: 60)
+    private static let walkCount = campaignCount("ESPALIER_CONTEXT_WALKS", default: 36)
     /// Seeds of walks that have failed, each for another reason.
     private static let onceFailed: [UInt64] = [
         709_461, 729_896, 732_369, 752_145, 754_556, 901_465, 909_797, 914_569, 918_373, 921_137, 922_560, 925_501,
