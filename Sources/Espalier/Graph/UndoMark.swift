@@ -41,7 +41,7 @@ struct UndoMark {
         if let journal, let reopened { journal.truncate(reopened, to: reopenedCount) }
         context.truncateJournal(to: stepCount)
         if let manager, let names { manager.restore(names, of: source) }
-        // What was named in the other one was taken back, too.
+        // The names in the other one were taken back, too.
         if isReplaced { context.journal?.manager.restore(UndoNames(of: nil, nextName: ""), of: source) }
     }
 }

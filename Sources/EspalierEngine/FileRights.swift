@@ -1,5 +1,5 @@
-// Who may use a file: its owner, its group, and what these and others may do with it. A new file with content of a
-// store gets the rights of the store, so that whoever may use the store may use that file, and nobody else.
+// The rights to a file: its owner, its group, and what these and others may do with it. A new file with content of a
+// store gets the rights of the store: the same users may read and write it, and nobody else.
 //
 // Invariants
 //   1. The permissions are nine bits: no file of a store runs as a program with the rights of its owner.
