@@ -415,9 +415,10 @@ import Testing
         try #require(commits.count > 2)
         // Damage the first page frame that the newest commit has in the segment with most of them: the pages in the
         // frames after it are nowhere else.
+        let lsns = commits[commits.count - 2]..<commits[commits.count - 1]
         let newest = try #require(
             framesBySegment.map { frames in
-                frames.filter { $0.header.type == .page && $0.header.lsn > commits[commits.count - 2] }
+                frames.filter { $0.header.type == .page && lsns.contains($0.header.lsn) }
                     .sorted { $0.header.lsn < $1.header.lsn }
             }.max { $0.count < $1.count })
         try #require(newest.count > 10)
